@@ -1,0 +1,29 @@
+"""aioproducer: the asyncio-native Kafka producer.
+
+::
+
+    from aioproducer import KafkaProducer
+
+    async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        metadata = await producer.send("orders", b"value", key=b"42")
+"""
+
+from aioproducer.errors import DeliveryError, KafkaError, Outcome
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.producer import KafkaProducer, wait_all
+from aioproducer.record_metadata import RecordMetadata
+from aioproducer.types import PartitionInfo, ProducerRecord, TimestampType, TopicPartition
+
+__all__ = [
+    "Delivery",
+    "DeliveryError",
+    "KafkaError",
+    "KafkaProducer",
+    "Outcome",
+    "PartitionInfo",
+    "ProducerRecord",
+    "RecordMetadata",
+    "TimestampType",
+    "TopicPartition",
+    "wait_all",
+]

@@ -1,0 +1,44 @@
+"""The embedded broker: a Kafka cluster in this process, for development, demos and tests.
+
+    cluster.py         EmbeddedCluster: starts and stops nodes, and what tests ask of them
+    cluster_state.py   what all nodes agree on: topics, leaders, producer ids
+    topic.py           topics and partitions
+    broker_config.py   the configs of brokers and topics
+    socket_server.py   a node's listener
+    processor.py       its connections, from bytes to requests
+    kafka_channel.py   one connection: one request at a time, in order
+    request.py         one request, until it is answered
+    context.py         what the handlers of a node work with
+    kafka_apis.py      from a request to its handler
+    handlers/          one file per API
+    delayed_fetch.py   a fetch that waits for records
+    faults.py          what goes wrong on purpose: tests say
+    faulty_apis.py     requests and responses that are lost or held up by a fault
+    leader_epoch.py    whether a client's idea of who leads is up to date
+    partition_log.py   the log of a partition
+    log_validator.py   what a batch must be before it is appended
+    producer_state.py  telling a retried batch from a new one
+
+It shares messages and record batches with the producer (``protocol``, ``records``) and nothing else.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.cluster import EmbeddedCluster
+from aioproducer.broker.faults import AppendFault, Faults, RequestFault
+from aioproducer.broker.partition_log import LogAppendInfo, PartitionLog
+from aioproducer.broker.topic import Partition, Topic
+
+__all__ = [
+    "AppendFault",
+    "BrokerConfig",
+    "EmbeddedCluster",
+    "Faults",
+    "LogAppendInfo",
+    "Partition",
+    "PartitionLog",
+    "RequestFault",
+    "Topic",
+    "TopicConfig",
+]

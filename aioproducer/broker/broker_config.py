@@ -1,0 +1,125 @@
+"""The embedded broker's configs and those of its topics: Kafka's names, types, defaults and ranges.
+
+Only configs that are obeyed are declared. A topic may also be created with any other of Kafka's topic configs (tools
+set them as a matter of course): those are stored, and have no effect (:data:`TOPIC_CONFIGS_WITHOUT_EFFECT`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aioproducer.config_def import ANY, INT_MAX, LONG_MAX, Type, at_least, between, key, one_of, parse
+from aioproducer.errors import ConfigException, InvalidConfigurationException
+
+TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """The configs of every node of the cluster. Times are milliseconds, sizes bytes."""
+
+    auto_create_topics_enable: bool = key(
+        Type.BOOLEAN, True, ANY, "Metadata requests create the topics they name, if the client wants so."
+    )
+    num_partitions: int = key(Type.INT, 1, at_least(1), "Partitions of a topic created without a number.")
+    default_replication_factor: int = key(
+        Type.INT, 1, between(1, 2**15 - 1), "Replicas of a topic created without a number."
+    )
+    delete_topic_enable: bool = key(Type.BOOLEAN, True, ANY, "Whether clients may delete topics.")
+    message_max_bytes: int = key(
+        Type.INT, 1048588, at_least(0), "Largest record batch (after compression) that is appended."
+    )
+    min_insync_replicas: int = key(
+        Type.INT, 1, at_least(1), "Replicas on live nodes that a produce request with acks=all needs."
+    )
+    log_message_timestamp_type: str = key(
+        Type.STRING, "CreateTime", TIMESTAMP_TYPES, "Whose clock stamps the records: the producer's or the broker's."
+    )
+    log_message_timestamp_after_max_ms: int = key(
+        Type.LONG, 3600000, between(0, LONG_MAX), "How far in the future the timestamp of a record may be."
+    )
+    log_segment_bytes: int = key(
+        Type.INT, 1073741824, at_least(1024 * 1024), "Largest append; the log in memory has no segments otherwise."
+    )
+    log_retention_bytes: int = key(
+        Type.LONG, -1, ANY, "The oldest batches are deleted while a partition is larger than this; -1 for never."
+    )
+    fetch_max_bytes: int = key(Type.INT, 57671680, at_least(1024), "Largest fetch response that is not one batch.")
+    socket_request_max_bytes: int = key(Type.INT, 104857600, between(1, INT_MAX), "Largest request.")
+    connections_max_idle_ms: int = key(
+        Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
+    )
+
+    @staticmethod
+    def of(given: Mapping[str, object]) -> BrokerConfig:
+        """Kafka's dotted names or their snake_case; anything else is a :class:`ConfigException`."""
+        return parse(BrokerConfig, given, owner="broker")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """The configs of one topic. Its defaults are the broker's."""
+
+    message_timestamp_type: str = key(Type.STRING, "CreateTime", TIMESTAMP_TYPES, "As log.message.timestamp.type.")
+    message_timestamp_after_max_ms: int = key(
+        Type.LONG, 3600000, between(0, LONG_MAX), "As log.message.timestamp.after.max.ms."
+    )
+    max_message_bytes: int = key(Type.INT, 1048588, at_least(0), "As message.max.bytes.")
+    min_insync_replicas: int = key(Type.INT, 1, at_least(1), "As the broker's config of this name.")
+    segment_bytes: int = key(Type.INT, 1073741824, at_least(1024 * 1024), "As log.segment.bytes.")
+    retention_bytes: int = key(Type.LONG, -1, ANY, "As log.retention.bytes.")
+
+    @staticmethod
+    def of(given: Mapping[str, object], broker: BrokerConfig) -> TopicConfig:
+        """The broker's values, overridden by ``given``.
+
+        Raises :class:`InvalidConfigurationException` (``INVALID_CONFIG``) that names an unknown or impossible one.
+        """
+        values: dict[str, object] = {
+            "message.timestamp.type": broker.log_message_timestamp_type,
+            "message.timestamp.after.max.ms": broker.log_message_timestamp_after_max_ms,
+            "max.message.bytes": broker.message_max_bytes,
+            "min.insync.replicas": broker.min_insync_replicas,
+            "segment.bytes": broker.log_segment_bytes,
+            "retention.bytes": broker.log_retention_bytes,
+        }
+        values.update((name, value) for name, value in given.items() if name not in TOPIC_CONFIGS_WITHOUT_EFFECT)
+        try:
+            return parse(TopicConfig, values, owner="topic")
+        except ConfigException as error:
+            raise InvalidConfigurationException(str(error)) from error
+
+
+TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(
+    {
+        "cleanup.policy",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "delete.retention.ms",
+        "file.delete.delay.ms",
+        "flush.messages",
+        "flush.ms",
+        "follower.replication.throttled.replicas",
+        "index.interval.bytes",
+        "leader.replication.throttled.replicas",
+        "local.retention.bytes",
+        "local.retention.ms",
+        "max.compaction.lag.ms",
+        "message.timestamp.before.max.ms",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "preallocate",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "remote.storage.enable",
+        "retention.ms",
+        "segment.index.bytes",
+        "segment.jitter.ms",
+        "segment.ms",
+        "unclean.leader.election.enable",
+    }
+)
+"""Topic configs of Apache Kafka 4.3 that are stored with a topic and do nothing: records are kept as they came."""

@@ -1,0 +1,179 @@
+"""The embedded cluster: one or more brokers in this process, on sockets of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from types import TracebackType
+from typing import Self
+
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.faults import NO_FAULTS, Faults
+from aioproducer.broker.faulty_apis import FaultyApis
+from aioproducer.broker.kafka_apis import KafkaApis
+from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.processor import Processor
+from aioproducer.broker.socket_server import SocketServer
+from aioproducer.broker.topic import Topic
+from aioproducer.clock import Clock, SystemClock
+from aioproducer.errors import IllegalStateException
+
+
+class EmbeddedCluster:
+    """A Kafka cluster for development, demos and tests. Real sockets, real protocol, records in memory.
+
+        async with EmbeddedCluster(nodes=3, configs={"num.partitions": 6}) as cluster:
+            producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
+
+    ``ports`` has one port for each node; without it, or with 0, a free one is taken. ``configs`` are the brokers'
+    configs in Kafka's names (see ``BrokerConfig``), the same for all nodes; unknown or impossible ones raise
+    ``ConfigException``. ``newest_versions`` makes older brokers: the newest version they have of an API, by its key.
+    For tests that must replay: ``clock`` and ``random`` (for the ids of cluster and topics); for tests of what goes
+    wrong: ``faults``.
+
+    Where it is simpler than Kafka: all replicas of a partition share one log in memory, so replication costs nothing
+    and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
+    Topics are created and leaders move at once. There are no groups, no transactions, no security and no quotas. What
+    else is simpler is said in the file of each API, under ``handlers/``.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        host: str = "127.0.0.1",
+        ports: Sequence[int] | None = None,
+        configs: Mapping[str, object] | None = None,
+        clock: Clock | None = None,
+        newest_versions: Mapping[int, int] | None = None,
+        random: Random | None = None,
+        faults: Faults = NO_FAULTS,
+    ) -> None:
+        if nodes < 1:
+            raise ValueError(f"a cluster has at least one node, not {nodes}")
+        if ports is not None and len(ports) != nodes:
+            raise ValueError(f"{nodes} nodes need as many ports, not {len(ports)}")
+        self._host = host
+        self._clock = clock or SystemClock()
+        self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random)
+        self._newest_versions = newest_versions
+        self._faults = faults
+        # The port of a node stays the same when it is stopped and started again.
+        self._ports = dict(enumerate(ports or [0] * nodes))
+        self._servers: dict[int, SocketServer] = {}
+
+    async def start(self) -> None:
+        """Starts every node that is not running. If one cannot start, those started here are stopped again."""
+        started: list[int] = []
+        try:
+            for node_id in self._state.node_ids:
+                if node_id not in self._servers:
+                    await self.start_node(node_id)
+                    started.append(node_id)
+        except BaseException:
+            for node_id in started:
+                await self.stop_node(node_id)
+            raise
+
+    async def close(self) -> None:
+        """Stops every node. Records stay readable in process (:meth:`log`)."""
+        for node_id in tuple(self._servers):
+            await self.stop_node(node_id)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # nodes
+
+    async def start_node(self, node_id: int, *, port: int | None = None) -> None:
+        """Starts a node, on the port it had before or on ``port`` (0: a free one).
+
+        Partitions without a leader get one if it has a replica.
+        """
+        if node_id not in self._ports:
+            raise ValueError(f"there is no node {node_id}")
+        if node_id in self._servers:
+            raise IllegalStateException(f"node {node_id} is running")
+        config = self._state.config
+        context = BrokerContext(node_id, self._state, self._clock, self._faults)
+        apis = KafkaApis(context, self._newest_versions)
+        processor = Processor(
+            apis if self._faults is NO_FAULTS else FaultyApis(apis, context),
+            self._clock,
+            max_receive_size=config.socket_request_max_bytes,
+            max_idle_ms=config.connections_max_idle_ms,
+        )
+        server = SocketServer(processor)
+        self._ports[node_id] = await server.open(self._host, self._ports[node_id] if port is None else port)
+        self._servers[node_id] = server
+        self._state.node_started(Node(node_id, self._host, self._ports[node_id]))
+
+    async def stop_node(self, node_id: int) -> None:
+        """Stops a node as if it had crashed: connections drop, leaders move to replicas on live nodes or are none."""
+        server = self._servers.pop(node_id, None)
+        if server is None:
+            raise IllegalStateException(f"node {node_id} is not running")
+        self._state.node_stopped(node_id)
+        await server.close()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of the running nodes, separated by commas."""
+        return ",".join(f"{node.host}:{node.port}" for node in self._state.alive_nodes)
+
+    @property
+    def cluster_id(self) -> str:
+        return self._state.cluster_id
+
+    # topics
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        assignments: Iterable[Sequence[int]] = (),
+        configs: Mapping[str, object] | None = None,
+    ) -> Topic:
+        """Creates a topic; -1 means the broker's default.
+
+        ``assignments`` gives the replicas of each partition, the leader first, in place of the two numbers. Raises the
+        exception that a client would get: ``TopicExistsException``, ``InvalidTopicException``, …
+        """
+        texts = {config.replace("_", "."): str(value) for config, value in (configs or {}).items()}
+        return self._state.create_topic(NewTopic(name, partitions, replication_factor, tuple(assignments), texts))
+
+    def delete_topic(self, name: str) -> None:
+        """Deletes a topic with its records."""
+        self._state.delete_topic(name)
+
+    @property
+    def topics(self) -> list[Topic]:
+        """Every topic there is."""
+        return list(self._state.topics.values())
+
+    def topic(self, name: str) -> Topic:
+        """Raises ``UnknownTopicOrPartitionException``."""
+        self._state.partition(name, 0)
+        return self._state.topics[name]
+
+    def log(self, topic: str, partition: int = 0) -> PartitionLog:
+        """The log of a partition. Raises ``UnknownTopicOrPartitionException``."""
+        return self._state.partition(topic, partition).log
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The node that leads a partition; -1 for none."""
+        return self._state.partition(topic, partition).leader
+
+    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
+        """Makes another running node the leader, in a new leader epoch."""
+        self._state.move_leader(topic, partition, node_id)

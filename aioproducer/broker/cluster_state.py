@@ -1,0 +1,211 @@
+"""What all nodes of the embedded cluster agree on: live nodes, topics, leaders, producer ids.
+
+Kafka's controller (``ReplicationControlManager``) decides these and every broker has a copy; here the nodes share one
+process, so they share the object.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random, SystemRandom
+from uuid import UUID
+
+from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.topic import NO_LEADER, Partition, Topic, validate_topic_name
+from aioproducer.errors import (
+    InvalidPartitionsException,
+    InvalidReplicaAssignmentException,
+    InvalidReplicationFactorException,
+    InvalidTopicException,
+    TopicExistsException,
+    UnknownTopicIdException,
+    UnknownTopicOrPartitionException,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Where a node listens."""
+
+    id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to create. ``-1`` partitions or replicas means the broker's default; ``assignments`` (for each partition
+    the nodes of its replicas, the first one leads) excludes both."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: Sequence[Sequence[int]] = ()
+    configs: Mapping[str, str] | None = None
+
+
+class ClusterState:
+    """The shared state of a cluster whose nodes have the ids given; ``random`` makes the ids of cluster and topics."""
+
+    def __init__(self, node_ids: Sequence[int], config: BrokerConfig, random: Random | None = None) -> None:
+        self._random = random or SystemRandom()
+        self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
+        self.config = config
+        self.node_ids = tuple(node_ids)
+        self.topics: dict[str, Topic] = {}
+        self._topics_by_id: dict[UUID, Topic] = {}
+        self._alive: dict[int, Node] = {}
+        self._next_producer_id = 0
+        self._next_first_replica = 0
+
+    # nodes
+
+    @property
+    def alive_nodes(self) -> list[Node]:
+        return [self._alive[node_id] for node_id in self.node_ids if node_id in self._alive]
+
+    @property
+    def controller_id(self) -> int:
+        """A live node, for clients that want to ask one: every node creates and deletes topics. -1 without any."""
+        return next((node.id for node in self.alive_nodes), -1)
+
+    def node(self, node_id: int) -> Node | None:
+        """The live node with this id."""
+        return self._alive.get(node_id)
+
+    def node_started(self, node: Node) -> None:
+        """The node is alive; partitions that have a replica on it and no leader get it as leader."""
+        self._alive[node.id] = node
+        for partition in self._partitions():
+            if partition.leader == NO_LEADER and node.id in partition.replicas:
+                partition.elect(node.id)
+
+    def node_stopped(self, node_id: int) -> None:
+        """The node is gone; its partitions are led by the first live replica, or by none."""
+        self._alive.pop(node_id, None)
+        for partition in self._partitions():
+            if partition.leader == node_id:
+                partition.elect(self._first_alive(partition.replicas))
+
+    def in_sync_replicas(self, partition: Partition) -> list[int]:
+        """All replicas on live nodes: in-process replication never lags."""
+        return [node_id for node_id in partition.replicas if node_id in self._alive]
+
+    def _first_alive(self, replicas: Sequence[int]) -> int:
+        return next((node_id for node_id in replicas if node_id in self._alive), NO_LEADER)
+
+    # topics
+
+    def topic_by_id(self, topic_id: UUID) -> Topic | None:
+        return self._topics_by_id.get(topic_id)
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """Raises :class:`UnknownTopicOrPartitionException`."""
+        found = self.topics.get(topic)
+        partition = None if found is None else found.partition(index)
+        if partition is None:
+            raise UnknownTopicOrPartitionException(f"there is no partition {topic}-{index}")
+        return partition
+
+    def create_topic(self, new: NewTopic, *, validate_only: bool = False) -> Topic:
+        """Creates the topic; with ``validate_only`` the one returned is what would have been created."""
+        self._validate_new_name(new.name)
+        configs = dict(new.configs or {})
+        config = TopicConfig.of(configs, self.config)
+        assignments = self._assign(new)
+        topic = Topic(new.name, self._new_id(), [], config, configs)
+        for index, replicas in enumerate(assignments):
+            log = PartitionLog(f"{new.name}-{index}", config)
+            topic.partitions.append(Partition(new.name, index, replicas, log, self._first_alive(replicas)))
+        if not validate_only:
+            self.topics[topic.name] = topic
+            self._topics_by_id[topic.id] = topic
+            self._next_first_replica += len(assignments)
+        return topic
+
+    def delete_topic(self, name: str) -> Topic:
+        topic = self.topics.pop(name, None)
+        if topic is None:
+            raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
+        del self._topics_by_id[topic.id]
+        for partition in topic.partitions:
+            partition.elect(NO_LEADER)
+        return topic
+
+    def delete_topic_by_id(self, topic_id: UUID) -> Topic:
+        topic = self._topics_by_id.get(topic_id)
+        if topic is None:
+            raise UnknownTopicIdException(f"there is no topic with id {topic_id}")
+        return self.delete_topic(topic.name)
+
+    def move_leader(self, topic: str, index: int, node_id: int) -> None:
+        """Makes a live node the leader; it becomes a replica if it was none (as a reassignment would make it)."""
+        partition = self.partition(topic, index)
+        if node_id not in self._alive:
+            raise InvalidReplicaAssignmentException(f"node {node_id} is not alive")
+        if node_id not in partition.replicas:
+            partition.replicas = (node_id, *partition.replicas[1:])
+        if partition.leader != node_id:
+            partition.elect(node_id)
+
+    def _partitions(self) -> list[Partition]:
+        return [partition for topic in self.topics.values() for partition in topic.partitions]
+
+    def _validate_new_name(self, name: str) -> None:
+        validate_topic_name(name)
+        if name in self.topics:
+            raise TopicExistsException(f"topic {name!r} exists already")
+        # Metric names replace '.' by '_': Kafka refuses topics whose metrics would collide.
+        plain = name.replace(".", "_")
+        if plain != name or "_" in name:
+            for other in self.topics:
+                if other.replace(".", "_") == plain:
+                    raise InvalidTopicException(
+                        f"topic {name!r} collides with {other!r}: '.' and '_' count as the same"
+                    )
+
+    def _assign(self, new: NewTopic) -> list[tuple[int, ...]]:
+        if new.assignments:
+            return [self._checked_replicas(replicas, len(new.assignments[0])) for replicas in new.assignments]
+        partitions = self.config.num_partitions if new.partitions == -1 else new.partitions
+        factor = self.config.default_replication_factor if new.replication_factor == -1 else new.replication_factor
+        if factor < 1:
+            raise InvalidReplicationFactorException(f"replication factor {factor} must be at least 1, or -1")
+        if partitions < 1:
+            raise InvalidPartitionsException(f"number of partitions {partitions} must be at least 1, or -1")
+        alive = [node.id for node in self.alive_nodes]
+        if factor > len(alive):
+            raise InvalidReplicationFactorException(
+                f"replication factor {factor} is larger than the number of live nodes, {len(alive)}"
+            )
+        first = self._next_first_replica
+        return [
+            tuple(alive[(first + index + replica) % len(alive)] for replica in range(factor))
+            for index in range(partitions)
+        ]
+
+    def _checked_replicas(self, replicas: Sequence[int], factor: int) -> tuple[int, ...]:
+        if not replicas or len(set(replicas)) != len(replicas) or len(replicas) != factor:
+            raise InvalidReplicaAssignmentException(
+                f"replicas {list(replicas)} must be distinct nodes, as many for every partition"
+            )
+        unknown = [node_id for node_id in replicas if node_id not in self.node_ids]
+        if unknown or self._first_alive(replicas) == NO_LEADER:
+            raise InvalidReplicaAssignmentException(
+                f"replicas {list(replicas)} must be nodes of the cluster, one alive"
+            )
+        return tuple(replicas)
+
+    def _new_id(self) -> UUID:
+        return UUID(int=self._random.getrandbits(128), version=4)
+
+    # producers
+
+    def allocate_producer_id(self) -> int:
+        """A producer id nobody has yet."""
+        allocated = self._next_producer_id
+        self._next_producer_id += 1
+        return allocated

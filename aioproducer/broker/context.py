@@ -1,0 +1,24 @@
+"""What the handlers of one node work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.cluster_state import ClusterState
+from aioproducer.broker.faults import NO_FAULTS, Faults
+from aioproducer.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerContext:
+    """A node: its id, the state that it shares with the other nodes, where its time comes from, and what goes wrong."""
+
+    node_id: int
+    state: ClusterState
+    clock: Clock
+    faults: Faults = NO_FAULTS
+
+    @property
+    def config(self) -> BrokerConfig:
+        return self.state.config

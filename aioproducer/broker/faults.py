@@ -1,0 +1,72 @@
+"""What goes wrong in the embedded broker on purpose, so that clients can be tested against it.
+
+:class:`Faults` decides. Handlers ask it where a partition or a topic is concerned; where a whole request is,
+:class:`~aioproducer.broker.faulty_apis.FaultyApis` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aioproducer.broker.topic import Partition
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.headers import RequestHeader
+from aioproducer.records.record_batch import RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFault:
+    """What becomes of one request. Times are seconds."""
+
+    lost: bool = False
+    """Its connection is dropped in place of handling it."""
+    handled_after: float = 0.0
+    """It stands in the request queue for so long. It is handled even if its client has gone by then, as in Kafka, but
+    not if the node was stopped."""
+    unanswered: bool = False
+    """It is handled, and its connection dropped in place of a response."""
+    answered_after: float = 0.0
+    """Its response waits so long."""
+    garbage: bytes | None = None
+    """It is handled, and these bytes are sent in place of the response."""
+    code: ErrorCode = ErrorCode.NONE
+    """It is answered with this and not handled; for APIs whose response has an ``error_code``."""
+
+
+class AppendFault(NamedTuple):
+    """An append that ends with an error; ``appended``: the records are in the log all the same."""
+
+    code: ErrorCode
+    appended: bool
+
+
+class Faults:
+    """Nothing goes wrong. Override what shall; an instance may serve all nodes of a cluster."""
+
+    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
+        """A request has come."""
+        return None
+
+    def on_append(self, node_id: int, partition: Partition, batch: RecordBatch) -> AppendFault | None:
+        """A batch is about to be appended to a partition that the node leads."""
+        return None
+
+    def leaves_out(self, node_id: int) -> bool:
+        """A partition is about to be answered for; the response may leave it out."""
+        return False
+
+    def throttle_ms(self, node_id: int) -> int:
+        """For how long the producer is asked to be quiet."""
+        return 0
+
+    def on_topic_metadata(self, node_id: int, topic: str) -> ErrorCode:
+        """What a topic that exists is answered with."""
+        return ErrorCode.NONE
+
+    def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
+        """The leader and its epoch, as far as the node's metadata knows them by now."""
+        return partition.leader, partition.leader_epoch
+
+
+NO_FAULTS = Faults()

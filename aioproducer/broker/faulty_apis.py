@@ -1,0 +1,84 @@
+"""A node's APIs, and what its faults make of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.faults import RequestFault
+from aioproducer.broker.kafka_apis import KafkaApis
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import SchemaException
+from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.schema import Response
+
+
+class FaultyApis:
+    """Stands between a node's processor and its :class:`KafkaApis`: loses requests and responses, or holds them up."""
+
+    def __init__(self, apis: KafkaApis, context: BrokerContext) -> None:
+        self._apis = apis
+        self._context = context
+
+    def is_supported(self, api_key: int, api_version: int) -> bool:
+        return self._apis.is_supported(api_key, api_version)
+
+    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+        context = self._context
+        fault = context.faults.on_request(context.node_id, request.header)
+        if fault is None:
+            self._apis.handle(request, frame, body_at)
+        elif fault.lost:
+            request.close_connection("a fault: its request is lost")
+        elif fault.code is not ErrorCode.NONE:
+            response: Any = APIS[ApiKey(request.header.api_key)].response
+            request.respond(response(error_code=fault.code))
+        elif fault.handled_after > 0:
+            late = (_FaultyRequest(request, fault), frame, body_at, context.state.node(context.node_id))
+            asyncio.get_running_loop().call_later(fault.handled_after, self._handle_late, *late)
+        else:
+            self._apis.handle(_FaultyRequest(request, fault), frame, body_at)
+
+    def _handle_late(self, request: Request, frame: bytes, body_at: int, node: object) -> None:
+        if self._context.state.node(self._context.node_id) is not node:
+            return  # stopped since, and maybe started again: its request queue was lost
+        try:
+            self._apis.handle(request, frame, body_at)
+        except SchemaException as error:
+            request.close_connection(f"its request cannot be read: {error}")
+
+
+class _FaultyRequest(Request):
+    """A request whose end is not as it should be."""
+
+    __slots__ = ("_fault",)
+
+    def __init__(self, request: Request, fault: RequestFault) -> None:
+        super().__init__(request.header, request._channel)
+        self._fault = fault
+        request.on_abandon(self.abandon)
+
+    def respond(self, response: Response, version: int | None = None) -> None:
+        if self._fault.unanswered:
+            self.close_connection("a fault: its response is lost")
+        elif self._fault.garbage is not None:
+            if not self.abandoned:
+                self._channel.send_response([self._fault.garbage])
+        elif self._fault.answered_after > 0:
+            asyncio.get_running_loop().call_later(self._fault.answered_after, self._respond_late, response, version)
+        else:
+            self._respond_late(response, version)
+
+    def no_response(self) -> None:
+        if not self.abandoned:
+            super().no_response()
+
+    def close_connection(self, reason: str) -> None:
+        if not self.abandoned:
+            super().close_connection(reason)
+
+    def _respond_late(self, response: Response, version: int | None) -> None:
+        if not self.abandoned:
+            super().respond(response, version)

@@ -1,0 +1,49 @@
+"""ApiVersions: which APIs the node speaks, in which versions.
+
+Versions 0 to 4. A newer version is answered with ``UNSUPPORTED_VERSION`` in the format of version 0, which
+tells the versions of this API alone, and the client asks again in one of them (KIP-511).
+
+Simplifications: no features are supported or finalized; the client's software name is checked, not kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.codec import decode
+from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 4)
+PRODUCE_MIN_VERSION = 0
+"""librdkafka stops compressing for a broker that does not say it has Produce 0 (KAFKA-18659): it is offered, and
+refused when used, as in Kafka."""
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+class ApiVersionsHandler:
+    """Answers with the versions of the other APIs, given as ``{api key: versions}``."""
+
+    def __init__(self, others: Mapping[int, Versions]) -> None:
+        offered = {**others, ApiKey.API_VERSIONS: VERSIONS}
+        offered[ApiKey.PRODUCE] = Versions(PRODUCE_MIN_VERSION, offered[ApiKey.PRODUCE].high)
+        self._api_keys = [ApiVersion(int(key), *versions) for key, versions in sorted(offered.items())]
+
+    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+        version = request.header.api_version
+        if version not in VERSIONS:
+            own = [api for api in self._api_keys if api.api_key == ApiKey.API_VERSIONS]
+            request.respond(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own), version=0)
+            return
+        message = decode(ApiVersionsRequest, version, frame, body_at)
+        if version >= 3 and not (
+            _SOFTWARE.fullmatch(message.client_software_name) and _SOFTWARE.fullmatch(message.client_software_version)
+        ):
+            request.respond(ApiVersionsResponse(ErrorCode.INVALID_REQUEST))
+            return
+        request.respond(ApiVersionsResponse(ErrorCode.NONE, self._api_keys))

@@ -1,0 +1,92 @@
+"""CreateTopics: create topics, or say whether they could be.
+
+Versions 2 to 7.
+
+Simplifications: done at once, by whichever node is asked; no policies. Of the configs in the answer only those that
+were given or have an effect are listed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.broker.cluster_state import NewTopic
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.broker.topic import Topic
+from aioproducer.config_def import table
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    ApiException,
+    InvalidConfigurationException,
+    InvalidReplicaAssignmentException,
+    InvalidRequestException,
+)
+from aioproducer.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(2, 7)
+
+_FROM_TOPIC, _DEFAULT = 1, 5
+"""``DescribeConfigsResponse.ConfigSource``: set for this topic, or the default."""
+
+
+def handle(context: BrokerContext, request: Request, message: CreateTopicsRequest) -> CreateTopicsResponse:
+    times = Counter(topic.name for topic in message.topics)
+    results = []
+    for wanted in {topic.name: topic for topic in message.topics}.values():
+        try:
+            if times[wanted.name] > 1:
+                raise InvalidRequestException(f"topic {wanted.name!r} is there {times[wanted.name]} times")
+            topic = context.state.create_topic(_new_topic(wanted), validate_only=message.validate_only)
+            results.append(_describe(topic))
+        except ApiException as error:
+            results.append(
+                CreatableTopicResult(wanted.name, error_code=error.code, error_message=str(error), configs=None)
+            )
+    return CreateTopicsResponse(topics=results)
+
+
+def _new_topic(wanted: CreatableTopic) -> NewTopic:
+    configs = {}
+    for config in wanted.configs:
+        if config.value is None:
+            raise InvalidConfigurationException(f"config {config.name!r} has no value")
+        configs[config.name] = config.value
+    if wanted.assignments and (wanted.num_partitions != -1 or wanted.replication_factor != -1):
+        raise InvalidRequestException("with replica assignments, partitions and replication factor must be -1")
+    assigned = {assignment.partition_index: assignment.broker_ids for assignment in wanted.assignments}
+    if sorted(assigned) != list(range(len(wanted.assignments))):
+        raise InvalidReplicaAssignmentException(
+            f"replicas are assigned to partitions {sorted(assigned)}, not to 0, 1, …"
+        )
+    assignments = [assigned[index] for index in range(len(assigned))]
+    return NewTopic(wanted.name, wanted.num_partitions, wanted.replication_factor, assignments, configs)
+
+
+def _describe(topic: Topic) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        topic.name,
+        topic.id,
+        ErrorCode.NONE,
+        None,
+        num_partitions=len(topic.partitions),
+        replication_factor=len(topic.partitions[0].replicas),
+        configs=_configs(topic),
+    )
+
+
+def _configs(topic: Topic) -> list[CreatableTopicConfigs]:
+    values = {name: str(getattr(topic.config, name.replace(".", "_"))) for name in table(TopicConfig)}
+    values.update(topic.configs)
+    return [
+        CreatableTopicConfigs(name, value, False, _FROM_TOPIC if name in topic.configs else _DEFAULT)
+        for name, value in sorted(values.items())
+    ]

@@ -1,0 +1,48 @@
+"""FindCoordinator: the node that coordinates a group or a transactional id.
+
+Versions 0 to 6.
+
+Simplification: there are no groups and no transactions; the answer is the controller, whose other APIs say what it
+lacks.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 6)
+
+_GROUP, _TRANSACTION = 0, 1
+
+
+def handle(context: BrokerContext, request: Request, message: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    batched = request.header.api_version >= 4
+    keys = message.coordinator_keys if batched else [message.key]
+    coordinators = [_find(context, key, message.key_type) for key in keys]
+    if batched:
+        return FindCoordinatorResponse(coordinators=coordinators)
+    (only,) = coordinators
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+def _find(context: BrokerContext, key: str, key_type: int) -> Coordinator:
+    if key_type not in (_GROUP, _TRANSACTION):
+        return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
+    node = context.state.node(context.state.controller_id)
+    if node is None:
+        return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, "no node is alive")
+    return Coordinator(key, node.id, node.host, node.port, ErrorCode.NONE, None)

@@ -1,0 +1,109 @@
+"""Metadata: the live nodes, the topics, and who leads their partitions.
+
+Versions 0 to 13.
+
+Simplifications: a topic that is created because a client asked for it is there in the same response (Kafka answers
+``UNKNOWN_TOPIC_OR_PARTITION`` once, and the client asks again); no topic is internal; without an authorizer every
+operation is allowed, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.cluster_state import NewTopic
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.broker.topic import NO_LEADER, Partition, Topic, validate_topic_name
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException, InvalidTopicException
+from aioproducer.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from aioproducer.protocol.primitives import ZERO_UUID
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 13)
+
+_TOPIC_ID_VERSION = 12
+"""Versions 10 and 11 have room for topic ids, and Kafka refuses them there."""
+
+# Bits of AclOperation: for topics read, write, create, delete, alter, describe, describe and alter configs; for the
+# cluster create, alter, describe, cluster action, describe and alter configs, idempotent write.
+_TOPIC_OPERATIONS = sum(1 << bit for bit in (3, 4, 5, 6, 7, 8, 10, 11))
+_CLUSTER_OPERATIONS = sum(1 << bit for bit in (5, 7, 8, 9, 10, 11, 12))
+
+
+def handle(context: BrokerContext, request: Request, message: MetadataRequest) -> MetadataResponse:
+    state = context.state
+    version = request.header.api_version
+    response = MetadataResponse(
+        brokers=[MetadataResponseBroker(node.id, node.host, node.port) for node in state.alive_nodes],
+        cluster_id=state.cluster_id,
+        controller_id=state.controller_id,
+    )
+    if message.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = _CLUSTER_OPERATIONS
+    # In version 0 an empty list means all topics; from version 1 on null does.
+    if message.topics is None or (version == 0 and not message.topics):
+        response.topics = [_describe(context, topic) for topic in state.topics.values()]
+    else:
+        # The same topic asked for twice is answered once.
+        wanted = {(topic.topic_id, topic.name): topic for topic in message.topics}
+        response.topics = [
+            _find(context, topic, version, create=message.allow_auto_topic_creation) for topic in wanted.values()
+        ]
+    if message.include_topic_authorized_operations:
+        for topic in response.topics:
+            topic.topic_authorized_operations = _TOPIC_OPERATIONS
+    return response
+
+
+def _find(context: BrokerContext, wanted: MetadataRequestTopic, version: int, *, create: bool) -> MetadataResponseTopic:
+    if version < _TOPIC_ID_VERSION and (wanted.topic_id != ZERO_UUID or wanted.name is None):
+        return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, wanted.name or "", wanted.topic_id)
+    if wanted.topic_id != ZERO_UUID:
+        known = context.state.topic_by_id(wanted.topic_id)
+        if known is None:
+            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
+        return _describe(context, known)
+    name = wanted.name
+    if name is None:
+        return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, None)
+    known = context.state.topics.get(name)
+    if known is None:
+        try:
+            if not (create and context.config.auto_create_topics_enable):
+                validate_topic_name(name)
+                return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
+            known = context.state.create_topic(NewTopic(name))
+        except InvalidTopicException:
+            return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
+        except ApiException as error:
+            return MetadataResponseTopic(error.code, name)
+    return _describe(context, known)
+
+
+def _describe(context: BrokerContext, topic: Topic) -> MetadataResponseTopic:
+    code = context.faults.on_topic_metadata(context.node_id, topic.name)
+    if code is not ErrorCode.NONE:
+        return MetadataResponseTopic(code, topic.name, topic.id)
+    partitions = [_describe_partition(context, partition) for partition in topic.partitions]
+    return MetadataResponseTopic(ErrorCode.NONE, topic.name, topic.id, partitions=partitions)
+
+
+def _describe_partition(context: BrokerContext, partition: Partition) -> MetadataResponsePartition:
+    in_sync = context.state.in_sync_replicas(partition)
+    leader, leader_epoch = context.faults.leader(context.node_id, partition)
+    return MetadataResponsePartition(
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader == NO_LEADER else ErrorCode.NONE,
+        partition_index=partition.index,
+        leader_id=leader,
+        leader_epoch=leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=in_sync,
+        offline_replicas=[replica for replica in partition.replicas if replica not in in_sync],
+    )

@@ -1,0 +1,147 @@
+"""Produce: append record batches.
+
+Versions 3 to 13 (0 to 2 are offered for librdkafka's sake, see ``api_versions``, and refused; 14 is KIP-1269's).
+
+Simplifications: acks=all waits for nobody, since replicas share their log; ``NOT_ENOUGH_REPLICAS`` is answered when
+fewer replicas than ``min.insync.replicas`` are on live nodes. No transactions. Every error has a message (version 8
+and later), Kafka gives one for invalid records only.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from aioproducer.broker.cluster_state import Node
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.log_validator import batch_of_request
+from aioproducer.broker.request import Request
+from aioproducer.broker.topic import Partition, Topic
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    ApiException,
+    InvalidRequiredAcksException,
+    NotEnoughReplicasException,
+    NotLeaderOrFollowerException,
+    UnknownTopicIdException,
+    UnknownTopicOrPartitionException,
+    error_for,
+)
+from aioproducer.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+log = logging.getLogger(__name__)
+
+VERSIONS = Versions(3, 13)
+
+_TOPIC_ID_VERSION = 13
+_CURRENT_LEADER_VERSION = 10
+_ACKS_NONE, _ACKS_ALL = 0, -1
+
+
+def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
+    append = _Append(context, request.header.api_version, message.acks)
+    response = append.answer(message.topic_data)
+    for partition in append.appended_to:
+        partition.notify()
+    if message.acks != _ACKS_NONE:
+        return response
+    if append.failures:
+        # Nobody waits for an answer; a closed connection at least makes the producer ask for new metadata.
+        log.info("produce with acks=0 failed: %s", "; ".join(append.failures))
+        request.close_connection("a produce request with acks=0 failed")
+    else:
+        request.no_response()
+    return None
+
+
+class _Append:
+    """The work of one request."""
+
+    def __init__(self, context: BrokerContext, version: int, acks: int) -> None:
+        self._context = context
+        self._version = version
+        self._acks = acks
+        self._now_ms = context.clock.time_ms()
+        self._leaders: dict[int, Node] = {}
+        self.appended_to: list[Partition] = []
+        self.failures: list[str] = []
+
+    def answer(self, topics: list[TopicProduceData]) -> ProduceResponse:
+        faults, node_id = self._context.faults, self._context.node_id
+        responses = []
+        for data in topics:
+            topic = self._topic(data)
+            answers = [self._answer_partition(data, topic, partition) for partition in data.partition_data]
+            told = [answer for answer in answers if not faults.leaves_out(node_id)]
+            responses.append(TopicProduceResponse(data.name, data.topic_id, told))
+        endpoints = [NodeEndpoint(node.id, node.host, node.port) for node in self._leaders.values()]
+        return ProduceResponse(responses, faults.throttle_ms(node_id), endpoints)
+
+    def _topic(self, data: TopicProduceData) -> Topic | None:
+        state = self._context.state
+        return state.topic_by_id(data.topic_id) if self._version >= _TOPIC_ID_VERSION else state.topics.get(data.name)
+
+    def _answer_partition(
+        self, data: TopicProduceData, topic: Topic | None, wanted: PartitionProduceData
+    ) -> PartitionProduceResponse:
+        partition = None if topic is None else topic.partition(wanted.index)
+        try:
+            if topic is None and self._version >= _TOPIC_ID_VERSION:
+                raise UnknownTopicIdException(f"there is no topic with id {data.topic_id}")
+            if topic is None or partition is None:
+                raise UnknownTopicOrPartitionException(f"there is no partition {data.name}-{wanted.index}")
+            return self._append(topic, partition, wanted)
+        except ApiException as error:
+            self.failures.append(f"{data.name or data.topic_id}-{wanted.index}: {error.code.name}: {error}")
+            answer = PartitionProduceResponse(wanted.index, error.code, -1, error_message=str(error))
+            if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                answer.current_leader = self._current_leader(partition)
+            return answer
+
+    def _append(self, topic: Topic, partition: Partition, wanted: PartitionProduceData) -> PartitionProduceResponse:
+        batch = batch_of_request(wanted.records, self._version)
+        if self._acks not in (_ACKS_NONE, 1, _ACKS_ALL):
+            raise InvalidRequiredAcksException(f"acks must be 0, 1 or -1 (all), not {self._acks}")
+        if partition.leader != self._context.node_id:
+            raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
+        if self._acks == _ACKS_ALL:
+            self._check_in_sync_replicas(topic, partition)
+        fault = self._context.faults.on_append(self._context.node_id, partition, batch)
+        if fault is not None and not fault.appended:
+            raise error_for(fault.code, f"a fault: {partition} takes no batch")
+        info = partition.log.append(batch, leader_epoch=partition.leader_epoch, now_ms=self._now_ms)
+        if not info.duplicate:
+            self.appended_to.append(partition)
+        if fault is not None:
+            raise error_for(fault.code, f"a fault: the batch is in {partition} all the same")
+        return PartitionProduceResponse(
+            wanted.index,
+            ErrorCode.NONE,
+            info.first_offset,
+            log_append_time_ms=info.log_append_time,
+            log_start_offset=partition.log.log_start_offset,
+        )
+
+    def _check_in_sync_replicas(self, topic: Topic, partition: Partition) -> None:
+        in_sync = len(self._context.state.in_sync_replicas(partition))
+        # As Kafka: a partition can never need more replicas than it has.
+        needed = min(topic.config.min_insync_replicas, len(partition.replicas))
+        if in_sync < needed:
+            raise NotEnoughReplicasException(f"{partition} has {in_sync} replicas in sync, and needs {needed}")
+
+    def _current_leader(self, partition: Partition) -> LeaderIdAndEpoch:
+        if self._version < _CURRENT_LEADER_VERSION:
+            return LeaderIdAndEpoch()
+        node = self._context.state.node(partition.leader)
+        if node is not None:
+            self._leaders[node.id] = node
+        return LeaderIdAndEpoch(partition.leader, partition.leader_epoch)

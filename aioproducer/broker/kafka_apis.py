@@ -1,0 +1,75 @@
+"""From a request to its handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.handlers import (
+    api_versions,
+    create_topics,
+    delete_topics,
+    fetch,
+    find_coordinator,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    produce,
+)
+from aioproducer.broker.request import Request
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS as MESSAGES
+from aioproducer.protocol.codec import decode_prefix
+from aioproducer.protocol.schema import Response, Versions
+
+
+class Api(NamedTuple):
+    """One API of the broker. ``handle`` returns the response, or None if it ends the request itself, maybe later."""
+
+    versions: Versions
+    handle: Callable[[BrokerContext, Request, Any], Response | None]
+
+
+APIS: dict[int, Api] = {
+    ApiKey.PRODUCE: Api(produce.VERSIONS, produce.handle),
+    ApiKey.FETCH: Api(fetch.VERSIONS, fetch.handle),
+    ApiKey.LIST_OFFSETS: Api(list_offsets.VERSIONS, list_offsets.handle),
+    ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
+    ApiKey.FIND_COORDINATOR: Api(find_coordinator.VERSIONS, find_coordinator.handle),
+    ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle),
+    ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle),
+    ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
+}
+"""Every API but ApiVersions, whose answer is made of this table."""
+
+
+class KafkaApis:
+    """The APIs of one node; ``newest`` has the versions of those that go less far than they could."""
+
+    def __init__(self, context: BrokerContext, newest: Mapping[int, int] | None = None) -> None:
+        self._context = context
+        self._versions = {key: api.versions for key, api in APIS.items()}
+        for key, version in (newest or {}).items():
+            low, high = self._versions[key]
+            self._versions[key] = Versions(low, min(version, high))
+        self._api_versions = api_versions.ApiVersionsHandler(self._versions)
+
+    def is_supported(self, api_key: int, api_version: int) -> bool:
+        if api_key == ApiKey.API_VERSIONS:
+            return True
+        versions = self._versions.get(api_key)
+        return versions is not None and api_version in versions
+
+    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+        """Decodes and handles a request of a supported API and version; see ``RequestHandler``."""
+        header = request.header
+        if header.api_key == ApiKey.API_VERSIONS:
+            self._api_versions.handle(request, frame, body_at)
+            return
+        api = APIS[header.api_key]
+        # Bytes after the end are passed over, as Kafka does: librdkafka sends some with Metadata (its issue 5049).
+        message, _ = decode_prefix(MESSAGES[ApiKey(header.api_key)].request, header.api_version, frame, body_at)
+        response = api.handle(self._context, request, message)
+        if response is not None:
+            request.respond(response)

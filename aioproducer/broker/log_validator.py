@@ -1,0 +1,157 @@
+"""What a batch must be before it is appended.
+
+Follows ``ProduceRequest.validateRecords``, ``UnifiedLog.analyzeAndValidateRecords`` and ``LogValidator`` of Apache
+Kafka 4.3 for what clients append: one batch of format v2, whole, with the right CRC, counting from 0, with as many
+records as it says, no control batch.
+
+Simplifications: of the records in a batch (decompressed, if its codec's library is installed) only their sizes are
+read, which must fill the batch exactly; their fields are taken as they are. Timestamps are judged by the largest one
+that the header names, which Kafka would compute anew.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.broker.producer_state import NO_PRODUCER_ID
+from aioproducer.errors import (
+    ConfigException,
+    CorruptRecordException,
+    InvalidRecordException,
+    InvalidTimestampException,
+    InvalidTxnStateException,
+    RecordBatchTooLargeException,
+    RecordTooLargeException,
+    UnsupportedCompressionTypeException,
+)
+from aioproducer.protocol.schema import Records
+from aioproducer.records.compression import CompressionType, check_codec, decompress
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record_batch import BATCH_OVERHEAD, RecordBatch, read_batches
+from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, MAGIC, MAGIC_OFFSET
+from aioproducer.types import TimestampType
+
+MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
+"""Bytes a batch may have decompressed. Kafka has no such limit; here the whole batch is decompressed at once."""
+
+ZSTD_MIN_PRODUCE_VERSION = 7
+
+_MIN_ZIGZAG_SIZE = 2 * 6
+"""The least a record has: attributes, two deltas, the lengths of key and value, the number of headers."""
+
+
+def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
+    """The one batch that a produce request has for a partition.
+
+    Raises :class:`InvalidRecordException` if it is not one, :class:`UnsupportedCompressionTypeException` for a codec
+    that this version of the API does not have.
+    """
+    if not isinstance(records, (bytes, bytearray, memoryview)) or len(records) <= MAGIC_OFFSET:
+        raise InvalidRecordException("a produce request must have a record batch for each of its partitions")
+    if records[MAGIC_OFFSET] != MAGIC:
+        error = InvalidRecordException if records[MAGIC_OFFSET] < MAGIC else CorruptRecordException
+        raise error(f"record batches must be of format v{MAGIC}, not v{records[MAGIC_OFFSET]}")
+    batches = read_batches(records, allow_partial=True)
+    batch = next(batches, None)
+    if batch is None:
+        raise InvalidRecordException("the record batch is not complete")
+    if next(batches, None) is not None:
+        raise InvalidRecordException(
+            "a produce request must have one record batch for each of its partitions, not more"
+        )
+    if batch.codec is CompressionType.ZSTD and produce_version < ZSTD_MIN_PRODUCE_VERSION:
+        raise UnsupportedCompressionTypeException(
+            f"zstd needs Produce {ZSTD_MIN_PRODUCE_VERSION}, not {produce_version}"
+        )
+    return batch
+
+
+def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
+    """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config."""
+    if batch.base_offset != 0:
+        raise InvalidRecordException(f"the base offset of a batch to append must be 0, not {batch.base_offset}")
+    if batch.size_in_bytes > config.max_message_bytes:
+        raise RecordTooLargeException(
+            f"the batch has {batch.size_in_bytes} bytes, more than max.message.bytes={config.max_message_bytes}"
+        )
+    actual_crc = crc32c(memoryview(batch.data)[ATTRIBUTES_OFFSET:])
+    if actual_crc != batch.crc:
+        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {actual_crc:#010x}")
+    if batch.size_in_bytes > config.segment_bytes:
+        raise RecordBatchTooLargeException(
+            f"the batch has {batch.size_in_bytes} bytes, more than segment.bytes={config.segment_bytes}"
+        )
+    if batch.count <= 0 or batch.last_offset_delta + 1 != batch.count:
+        raise InvalidRecordException(
+            f"the batch says it has {batch.count} records and that its last offset delta is {batch.last_offset_delta}"
+        )
+    if batch.is_control:
+        raise InvalidRecordException("clients may not write control batches")
+    if batch.producer_id > NO_PRODUCER_ID and batch.base_sequence < 0:
+        raise InvalidRecordException(
+            f"the batch has producer id {batch.producer_id} and no sequence, but {batch.base_sequence}"
+        )
+    if batch.is_transactional:
+        raise InvalidTxnStateException("there are no transactions here")
+    _validate_records(batch)
+    _validate_timestamps(batch, config, now_ms)
+
+
+def _validate_records(batch: RecordBatch) -> None:
+    data, start = bytes(batch.data), BATCH_OVERHEAD
+    codec = batch.codec
+    if codec is not CompressionType.NONE:
+        try:
+            check_codec(codec)
+        except ConfigException:
+            return  # Without the library there is no telling; whoever reads the records will have it.
+        try:
+            data, start = decompress(codec, data[start:], MAX_DECOMPRESSED_SIZE), 0
+        except CorruptRecordException as error:
+            raise InvalidRecordException(f"the records cannot be decompressed: {error}") from error
+    if not _fill_exactly(data, start, batch.count):
+        raise InvalidRecordException(f"the batch says it has {batch.count} records, which do not fill it exactly")
+
+
+def _fill_exactly(data: bytes, pos: int, count: int) -> bool:
+    """Whether ``data`` from ``pos`` on is ``count`` records: each a size, in a zigzag varint, and as many bytes.
+
+    The one loop over records in this broker: sizes of one or two bytes take the short way.
+    """
+    try:
+        for _ in range(count):
+            size = data[pos]
+            pos += 1
+            if size > 0x7F:
+                more = data[pos]
+                pos += 1
+                size += (more << 7) - 0x80
+                if more > 0x7F:
+                    size, pos = _read_long_size(data, pos, size & 0x3FFF)
+            if size & 1 or size < _MIN_ZIGZAG_SIZE:  # odd ones are negative
+                return False
+            pos += size >> 1
+    except IndexError:
+        return False
+    return pos == len(data)
+
+
+def _read_long_size(data: bytes, pos: int, size: int) -> tuple[int, int]:
+    """The rest of a size whose first two bytes, ``size``, are followed by others."""
+    for shift in (14, 21, 28):
+        byte = data[pos]
+        pos += 1
+        size |= (byte & 0x7F) << shift
+        if byte <= 0x7F:
+            return size, pos
+    return 1, pos  # more than five bytes are as bad as a negative size
+
+
+def _validate_timestamps(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
+    if config.message_timestamp_type == "LogAppendTime":
+        if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            raise InvalidTimestampException("a producer may not set the timestamp type to LogAppendTime")
+    elif batch.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+        raise InvalidTimestampException(
+            f"timestamp {batch.max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
+            "(message.timestamp.after.max.ms) in the future"
+        )

@@ -1,0 +1,183 @@
+"""The log of one partition, in memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.broker.log_validator import validate
+from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerStateManager
+from aioproducer.errors import OffsetOutOfRangeException
+from aioproducer.records.record_batch import Record, RecordBatch, set_base_offset, set_log_append_time
+
+NO_TIMESTAMP = -1
+
+
+class LogAppendInfo(NamedTuple):
+    """What became of an append. ``log_append_time`` (ms) is -1 unless the broker stamped the records, or the batch is a
+    duplicate: then it is the largest timestamp of the first one."""
+
+    first_offset: int
+    last_offset: int
+    log_append_time: int
+    duplicate: bool
+
+
+class TimestampAndOffset(NamedTuple):
+    """A record found by its timestamp (ms)."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class PartitionLog:
+    """Batches in order of their offsets, as they will be fetched, and the state of the producers that wrote them.
+
+    All replicas share the log: what is appended is replicated, so the high watermark is the log end offset.
+    """
+
+    def __init__(self, name: str, config: TopicConfig) -> None:
+        self.name = name
+        self.config = config
+        self.producer_state = ProducerStateManager()
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.size_in_bytes = 0
+        # In step: the batches, their base offsets, and the largest timestamp up to and including each. The last two are
+        # sorted, which makes them the offset index and the time index. Stored batches never change.
+        self._batches: list[bytearray] = []
+        self._base_offsets: list[int] = []
+        self._max_timestamps: list[int] = []
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset up to which consumers may read."""
+        return self.log_end_offset
+
+    def append(self, batch: RecordBatch, *, leader_epoch: int, now_ms: int) -> LogAppendInfo:
+        """Appends a batch as a client sent it, or finds that it is here already.
+
+        Raises the exception whose code Kafka answers, and has changed nothing then.
+        """
+        validate(batch, self.config, now_ms)
+        if batch.producer_id > NO_PRODUCER_ID:
+            identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
+            kept = self.producer_state.find_duplicate(*identity, batch.last_sequence)
+            if kept is not None:
+                return LogAppendInfo(kept.first_offset, kept.last_offset, kept.timestamp, duplicate=True)
+            self.producer_state.validate(*identity)
+        first_offset = self.log_end_offset
+        last_offset = first_offset + batch.last_offset_delta
+        stored = bytearray(batch.data)
+        set_base_offset(stored, first_offset, leader_epoch)
+        log_append_time = NO_TIMESTAMP
+        max_timestamp = batch.max_timestamp
+        if self.config.message_timestamp_type == "LogAppendTime":
+            max_timestamp = log_append_time = now_ms
+            set_log_append_time(stored, now_ms)
+        self._batches.append(stored)
+        self._base_offsets.append(first_offset)
+        self._max_timestamps.append(
+            max(max_timestamp, self._max_timestamps[-1]) if self._max_timestamps else max_timestamp
+        )
+        self.size_in_bytes += len(stored)
+        self.log_end_offset = last_offset + 1
+        if batch.producer_id > NO_PRODUCER_ID:
+            appended = BatchMetadata(batch.last_sequence, last_offset, batch.last_offset_delta, max_timestamp)
+            self.producer_state.update(batch.producer_id, batch.producer_epoch, appended)
+        if 0 <= self.config.retention_bytes < self.size_in_bytes:
+            self._delete_old_batches()
+        return LogAppendInfo(first_offset, last_offset, log_append_time, duplicate=False)
+
+    # reading
+
+    def read(self, offset: int, max_bytes: int, *, min_one_batch: bool = True) -> list[bytearray]:
+        """Whole batches from the one that holds ``offset``, together at most ``max_bytes``.
+
+        With ``min_one_batch`` the first one is there even if it is larger. Raises :class:`OffsetOutOfRangeException`.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise self._out_of_range(offset)
+        found: list[bytearray] = []
+        if offset == self.log_end_offset:
+            return found
+        for index in range(bisect_right(self._base_offsets, offset) - 1, len(self._batches)):
+            batch = self._batches[index]
+            max_bytes -= len(batch)
+            if max_bytes < 0 and (found or not min_one_batch):
+                break
+            found.append(batch)
+        return found
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """Every batch, for tests: views into the log."""
+        return (RecordBatch(batch) for batch in self._batches)
+
+    def records(self) -> Iterator[Record]:
+        """Every record, for tests. Raises :class:`CorruptRecordException` where a batch cannot be read."""
+        for batch in self.batches():
+            yield from batch.records()
+
+    # looking up
+
+    def find_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
+        """The first record with this timestamp (ms) or a later one."""
+        return self._find_in_batch(bisect_left(self._max_timestamps, timestamp), timestamp)
+
+    def find_max_timestamp(self) -> TimestampAndOffset | None:
+        """The first of the records with the largest timestamp."""
+        if not self._max_timestamps:
+            return None
+        largest = self._max_timestamps[-1]
+        return self._find_in_batch(bisect_left(self._max_timestamps, largest), largest)
+
+    def leader_epoch_at(self, offset: int) -> int:
+        """The leader epoch of the batch that holds ``offset``. Raises :class:`OffsetOutOfRangeException`."""
+        if not self.log_start_offset <= offset < self.log_end_offset:
+            raise self._out_of_range(offset)
+        return RecordBatch(self._batches[bisect_right(self._base_offsets, offset) - 1]).partition_leader_epoch
+
+    def _find_in_batch(self, index: int, timestamp: int) -> TimestampAndOffset | None:
+        if index == len(self._batches):
+            return None
+        batch = RecordBatch(self._batches[index])
+        for record in batch.records():
+            if record.timestamp_ms >= timestamp and record.offset >= self.log_start_offset:
+                return TimestampAndOffset(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
+        return None
+
+    # deleting
+
+    def delete_records(self, before_offset: int) -> None:
+        """Moves the log start offset; batches that lie wholly before it are dropped. Producer state stays."""
+        if not self.log_start_offset <= before_offset <= self.log_end_offset:
+            raise self._out_of_range(before_offset)
+        self.log_start_offset = before_offset
+        if before_offset == self.log_end_offset:
+            self._drop(len(self._batches))
+        else:
+            self._drop(bisect_right(self._base_offsets, before_offset) - 1)
+
+    def _delete_old_batches(self) -> None:
+        # Down to 7/8 of what may stay, so that the lists are not moved for every append.
+        keep = self.config.retention_bytes - self.config.retention_bytes // 8
+        count, left = 0, self.size_in_bytes
+        while left > keep and count < len(self._batches) - 1:
+            left -= len(self._batches[count])
+            count += 1
+        self._drop(count)
+        self.log_start_offset = self._base_offsets[0]
+
+    def _out_of_range(self, offset: int) -> OffsetOutOfRangeException:
+        return OffsetOutOfRangeException(
+            f"offset {offset} of {self.name} is not within {self.log_start_offset} and {self.log_end_offset}"
+        )
+
+    def _drop(self, count: int) -> None:
+        self.size_in_bytes -= sum(map(len, self._batches[:count]))
+        del self._batches[:count]
+        del self._base_offsets[:count]
+        del self._max_timestamps[:count]

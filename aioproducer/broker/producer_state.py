@@ -1,0 +1,129 @@
+"""What a partition remembers of its idempotent producers, and how a retried batch is told from a new one.
+
+Follows ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInfo`` of Apache Kafka 4.3 for producers
+without transactions. For each producer id the latest epoch and the last five batches are kept. A batch whose epoch and
+sequence range equal those of a kept one is a duplicate, answered with the offsets the first one got. Any other batch
+must continue the sequence without a gap. A duplicate that is older than the kept ones cannot be told from a gap: Kafka
+answers ``OUT_OF_ORDER_SEQUENCE_NUMBER`` for it (no line of its broker answers ``DUPLICATE_SEQUENCE_NUMBER``), and so
+does this.
+
+Simplification: entries of producers that went silent do not expire (Kafka's ``producer.id.expiration.ms``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from aioproducer.errors import InvalidProducerEpochException, OutOfOrderSequenceException
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+MAX_SEQUENCE = 2**31 - 1
+NUM_BATCHES_TO_RETAIN = 5
+
+
+def increment_sequence(sequence: int, by: int) -> int:
+    """``sequence + by``; after 2**31 - 1 comes 0."""
+    return (sequence + by) & MAX_SEQUENCE
+
+
+def decrement_sequence(sequence: int, by: int) -> int:
+    """``sequence - by``; before 0 comes 2**31 - 1."""
+    return (sequence - by) & MAX_SEQUENCE
+
+
+class BatchMetadata(NamedTuple):
+    """A kept batch. ``timestamp`` is its largest, in milliseconds."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return decrement_sequence(self.last_sequence, self.offset_delta)
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class ProducerStateEntry:
+    """The latest epoch of one producer id in one partition, and its last batches in that epoch, oldest first."""
+
+    __slots__ = ("batches", "producer_epoch")
+
+    def __init__(self) -> None:
+        self.producer_epoch = NO_PRODUCER_EPOCH
+        self.batches: deque[BatchMetadata] = deque(maxlen=NUM_BATCHES_TO_RETAIN)
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def find_duplicate(self, producer_epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
+        if producer_epoch != self.producer_epoch:
+            return None
+        for kept in self.batches:
+            if kept.last_sequence == last_sequence and kept.first_sequence == first_sequence:
+                return kept
+        return None
+
+    def add_batch(self, producer_epoch: int, batch: BatchMetadata) -> None:
+        if producer_epoch != self.producer_epoch:
+            self.batches.clear()
+            self.producer_epoch = producer_epoch
+        self.batches.append(batch)
+
+
+class ProducerStateManager:
+    """The producers of one partition. First :meth:`find_duplicate`, then :meth:`validate`; after the append,
+    :meth:`update`."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, ProducerStateEntry] = {}
+
+    def entry(self, producer_id: int) -> ProducerStateEntry | None:
+        return self._entries.get(producer_id)
+
+    def find_duplicate(
+        self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int
+    ) -> BatchMetadata | None:
+        """The kept batch that this one repeats, if any."""
+        entry = self._entries.get(producer_id)
+        return None if entry is None else entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
+
+    def validate(self, producer_id: int, producer_epoch: int, first_sequence: int) -> None:
+        """Raises unless a batch that is no duplicate may follow what this producer wrote before.
+
+        An unknown producer may begin with any sequence: its earlier batches may have been deleted.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            return
+        known = entry.producer_epoch
+        if producer_epoch < known:
+            raise InvalidProducerEpochException(
+                f"producer {producer_id} wrote with epoch {producer_epoch}, older than its last epoch {known}"
+            )
+        if producer_epoch > known:
+            if first_sequence != 0:
+                raise OutOfOrderSequenceException(
+                    f"producer {producer_id} began epoch {producer_epoch} with sequence {first_sequence} instead of 0 "
+                    f"(its epoch so far was {known})"
+                )
+        elif first_sequence != increment_sequence(entry.last_sequence, 1):
+            raise OutOfOrderSequenceException(
+                f"producer {producer_id} (epoch {producer_epoch}) wrote sequence {first_sequence} after "
+                f"{entry.last_sequence}"
+            )
+
+    def update(self, producer_id: int, producer_epoch: int, batch: BatchMetadata) -> None:
+        """Remembers an appended batch."""
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerStateEntry()
+        entry.add_batch(producer_epoch, batch)

@@ -1,0 +1,66 @@
+"""Topics and their partitions, as all nodes of the embedded cluster see them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.errors import InvalidTopicException
+
+NO_LEADER = -1
+MAX_NAME_LENGTH = 249
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def validate_topic_name(name: str) -> None:
+    """Raises :class:`InvalidTopicException` for a name that Kafka refuses (``Topic.validate``)."""
+    if not _LEGAL_NAME.fullmatch(name) or name in (".", "..") or len(name) > MAX_NAME_LENGTH:
+        raise InvalidTopicException(
+            f"topic name {name[: MAX_NAME_LENGTH + 1]!r} is not allowed: it must be 1 to {MAX_NAME_LENGTH} letters, "
+            "digits, '.', '_' and '-', and neither '.' nor '..'"
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """One partition: who leads it, who has replicas, and its log, which all replicas share."""
+
+    topic: str
+    index: int
+    replicas: tuple[int, ...]
+    log: PartitionLog
+    leader: int = NO_LEADER
+    leader_epoch: int = 0
+    watchers: set[Callable[[], None]] = field(default_factory=set)
+    """Called when records were appended, the leader changed or the topic was deleted; see ``DelayedFetch``."""
+
+    def elect(self, leader: int) -> None:
+        """Makes ``leader`` the leader, in a new epoch."""
+        self.leader = leader
+        self.leader_epoch += 1
+        self.notify()
+
+    def notify(self) -> None:
+        for watcher in tuple(self.watchers):
+            watcher()
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+
+@dataclass(slots=True, eq=False)
+class Topic:
+    """A topic. ``configs`` are the ones given at its creation, as text; ``config`` is what they amount to."""
+
+    name: str
+    id: UUID
+    partitions: list[Partition]
+    config: TopicConfig
+    configs: Mapping[str, str]
+
+    def partition(self, index: int) -> Partition | None:
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None

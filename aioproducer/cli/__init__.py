@@ -1,0 +1,36 @@
+"""The command line: ``aioproducer``, the same as ``python -m aioproducer``. Uses the public package alone.
+
+    app.py           the commands together
+    demo.py          aioproducer demo
+    broker.py        aioproducer broker
+    send.py          aioproducer send
+    topics.py        aioproducer topics
+    options.py       options that commands share, and the configs they make
+    running.py       a command's event loop, Ctrl-C, and errors as plain lines
+    terminal.py      what people see: progress, tables, warnings
+    byte_source.py   a file or standard input, read by a thread
+    formats.py       lines, NDJSON, CSV: from bytes to records
+    sending.py       records through the producer, and what became of them
+    failed_file.py   records kept to be sent again
+    report.py        the closing lines
+    proof.py         that what was read is what was sent
+
+Exit status: 0 when all was done (every record delivered), 1 when something was not, 2 for a wrong command line, 130
+after Ctrl-C. typer and rich are needed here and nowhere else in the package.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Runs the command that ``sys.argv`` names, and exits."""
+    try:
+        import rich  # noqa: F401
+        import typer  # noqa: F401
+    except ModuleNotFoundError:
+        sys.exit("aioproducer: the command line needs typer and rich: pip install 'aioproducer[cli]'")
+    from aioproducer.cli.app import app
+
+    app(prog_name="aioproducer")

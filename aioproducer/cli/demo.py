@@ -1,0 +1,239 @@
+"""``aioproducer demo``: real input through the whole producer to a broker and back, and the proof that all arrived."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack
+from importlib.resources import as_file, files
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from aioproducer import Delivery, KafkaError, KafkaProducer, Outcome
+from aioproducer.admin import AdminConfig, KafkaAdmin, NewTopic
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.cli import report
+from aioproducer.cli.byte_source import ByteSource
+from aioproducer.cli.formats import read_lines
+from aioproducer.cli.options import ConfigFile, Overrides, Quiet, client_configs, known_to
+from aioproducer.cli.proof import Proof, digest
+from aioproducer.cli.running import FAILED, InputError, explain, run, until_interrupted
+from aioproducer.cli.sending import Sending
+from aioproducer.cli.terminal import Terminal
+from aioproducer.errors import UnknownTopicOrPartitionException
+from aioproducer.reader import PartitionReader, ReaderConfig
+
+EMBEDDED_BROKERS = 3
+FLIGHTS = "flights.csv.xz"
+METER_EVERY = 5_000
+_TAIL_NUMBER = 11
+
+
+def demo(
+    file: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE",
+            help="What to send, a record a line; - is standard input. .gz, .xz and .zst are unpacked. Without it, "
+            "every flight from New York in 2013, with the aircraft as key.",
+            show_default=False,
+        ),
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option(min=0, help="Send no more than so many records.", show_default=False)
+    ] = None,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the topic.")] = 6,
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-server",
+            metavar="HOST:PORT,...",
+            help="A cluster to send to instead of the embedded broker.",
+            show_default=False,
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
+    quiet: Quiet = False,
+) -> None:
+    """Send real input, read it back, prove that all arrived.
+
+    Every record must be there once, unchanged and in order. The broker is the embedded one, in this process and in
+    memory, unless --bootstrap-server or a config names a cluster; there the demo makes a topic of its own, and deletes
+    it in the end.
+    """
+    terminal = Terminal(quiet=quiet)
+
+    async def command() -> int:
+        configs = client_configs(bootstrap_server, config, override, default_server=None)
+        async with AsyncExitStack() as stack:
+            path = file
+            if path is None:
+                path = str(stack.enter_context(as_file(files("aioproducer.cli") / "data" / FLIGHTS)))
+            source = ByteSource(path)
+            stack.callback(source.stop)
+            embedded = "bootstrap.servers" not in configs
+            if embedded:
+                cluster = await stack.enter_async_context(EmbeddedCluster(EMBEDDED_BROKERS))
+                configs["bootstrap.servers"] = cluster.bootstrap_servers
+            what = Input(source, "flights from New York in 2013", flight_key, 1) if file is None else Input(source)
+            where = f"the embedded broker, {EMBEDDED_BROKERS} nodes" if embedded else configs["bootstrap.servers"]
+            terminal.note(f"Sending {what.name} to {where}")
+            return await Demo(configs, terminal, partitions).run(what, records, keep_topic=not embedded)
+
+    run(terminal, lambda interrupt: until_interrupted(terminal, interrupt, command()))
+
+
+def flight_key(line: bytes) -> bytes:
+    """The tail number of a flight's aircraft."""
+    return line.split(b",", _TAIL_NUMBER + 1)[_TAIL_NUMBER]
+
+
+class Input:
+    """Where the records come from, a line each."""
+
+    def __init__(
+        self,
+        source: ByteSource,
+        name: str | None = None,
+        key: Callable[[bytes], bytes | None] = lambda line: None,
+        heading: int = 0,
+    ) -> None:
+        self.source = source
+        self.name = name or source.name
+        self.key = key
+        self._heading = heading
+
+    async def lines(self, limit: int | None) -> AsyncIterator[list[bytes]]:
+        """What follows the heading, at most ``limit`` lines of it."""
+        skip = self._heading
+        try:
+            async for lines in read_lines(aiter(self.source)):
+                wanted = lines[skip:] if limit is None else lines[skip : skip + limit]
+                skip = max(0, skip - len(lines))
+                yield [line.removesuffix(b"\r") for line in wanted]
+                if limit is not None:
+                    limit -= len(wanted)
+                    if limit == 0:
+                        return
+        except InputError as error:
+            raise InputError(f"{self.source.name}: {error}") from error
+
+
+class Demo:
+    """One run: a new topic, the records sent, acknowledged, read back and compared."""
+
+    def __init__(self, configs: Mapping[str, str], terminal: Terminal, partitions: int) -> None:
+        self._configs = configs
+        self._terminal = terminal
+        self._partitions = partitions
+        self._topic = f"aioproducer-demo-{uuid4().hex[:8]}"
+        self._producer = KafkaProducer.from_config(configs)
+        self._proof = Proof()
+        self._sending: Sending[None] = Sending(self._producer, self._topic, on_failed=self._failed)
+        self._under_way: deque[tuple[bytes, Delivery]] = deque()
+        # Whoever is impatient with the producer is with the others, too.
+        self._others = {"default.api.timeout.ms": configs["max.block.ms"]} if "max.block.ms" in configs else {}
+
+    async def run(self, what: Input, limit: int | None, *, keep_topic: bool) -> int:
+        """The exit status; ``keep_topic``: a topic whose records differ is left there to be looked at."""
+        async with KafkaAdmin.from_config({**known_to(AdminConfig, self._configs), **self._others}) as admin:
+            try:
+                await admin.create_topic(NewTopic(self._topic, self._partitions))
+            except asyncio.CancelledError:  # the request may have left
+                await self._delete_topic(admin)
+                raise
+            differs = False
+            try:
+                differs = not await self._prove(what, limit)
+            finally:
+                if differs and keep_topic:
+                    self._terminal.fail(f"Topic {self._topic} is left for you to look at.")
+                else:
+                    await self._delete_topic(admin)
+        return FAILED if differs else 0
+
+    async def _delete_topic(self, admin: KafkaAdmin) -> None:
+        try:
+            await admin.delete_topic(self._topic)
+        except UnknownTopicOrPartitionException:
+            pass
+        except KafkaError as error:
+            self._terminal.warn(f"Topic {self._topic} could not be deleted: {explain(error)}")
+
+    async def _prove(self, what: Input, limit: int | None) -> bool:
+        began = time.perf_counter()
+        await self._send(what, limit)
+        seconds = time.perf_counter() - began
+        tally = self._sending.tally
+        self._terminal.facts(report.delivered(tally, self._producer.metrics(), seconds))
+        if tally.failures:
+            self._terminal.fail(f"{report.count(tally.failed, 'record')} not delivered:")
+            for line in report.failed(tally):
+                self._terminal.fail(line)
+            return False
+        await self._read()
+        differences = self._proof.differences()
+        for sentence in differences:
+            self._terminal.fail(sentence)
+        if differences:
+            return False
+        keys = f" with {report.count(self._proof.key_count, 'key')}" if self._proof.key_count else ""
+        self._terminal.say(
+            f"Every record arrived once and in order: {report.count(self._proof.read_count, 'record')}{keys} "
+            f"in {report.count(self._partitions, 'partition')}",
+            style="green",
+        )
+        return True
+
+    async def _send(self, what: Input, limit: int | None) -> None:
+        began = time.perf_counter()
+        await self._producer.start()
+        try:
+            with self._terminal.meter("Sending", what.source.size) as meter:
+                async for lines in what.lines(limit):
+                    for value in lines:
+                        key = what.key(value)
+                        delivery = await self._sending.send(None, key, value)
+                        if delivery is not None:
+                            self._under_way.append((digest(key, value), delivery))
+                    if self._sending.broken is not None:
+                        raise self._sending.broken
+                    self._take_acknowledgements()
+                    count = self._proof.sent_count
+                    rate = report.per_second(count, time.perf_counter() - began)
+                    meter.update(what.source.position, f"{report.count(count, 'record')}, {rate}")
+                await self._producer.close()
+        finally:
+            await self._producer.close(0)  # only after an error or Ctrl-C there is anything left to be done
+        self._sending.settle()
+        self._take_acknowledgements()
+
+    def _take_acknowledgements(self) -> None:
+        """Notes where the records are, in the order of sending."""
+        while self._under_way and self._under_way[0][1].done():
+            made, delivery = self._under_way.popleft()
+            if delivery.outcome is None:
+                metadata = delivery.result()
+                self._proof.add_sent(metadata.partition, made, metadata.offset)
+
+    async def _read(self) -> None:
+        configs = {**known_to(ReaderConfig, self._configs), **self._others}
+        servers = configs.pop("bootstrap.servers")
+        sent = self._proof.sent_count
+        count = 0
+        with self._terminal.meter("Reading back", sent) as meter:
+            for partition in range(self._partitions):
+                async with PartitionReader(servers, self._topic, partition, "earliest", **configs) as reader:
+                    async for record in reader.read_to_end():
+                        self._proof.add_read(partition, record.offset, record.key, record.value)
+                        count += 1
+                        if count % METER_EVERY == 0:
+                            meter.update(count, f"{count:,} of {report.count(sent, 'record')}")
+
+    def _failed(self, origin: None, error: KafkaError, outcome: Outcome) -> None:
+        self._sending.tally.add_failure(type(error).__name__, outcome, str(error))

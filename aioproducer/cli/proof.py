@@ -1,0 +1,164 @@
+"""That what was read is what was sent: every record once, unchanged, in order.
+
+Per partition, the records that were sent to it are one sequence of digests (of key and value), in the order in which
+they were sent; what is read must be that very sequence, at the offsets that were acknowledged. Only where the two part
+is it found out how.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+DIGEST_SIZE = 16
+
+
+def digest(key: bytes | None, value: bytes | None) -> bytes:
+    """Of a record's content; None and empty differ."""
+    sizes = (-1 if key is None else len(key), -1 if value is None else len(value))
+    return blake2b(b"%d,%d:%b%b" % (*sizes, key or b"", value or b""), digest_size=DIGEST_SIZE).digest()
+
+
+class PartitionProof:
+    """One partition: 16 bytes for each record that was sent to it."""
+
+    def __init__(self) -> None:
+        self.sent = bytearray()
+        self.wrong_acknowledgements: list[tuple[int, int]] = []
+        """(which record, the offset that was acknowledged) where these differ, the log being new."""
+        self.wrong_offsets: list[tuple[int, int]] = []
+        """(the offset that was due, the offset that was read)."""
+        self._matching = 0
+        self._next_offset = 0
+        # What was read from the first record on that is not the one that was due.
+        self._parted: list[tuple[int, bytes]] | None = None
+
+    def add_sent(self, made: bytes, offset: int) -> None:
+        """The next record that was sent, and the offset that was acknowledged, -1 if the broker did not say."""
+        index = self.sent_count
+        self.sent += made
+        if offset not in (-1, index):
+            self.wrong_acknowledgements.append((index, offset))
+
+    def add_read(self, made: bytes, offset: int) -> None:
+        """The next record that was read."""
+        if offset != self._next_offset:
+            self.wrong_offsets.append((self._next_offset, offset))
+        self._next_offset = offset + 1
+        if self._parted is None:
+            start = self._matching * DIGEST_SIZE
+            if self.sent[start : start + DIGEST_SIZE] == made:
+                self._matching += 1
+                return
+            self._parted = []
+        self._parted.append((offset, made))
+
+    @property
+    def sent_count(self) -> int:
+        return len(self.sent) // DIGEST_SIZE
+
+    @property
+    def read_count(self) -> int:
+        return self._matching + len(self._parted or ())
+
+    def differences(self) -> list[str]:
+        """Sentences about what is not as it should be; none if all is."""
+        found = []
+        if self.wrong_acknowledgements:
+            index, offset = self.wrong_acknowledgements[0]
+            found.append(
+                f"{_records(self.wrong_acknowledgements)} acknowledged at another offset than its place in the order "
+                f"of sending, first number {index} at offset {offset}"
+            )
+        if self.wrong_offsets:
+            due, offset = self.wrong_offsets[0]
+            found.append(f"offsets are not contiguous: {offset} was read where {due} was due")
+        if self._parted is None and self._matching == self.sent_count:
+            return found
+        due_digests = [
+            bytes(self.sent[start : start + DIGEST_SIZE])
+            for start in range(self._matching * DIGEST_SIZE, len(self.sent), DIGEST_SIZE)
+        ]
+        return found + self._what_differs(due_digests, self._parted or [])
+
+    def _what_differs(self, due: Sequence[bytes], read: Sequence[tuple[int, bytes]]) -> list[str]:
+        missing = _surplus(enumerate(due, self._matching), Counter(made for _, made in read))
+        extra = _surplus(read, Counter(due))
+        ever_sent = {bytes(self.sent[at : at + DIGEST_SIZE]) for at in range(0, len(self.sent), DIGEST_SIZE)}
+        doubled = [(offset, made) for offset, made in extra if made in ever_sent]
+        foreign = [(offset, made) for offset, made in extra if made not in ever_sent]
+        found = []
+        if missing:
+            found.append(f"{_records(missing)} missing, first number {missing[0][0]} of those sent")
+        if doubled:
+            found.append(f"{_records(doubled)} there more often than sent, first at offset {doubled[0][0]}")
+        if foreign:
+            found.append(f"{_records(foreign)} there that was never sent so, first at offset {foreign[0][0]}")
+        gone = {number for number, _ in missing}
+        added = {offset for offset, _ in extra}
+        in_order = [made for number, made in enumerate(due, self._matching) if number not in gone]
+        as_read = [(offset, made) for offset, made in read if offset not in added]
+        moved = [(offset, made) for (offset, made), right in zip(as_read, in_order, strict=True) if made != right]
+        if moved:
+            found.append(f"{_records(moved)} not in the order of sending, first at offset {moved[0][0]}")
+        return found
+
+
+class Proof:
+    """All partitions, and that each key stays in one."""
+
+    def __init__(self) -> None:
+        self.partitions: defaultdict[int, PartitionProof] = defaultdict(PartitionProof)
+        self._partition_of: dict[bytes, int] = {}
+        self._split_keys: set[bytes] = set()
+
+    def add_sent(self, partition: int, made: bytes, offset: int) -> None:
+        """A record whose digest is ``made`` was acknowledged; in the order of sending."""
+        self.partitions[partition].add_sent(made, offset)
+
+    def add_read(self, partition: int, offset: int, key: bytes | None, value: bytes | None) -> None:
+        """A record was read; in the order of the log."""
+        self.partitions[partition].add_read(digest(key, value), offset)
+        if key is not None and self._partition_of.setdefault(key, partition) != partition:
+            self._split_keys.add(key)
+
+    @property
+    def sent_count(self) -> int:
+        return sum(partition.sent_count for partition in self.partitions.values())
+
+    @property
+    def read_count(self) -> int:
+        return sum(partition.read_count for partition in self.partitions.values())
+
+    @property
+    def key_count(self) -> int:
+        """Different keys that were read."""
+        return len(self._partition_of)
+
+    def differences(self) -> list[str]:
+        """Sentences about what differs; none: every record arrived once and in order."""
+        found = []
+        if self.sent_count != self.read_count:
+            found.append(f"{self.sent_count:,} records were sent and {self.read_count:,} read")
+        for number, partition in sorted(self.partitions.items()):
+            found += [f"partition {number}: {sentence}" for sentence in partition.differences()]
+        if self._split_keys:
+            found.append(f"{len(self._split_keys):,} keys are in several partitions, {min(self._split_keys)!r} for one")
+        return found
+
+
+def _surplus(items: Iterable[tuple[int, bytes]], others: Counter[bytes]) -> list[tuple[int, bytes]]:
+    """Those of ``items`` that ``others`` does not have, or not as often: the last of equal ones."""
+    left = Counter(others)
+    surplus = []
+    for number, made in items:
+        if left[made] > 0:
+            left[made] -= 1
+        else:
+            surplus.append((number, made))
+    return surplus
+
+
+def _records(which: Sequence[object]) -> str:
+    return "1 record is" if len(which) == 1 else f"{len(which):,} records are"

@@ -1,0 +1,60 @@
+"""The closing lines of a command that sends records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aioproducer import Outcome
+from aioproducer.cli.sending import Tally
+
+
+def count(number: int, noun: str) -> str:
+    """``1 record``, ``2,000 records``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def bytes_text(number: float) -> str:
+    """A number of bytes in the unit that suits it (powers of 1000)."""
+    if number < 1000:
+        return f"{number:.0f} bytes"
+    for unit in ("kB", "MB", "GB"):
+        number /= 1000
+        if number < 1000:
+            return f"{number:.1f} {unit}"
+    return f"{number / 1000:.1f} TB"
+
+
+def per_second(number: int, seconds: float) -> str:
+    return f"{number / max(seconds, 1e-9):,.0f}/s"
+
+
+def delivered(tally: Tally, metrics: Mapping[str, float], seconds: float) -> list[tuple[str, str]]:
+    """What was delivered and how fast, as names and values. Latency is that of a sample of the records."""
+    rows = [
+        ("records", f"{tally.delivered:,}"),
+        ("bytes", f"{bytes_text(tally.delivered_bytes)} of keys and values"),
+        ("seconds", f"{seconds:.2f}"),
+        (
+            "throughput",
+            f"{per_second(tally.delivered, seconds)}, {bytes_text(tally.delivered_bytes / max(seconds, 1e-9))}/s",
+        ),
+        ("batches", f"{metrics['batch-total']:,.0f}, {metrics['records-per-batch-avg']:.1f} records each"),
+    ]
+    half, most = tally.latencies.quantile(0.5), tally.latencies.quantile(0.99)
+    if half is not None and most is not None:
+        rows.append(("acknowledged", f"within {half * 1000:.1f} ms (p50), {most * 1000:.1f} ms (p99)"))
+    return rows
+
+
+_OUTCOMES = {
+    Outcome.NOT_SENT: "not sent",
+    Outcome.UNKNOWN: "unknown: may have arrived",
+}
+
+
+def failed(tally: Tally) -> list[str]:
+    """What was not delivered, by cause; the most frequent first."""
+    return [
+        f"{failures.count:>9,}  {_OUTCOMES[failures.outcome]}: {failures.cause}: {failures.example}"
+        for failures in sorted(tally.failures.values(), key=lambda failures: -failures.count)
+    ]

@@ -1,0 +1,231 @@
+"""The configs of the clients, above all the producer: one table, in Kafka's names, types, defaults and ranges.
+
+Defaults and rules between configs are those of ``ProducerConfig`` in Apache Kafka 4.3 (seed 000), save that KIP-1269
+lifts the limit of 5 on ``max.in.flight.requests.per.connection`` for idempotent producers: the window of 5 batches is
+kept per partition instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from aioproducer.config_def import (
+    ANY,
+    INT_MAX,
+    NON_EMPTY,
+    Type,
+    Valid,
+    at_least,
+    between,
+    key,
+    one_of,
+    parse,
+)
+from aioproducer.errors import ConfigException
+
+GZIP_LEVEL = Valid("1 to 9, or -1", lambda level: level == -1 or 1 <= level <= 9)
+
+Serializer = Callable[[Any], bytes | None]
+"""A plain callable from a key or value to its bytes; ``None`` in is never passed, ``None`` out is a null."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """What every client of a cluster has (Kafka's ``CommonClientConfigs``). Times are milliseconds, sizes bytes."""
+
+    bootstrap_servers: tuple[str, ...] = key(
+        Type.LIST, dataclasses.MISSING, NON_EMPTY, "host:port pairs to find the cluster by, separated by commas."
+    )
+    client_id: str = key(Type.STRING, "aioproducer", ANY, "Sent with every request, for the broker's logs and quotas.")
+    request_timeout_ms: int = key(Type.INT, 30000, at_least(0), "How long one request may stay unanswered.")
+    retry_backoff_ms: int = key(
+        Type.LONG, 100, at_least(0), "Wait before the first retry; doubles with each further one."
+    )
+    retry_backoff_max_ms: int = key(Type.LONG, 1000, at_least(0), "Longest wait before a retry.")
+    metadata_max_age_ms: int = key(Type.LONG, 300000, at_least(0), "Metadata older than this is asked for anew.")
+    reconnect_backoff_ms: int = key(Type.LONG, 50, at_least(0), "Wait before connecting again; doubles each time.")
+    reconnect_backoff_max_ms: int = key(Type.LONG, 1000, at_least(0), "Longest wait before connecting again.")
+    socket_connection_setup_timeout_ms: int = key(
+        Type.LONG, 10000, at_least(0), "How long one connection may take to be made; doubles with each failure."
+    )
+    socket_connection_setup_timeout_max_ms: int = key(
+        Type.LONG, 30000, at_least(0), "Longest time allowed for one connection to be made."
+    )
+    connections_max_idle_ms: int = key(Type.LONG, 540000, at_least(-1), "Idle connections are closed; -1 means never.")
+    send_buffer_bytes: int = key(Type.INT, 131072, at_least(-1), "SO_SNDBUF; -1 leaves it to the system.")
+    receive_buffer_bytes: int = key(Type.INT, 32768, at_least(-1), "SO_RCVBUF; -1 leaves it to the system.")
+    security_protocol: str = key(Type.STRING, "PLAINTEXT", ANY, "Only PLAINTEXT in this version.")
+
+    # What only producers let their users choose.
+
+    @property
+    def max_in_flight_requests_per_connection(self) -> int:
+        return 100
+
+    @property
+    def max_request_size(self) -> int:
+        return 1048576
+
+    @property
+    def metadata_max_idle_ms(self) -> int:
+        return 300000
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig(ClientConfig):
+    """The configs of a producer, parsed and checked. Times are milliseconds, sizes bytes, unless the text says else."""
+
+    key_serializer: Serializer | None = key(
+        Type.CALLABLE, None, ANY, "Turns a key into bytes; without one, keys must be bytes or None."
+    )
+    value_serializer: Serializer | None = key(
+        Type.CALLABLE, None, ANY, "Turns a value into bytes; without one, values must be bytes or None."
+    )
+    acks: str = key(
+        Type.STRING, "all", one_of("all", "-1", "0", "1"), "Who must have a record before it counts as delivered."
+    )
+    enable_idempotence: bool = key(
+        Type.BOOLEAN, True, ANY, "Retries neither double nor reorder records; needs acks=all and retries above 0."
+    )
+    batch_size: int = key(
+        Type.INT, 16384, between(0, INT_MAX), "A batch is sent when it has this many bytes; 0 means 1."
+    )
+    linger_ms: int = key(Type.LONG, 5, at_least(0), "How long a batch that is not full waits for more records.")
+    buffer_memory: int = key(Type.LONG, 33554432, at_least(0), "Bytes of records that may wait or be under way.")
+    parked_memory: int = key(
+        Type.LONG, 4194304, at_least(0), "Bytes of records that send() may park while metadata or memory is missing."
+    )
+    max_block_ms: int = key(
+        Type.LONG, 60000, at_least(0), "How long a record may wait for metadata and memory together."
+    )
+    max_request_size: int = key(
+        Type.INT, 1048576, at_least(0), "Largest record, and largest request of several batches."
+    )
+    max_in_flight_requests_per_connection: int = key(
+        Type.INT, 5, at_least(1), "Requests a connection may have unanswered."
+    )
+    retries: int = key(Type.INT, INT_MAX, between(0, INT_MAX), "Attempts beyond the first; prefer delivery.timeout.ms.")
+    delivery_timeout_ms: int = key(
+        Type.INT, 120000, at_least(0), "From acceptance to success or failure; at least linger.ms + request.timeout.ms."
+    )
+    compression_type: str = key(
+        Type.STRING, "none", one_of("none", "gzip", "snappy", "lz4", "zstd"), "Codec of whole batches."
+    )
+    compression_gzip_level: int = key(Type.INT, -1, GZIP_LEVEL, "Level for gzip; -1 is the codec's default.")
+    compression_lz4_level: int = key(Type.INT, 9, between(1, 17), "Level for lz4.")
+    compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), "Level for zstd.")
+    partitioner_ignore_keys: bool = key(Type.BOOLEAN, False, ANY, "Spread records with a key as if they had none.")
+    metadata_max_idle_ms: int = key(Type.LONG, 300000, at_least(5000), "A topic unused for this long is forgotten.")
+
+    @property
+    def required_acks(self) -> int:
+        """``acks`` as the protocol has it: -1, 0 or 1."""
+        return -1 if self.acks in ("all", "-1") else int(self.acks)
+
+    @property
+    def compression_level(self) -> int | None:
+        """The level for the chosen codec, ``None`` for its default."""
+        level = {
+            "gzip": self.compression_gzip_level,
+            "lz4": self.compression_lz4_level,
+            "zstd": self.compression_zstd_level,
+        }.get(self.compression_type)
+        return None if self.compression_type == "gzip" and level == -1 else level
+
+
+# Kafka has these and this version does not: refused by name instead of being ignored.
+UNSUPPORTED_BY_CLIENTS = (
+    "client.rack",
+    "client.dns.lookup",
+    "metric.reporters",
+    "metrics.",
+    "enable.metrics.push",
+    "metadata.recovery.",
+    "metadata.cluster.check.enable",
+    "config.providers",
+    "security.providers",
+    "auto.include.jmx.reporter",
+    "ssl.",
+    "sasl.",
+)
+UNSUPPORTED = (
+    *UNSUPPORTED_BY_CLIENTS,
+    "transactional.id",
+    "transaction.timeout.ms",
+    "transaction.two.phase.commit.enable",
+    "partitioner.class",
+    "partitioner.adaptive.partitioning.enable",
+    "partitioner.availability.timeout.ms",
+    "partitioner.rack.aware",
+    "interceptor.classes",
+)
+
+C = TypeVar("C", bound=ClientConfig)
+
+
+def client_config(
+    config_class: type[C],
+    given: Mapping[str, object],
+    *,
+    owner: str,
+    unsupported: Sequence[str] = UNSUPPORTED_BY_CLIENTS,
+) -> C:
+    """A client's configs, checked one by one; ``owner`` is the kind of client, for messages."""
+    config = parse(config_class, given, unsupported=unsupported, owner=owner)
+    if config.security_protocol.upper() != "PLAINTEXT":
+        raise ConfigException(
+            f"security.protocol is {config.security_protocol!r}, and this version of aioproducer speaks PLAINTEXT "
+            "only: it refuses rather than send in the clear what was meant to be protected",
+            name="security.protocol",
+            value=config.security_protocol,
+        )
+    return config
+
+
+def producer_config(given: Mapping[str, object]) -> ProducerConfig:
+    """The user's configs, checked one by one and against each other (``ProducerConfig.postProcess…`` in Kafka)."""
+    config = client_config(ProducerConfig, given, owner="producer", unsupported=UNSUPPORTED)
+    explicit = {name.replace(".", "_") for name in given}
+    if config.batch_size > config.buffer_memory:
+        raise ConfigException(
+            f"batch.size is {config.batch_size}; not even one batch fits into buffer.memory={config.buffer_memory}",
+            name="batch.size",
+            value=config.batch_size,
+        )
+    config = _with_idempotence(config, explicit)
+    return _with_delivery_timeout(config, explicit)
+
+
+def _with_idempotence(config: ProducerConfig, explicit: set[str]) -> ProducerConfig:
+    if not config.enable_idempotence:
+        return config
+    for name, weak in (("acks", config.required_acks != -1), ("retries", config.retries == 0)):
+        if not weak:
+            continue
+        if "enable_idempotence" in explicit:
+            value = getattr(config, name)
+            raise ConfigException(
+                f"enable.idempotence=true needs acks=all and retries above 0, but {name} is {value!r}",
+                name=name,
+                value=value,
+            )
+        # Only defaulted idempotence gives way: whoever asked for weak acks or no retries meant it (KIP-679).
+        return dataclasses.replace(config, enable_idempotence=False)
+    return config
+
+
+def _with_delivery_timeout(config: ProducerConfig, explicit: set[str]) -> ProducerConfig:
+    least = min(config.linger_ms + config.request_timeout_ms, INT_MAX)
+    if config.delivery_timeout_ms >= least:
+        return config
+    if "delivery_timeout_ms" in explicit:
+        raise ConfigException(
+            f"delivery.timeout.ms is {config.delivery_timeout_ms}; "
+            f"it must be at least linger.ms + request.timeout.ms = {least}",
+            name="delivery.timeout.ms",
+            value=config.delivery_timeout_ms,
+        )
+    return dataclasses.replace(config, delivery_timeout_ms=least)

@@ -1,0 +1,176 @@
+"""Configs declared as data: a frozen dataclass whose fields are the table.
+
+A field's name with dots for underscores is the config's Kafka name; its metadata holds type, range and documentation.
+:func:`parse` turns what a user wrote (snake_case or dotted names, strings or Python values) into an instance, or raises
+:class:`~aioproducer.errors.ConfigException` naming the config, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+import javaproperties
+
+from aioproducer.errors import ConfigException
+
+
+class Type(Enum):
+    """Kafka's config types (``ConfigDef.Type``), with CALLABLE where Java names a class."""
+
+    BOOLEAN = "boolean"
+    INT = "int"
+    LONG = "long"
+    STRING = "string"
+    LIST = "list"
+    CALLABLE = "callable"
+
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+_LIMITS = {Type.INT: (-(2**31), INT_MAX), Type.LONG: (-(2**63), LONG_MAX)}
+
+Validator = Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Valid:
+    """What values a config may have: a test, and its description for messages and documentation."""
+
+    text: str
+    test: Validator
+
+
+ANY = Valid("", lambda value: True)
+
+
+def between(low: int, high: int) -> Valid:
+    return Valid(f"{low} to {high}", lambda value: low <= value <= high)
+
+
+def at_least(low: int) -> Valid:
+    return Valid(f"at least {low}", lambda value: bool(value >= low))
+
+
+def one_of(*allowed: str) -> Valid:
+    return Valid("one of " + ", ".join(allowed), lambda value: value in allowed)
+
+
+NON_EMPTY = Valid("not empty", lambda value: len(value) > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One row of a table of configs."""
+
+    name: str
+    type: Type
+    default: Any
+    """``dataclasses.MISSING`` where the user must give a value."""
+    valid: Valid
+    doc: str
+
+
+def key(type: Type, default: Any, valid: Valid, doc: str) -> Any:
+    """Declares a field of a config dataclass; ``default`` is ``dataclasses.MISSING`` for a required one."""
+    return dataclasses.field(default=default, kw_only=True, metadata={"type": type, "valid": valid, "doc": doc})
+
+
+def table(config_class: type[Any]) -> dict[str, ConfigKey]:
+    """Every config of the class by its dotted name, in the order declared."""
+    rows = {}
+    for field in dataclasses.fields(config_class):
+        name = field.name.replace("_", ".")
+        rows[name] = ConfigKey(
+            name, field.metadata["type"], field.default, field.metadata["valid"], field.metadata["doc"]
+        )
+    return rows
+
+
+T = TypeVar("T")
+
+
+def parse(
+    config_class: type[T], given: Mapping[str, object], *, unsupported: Sequence[str] = (), owner: str = "producer"
+) -> T:
+    """An instance of ``config_class`` with the user's values, each checked by itself.
+
+    ``unsupported`` lists names (or prefixes ending in a dot) that Kafka has and we do not: those are refused by name,
+    as a config that is silently ignored is worse than none.
+    """
+    rows = table(config_class)
+    values: dict[str, Any] = {}
+    for written, raw in given.items():
+        name = written.replace("_", ".")
+        row = rows.get(name)
+        if row is None:
+            raise _unknown(name, rows, unsupported, owner)
+        if row.name.replace(".", "_") in values:
+            raise ConfigException(f"config {name!r} is given twice", name=name)
+        values[name.replace(".", "_")] = _checked(row, raw)
+    for row in rows.values():
+        if row.default is dataclasses.MISSING and row.name.replace(".", "_") not in values:
+            raise ConfigException(f"config {row.name!r} is missing: {row.doc}", name=row.name)
+    return config_class(**values)
+
+
+def read_properties(text: str) -> dict[str, str]:
+    """The entries of a Java ``.properties`` text, as Kafka's tools take them in files."""
+    try:
+        return dict(javaproperties.loads(text))
+    except ValueError as error:
+        raise ConfigException(f"not a .properties text: {error}") from error
+
+
+def _unknown(name: str, rows: Mapping[str, ConfigKey], unsupported: Sequence[str], owner: str) -> ConfigException:
+    if any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in unsupported):
+        return ConfigException(f"config {name!r} is not supported by this version of aioproducer: remove it", name=name)
+    near = difflib.get_close_matches(name, rows, n=1, cutoff=0.6)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ConfigException(f"unknown {owner} config {name!r}{hint}", name=name)
+
+
+def _checked(row: ConfigKey, raw: object) -> Any:
+    value = raw if raw is None and row.default is None else _converted(row, raw)
+    if value is not None and not row.valid.test(value):
+        raise ConfigException(f"config {row.name!r} is {raw!r}; it must be {row.valid.text}", name=row.name, value=raw)
+    return value
+
+
+def _converted(row: ConfigKey, raw: object) -> Any:
+    text = raw.strip() if isinstance(raw, str) else raw
+    match row.type:
+        case Type.BOOLEAN:
+            if isinstance(text, bool):
+                return text
+            if isinstance(text, str) and text.lower() in ("true", "false"):
+                return text.lower() == "true"
+        case Type.INT | Type.LONG:
+            number: int | None = None
+            if isinstance(text, int) and not isinstance(text, bool):
+                number = text
+            elif isinstance(text, str) and re.fullmatch(r"[+-]?[0-9]{1,30}", text):  # int() takes more than Java does
+                number = int(text)
+            low, high = _LIMITS[row.type]
+            if number is not None and low <= number <= high:
+                return number
+        case Type.STRING:
+            if isinstance(text, str):
+                return text
+            if isinstance(text, int) and not isinstance(text, bool):
+                return str(text)  # acks=1
+        case Type.LIST:
+            if isinstance(text, str):
+                return tuple(part.strip() for part in text.split(",") if part.strip())
+            if isinstance(text, Sequence) and all(isinstance(part, str) for part in text):
+                return tuple(text)
+        case Type.CALLABLE:
+            if callable(text):
+                return text
+    wanted = row.type.value + (f", {row.valid.text}" if row.valid.text else "")
+    raise ConfigException(f"config {row.name!r} is {raw!r}; it must be of type {wanted}", name=row.name, value=raw)

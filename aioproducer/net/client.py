@@ -1,0 +1,233 @@
+"""A cluster as a client sees it: a link per broker, and metadata that is kept fresh."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import TypeVar
+
+from aioproducer.config import ClientConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import KafkaError, NetworkException, TimeoutException, error_for
+from aioproducer.net.addresses import Address, parse_addresses
+from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.metadata import Metadata
+from aioproducer.net.supervisor import Supervisor
+from aioproducer.protocol.messages.metadata import MetadataResponse
+from aioproducer.protocol.schema import Request, Response
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=Response)
+
+
+class KafkaClient:
+    """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer.
+
+    Bootstrap servers are links with negative ids; they serve until the cluster's own brokers are known, and again when
+    none of those can be reached (KIP-899). ``creates_topics``: topics that are asked for may be created by the brokers.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        supervisor: Supervisor,
+        random: Random,
+        *,
+        creates_topics: bool = True,
+        on_link: Callable[[BrokerLink], None] = lambda link: None,
+        on_metadata: Callable[[], None] = lambda: None,
+        topics_in_use: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        self._config = config
+        self._supervisor = supervisor
+        self._random = random
+        self._on_link = on_link
+        self._on_metadata = on_metadata
+        self._topics_in_use = topics_in_use
+        self._loop = asyncio.get_running_loop()
+        self.metadata = Metadata(
+            max_age=config.metadata_max_age_ms / 1000,
+            max_idle=config.metadata_max_idle_ms / 1000,
+            refresh_backoff=config.retry_backoff_ms / 1000,
+            refresh_backoff_max=config.retry_backoff_max_ms / 1000,
+            random=random,
+            creates_topics=creates_topics,
+        )
+        self._links: dict[int, BrokerLink] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._retired: list[BrokerLink] = []
+        """Links to brokers that are gone or have moved, until what was under way there has ended."""
+        self.metadata_error: KafkaError | None = None
+        """Why the last metadata request failed, if it did."""
+        self._changed = asyncio.Event()
+        self._update = asyncio.Event()
+        self._turn = itertools.count(random.randrange(1 << 16))
+        for number, address in enumerate(parse_addresses(config.bootstrap_servers), start=1):
+            self._add_link(-number, address)
+        supervisor.launch(self._keep_metadata(), "aioproducer metadata")
+
+    def link(self, node_id: int) -> BrokerLink | None:
+        return self._links.get(node_id)
+
+    def use_topic(self, topic: str) -> None:
+        """The topic's metadata is wanted from now on."""
+        if self.metadata.use_topic(topic, self._loop.time()):
+            self._update.set()
+
+    def request_update(self) -> None:
+        self.metadata.request_update()
+        self._update.set()
+
+    def unreachable(self) -> str:
+        """What stands between us and the cluster, in words; empty if nothing does that we know of."""
+        if any(link.ready() for link in self._links.values()):
+            return ""
+        errors = [str(link.last_error) for link in self._links.values() if link.last_error is not None]
+        if errors:
+            return "no broker can be reached: " + "; ".join(errors)
+        return "" if self.metadata.version else "no broker has answered yet"
+
+    async def any_ready(self) -> BrokerLink:
+        """A link that is ready, with as little in flight as can be; connects if there is none."""
+        while True:
+            ready = [link for link in self._links.values() if link.ready()]
+            if ready:
+                return min(ready, key=BrokerLink.in_flight)
+            links = sorted(self._links.values(), key=lambda link: link.node_id < 0)
+            idle = [link for link in links if link.state is LinkState.IDLE]
+            if idle and not any(link.state is LinkState.CONNECTING for link in links):
+                known = [link for link in idle if link.node_id >= 0] or idle
+                known[next(self._turn) % len(known)].want()
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def request(
+        self, request: Request, response_class: type[R], *, node_id: int | None = None, at_most: int | None = None
+    ) -> R:
+        """Asks one broker, or any; what it answers, or TimeoutException after request.timeout.ms.
+
+        ``at_most`` bounds the version that is spoken.
+        """
+        allowed = self._config.request_timeout_ms / 1000
+        try:
+            async with asyncio.timeout(allowed):
+                link = await (self.any_ready() if node_id is None else self._ready(node_id))
+                return await link.call(request, response_class, at_most)
+        except TimeoutError:
+            raise TimeoutException(
+                f"no answer to {request.API_KEY.name} within {allowed * 1000:.0f} ms (request.timeout.ms); "
+                f"{self.unreachable()}"
+            ) from None
+
+    async def _ready(self, node_id: int) -> BrokerLink:
+        while True:
+            link = self._links.get(node_id)
+            if link is None:
+                raise NetworkException(f"node {node_id} is not among the brokers of the cluster")
+            if link.ready():
+                return link
+            link.want()
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def close(self, grace: float = 0.0) -> None:
+        """Closes every connection; the tasks are the supervisor's to stop.
+
+        What was written without an answer to come (acks=0) gets ``grace`` seconds to leave the sockets.
+        """
+        try:
+            await asyncio.gather(*(link.close(grace) for link in self._all_links()))
+        finally:
+            self.abort(NetworkException("the client was closed"))
+
+    def abort(self, error: KafkaError) -> None:
+        """Drops every connection at once; whatever is under way ends with ``error`` as the reason."""
+        for link in self._all_links():
+            link.abort(error)
+
+    def _all_links(self) -> list[BrokerLink]:
+        return [*self._links.values(), *self._retired]
+
+    def _add_link(self, node_id: int, address: Address) -> None:
+        link = BrokerLink(
+            node_id,
+            address,
+            self._config,
+            self._random,
+            on_change=self._link_changed,
+            on_crash=self._supervisor.crash,
+        )
+        self._links[node_id] = link
+        self._tasks[node_id] = self._supervisor.spawn(link.run(), f"aioproducer broker {link}")
+
+    def _drop_link(self, node_id: int, reason: str) -> None:
+        link = self._links.pop(node_id)
+        self._changed.set()  # whoever waits for it to be ready waits in vain
+        self._supervisor.cancel(self._tasks.pop(node_id))
+        link.retire(NetworkException(f"{link} {reason}"))
+        self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]
+
+    def _link_changed(self, link: BrokerLink) -> None:
+        self._changed.set()
+        if link.state is LinkState.BACKOFF and link.node_id >= 0 and link.last_error is not None:
+            # Lost, and not just idle: it may have moved, or its partitions have other leaders now.
+            self.request_update()
+        self._on_link(link)
+
+    async def _keep_metadata(self) -> None:
+        """The metadata task: asks when the rules say so, and takes the answers in."""
+        while True:
+            await self._until_due()
+            link = await self.any_ready()
+            for topic in self._topics_in_use():
+                self.metadata.use_topic(topic, self._loop.time())
+            request = self.metadata.request(self._loop.time())
+            try:
+                response = await link.call(request, MetadataResponse)
+                if response.error_code != ErrorCode.NONE:
+                    raise error_for(response.error_code, f"{link} answered a metadata request with an error")
+            except KafkaError as error:
+                log.debug("metadata from %s failed: %s", link, error)
+                self.metadata_error = error
+                self.metadata.failed()
+                continue
+            self.metadata_error = None
+            self._take_in(response)
+
+    async def _until_due(self) -> None:
+        while (due := self.metadata.next_update()) > self._loop.time():
+            self._update.clear()
+            try:
+                async with asyncio.timeout_at(due):
+                    await self._update.wait()
+            except TimeoutError:
+                return
+
+    def _take_in(self, response: MetadataResponse) -> None:
+        self.metadata.update(response, self._loop.time())
+        self.nodes_changed()
+        self._on_metadata()
+
+    def nodes_changed(self) -> None:
+        """Makes the links those of the cluster's present nodes."""
+        nodes = self.metadata.cluster.nodes
+        for node_id, link in list(self._links.items()):
+            node = nodes.get(node_id)
+            if node_id >= 0 and node is None:
+                self._drop_link(node_id, "is no longer in the cluster")
+            elif node is not None and node.address != link.address:
+                self._drop_link(node_id, f"has moved to {node.address}")
+        for node_id, node in nodes.items():
+            if node_id not in self._links:
+                self._add_link(node_id, node.address)
+        if nodes:
+            self._rest_bootstrap()
+
+    def _rest_bootstrap(self) -> None:
+        for link in self._links.values():
+            if link.node_id < 0 and link.ready() and link.in_flight() == 0:
+                link.rest()

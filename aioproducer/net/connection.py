@@ -1,0 +1,283 @@
+"""One TCP connection to a broker: requests out in order, answers back in the same order."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
+from aioproducer.protocol.api_keys import APIS
+from aioproducer.protocol.frame_reader import FrameReader
+from aioproducer.protocol.framing import MAX_RESPONSE_SIZE, decode_response, encode_request
+from aioproducer.protocol.schema import Request, Response
+
+R = TypeVar("R", bound=Response)
+
+Handler = Callable[[Any, KafkaError | None], None]
+"""Told the response, or the error that ended the request; exactly once."""
+
+
+class InFlightRequest:
+    """A request whose answer is awaited."""
+
+    __slots__ = ("correlation_id", "deadline", "handler", "name", "response_class", "sent_at", "version")
+
+    def __init__(
+        self,
+        name: str,
+        correlation_id: int,
+        response_class: type[Response],
+        version: int,
+        handler: Handler,
+        sent_at: float,
+        deadline: float,
+    ) -> None:
+        self.name = name
+        self.correlation_id = correlation_id
+        self.response_class = response_class
+        self.version = version
+        self.handler = handler
+        self.sent_at = sent_at
+        self.deadline = deadline
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _guarded(callback: F) -> F:
+    """For what the event loop calls: it would only log an unforeseen error, and leave whoever waits waiting."""
+
+    @functools.wraps(callback)
+    def guarded(self: Connection, *args: Any) -> Any:
+        try:
+            return callback(self, *args)
+        except Exception as bug:
+            self._on_crash(bug)
+
+    return cast(F, guarded)
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Frames on a socket.
+
+    Anything that does not fit (a time-out, an answer out of turn, bytes that are no message) closes the connection, and
+    every request without an answer ends with NetworkException: whether the broker acted on it is not known.
+    ``on_closed(error)`` is called once, after that; ``on_writable()`` when a full socket takes bytes again;
+    ``on_crash(error)`` with what a handler raised, which is a bug.
+    """
+
+    def __init__(
+        self,
+        peer: str,
+        *,
+        client_id: str,
+        request_timeout: float,
+        write_buffer: int,
+        on_closed: Callable[[Connection, KafkaError], None],
+        on_writable: Callable[[], None],
+        on_crash: Callable[[BaseException], None],
+    ) -> None:
+        self.peer = peer
+        self.client_id = client_id
+        self.request_timeout = request_timeout
+        self.in_flight: deque[InFlightRequest] = deque()
+        self.last_active = 0.0
+        self.answers = 0
+        self.writable = False
+        self._write_buffer = write_buffer
+        self._on_closed = on_closed
+        self._on_writable = on_writable
+        self._on_crash = on_crash
+        self._frames = FrameReader(MAX_RESPONSE_SIZE)
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._correlation_id = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.error: KafkaError | None = None
+        """Why it is closed; None while it is open."""
+        self.unsettled = False
+        """Whether its end leaves open what became of a request. Of those without response that is never known."""
+        self._last_words: KafkaError | None = None
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+
+    def send(
+        self,
+        request: Request,
+        version: int,
+        handler: Handler,
+        *,
+        expect_response: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        """Writes a request; ``handler`` will be told its end. Without a response to come, it has none."""
+        transport = self._transport
+        if transport is None or self.error is not None or self._last_words is not None:
+            raise self.error or self._last_words or NetworkException(f"not connected to {self.peer}")
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        parts = encode_request(request, version=version, correlation_id=self._correlation_id, client_id=self.client_id)
+        now = self.last_active = self._loop.time()
+        if expect_response:
+            key = request.API_KEY
+            deadline = now + (self.request_timeout if timeout is None else timeout)
+            self.in_flight.append(
+                InFlightRequest(key.name, self._correlation_id, APIS[key].response, version, handler, now, deadline)
+            )
+            if self._timer is None:
+                self._timer = self._loop.call_at(deadline, self._check_timeout)
+        else:
+            self.unsettled = True
+        # In CPython 3.12 and early 3.13 asyncio's writelines forgets to call pause_writing, and to look whether the
+        # transport is closing; write does neither.
+        *head, last = parts
+        if head and not transport.is_closing():
+            transport.writelines(head)
+        transport.write(last)
+
+    async def call(self, request: Request, response_class: type[R], version: int) -> R:
+        """Sends a request and waits for its answer."""
+        future: asyncio.Future[R] = self._loop.create_future()
+
+        def settle(response: R | None, error: KafkaError | None) -> None:
+            if future.done():  # its caller was cancelled
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                assert isinstance(response, response_class)
+                future.set_result(response)
+
+        self.send(request, version, settle)
+        return await future
+
+    async def close_gracefully(self, grace: float) -> None:
+        """Closes, and waits up to ``grace`` seconds for what was written to leave the socket."""
+        self.close(NetworkException(f"the client closed its connection to {self.peer}"), graceful=True)
+        if self._transport is None:
+            return
+        try:
+            await asyncio.wait([self._ended], timeout=grace)
+        finally:
+            if not self._ended.done():
+                self._transport.abort()
+        await asyncio.wait([self._ended])  # the loop lets go of the socket in its next turn
+
+    def close_when_answered(self, error: KafkaError) -> None:
+        """Takes no more requests, and closes when those under way have ended."""
+        self._last_words = error
+        if not self.in_flight:
+            self.close(error)
+
+    def close(self, error: KafkaError, *, graceful: bool = False) -> None:
+        """Ends the connection; everything still in flight ends with ``error`` as the reason.
+
+        What is written but not sent is dropped, unless ``graceful``: nobody waits for it any more.
+        """
+        if self.error is not None:
+            return
+        self.error = error
+        self.writable = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport is not None:
+            if graceful:
+                self._transport.close()
+            else:
+                self._transport.abort()
+        unanswered, self.in_flight = self.in_flight, deque()
+        self.unsettled |= len(unanswered) > 0
+        for request in unanswered:
+            lost = NetworkException(f"the connection to {self.peer} ended before {request.name} was answered: {error}")
+            lost.__cause__ = error
+            self._tell(request, None, lost)
+        self._on_closed(self, error)
+
+    def _tell(self, request: InFlightRequest, response: Response | None, error: KafkaError | None) -> None:
+        try:
+            request.handler(response, error)
+        except Exception as bug:
+            self._on_crash(bug)
+
+    @_guarded
+    def _check_timeout(self) -> None:
+        # Answers come in order, so the oldest request is the only one that can be late.
+        self._timer = None
+        if not self.in_flight:
+            return
+        oldest = self.in_flight[0]
+        now = self._loop.time()
+        if oldest.deadline > now:
+            self._timer = self._loop.call_at(oldest.deadline, self._check_timeout)
+            return
+        waited = (now - oldest.sent_at) * 1000
+        self.close(
+            TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited:.0f} ms (request.timeout.ms)")
+        )
+
+    # asyncio.BufferedProtocol
+
+    @_guarded
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports only look like asyncio's, so there is no isinstance to ask.
+        transport = cast(asyncio.Transport, transport)
+        self._transport = transport
+        if self.error is not None:  # given up before it was made
+            transport.abort()
+            return
+        transport.set_write_buffer_limits(high=self._write_buffer)
+        self.writable = True
+        self.last_active = self._loop.time()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._frames.get_buffer(sizehint)
+
+    @_guarded
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for frame in self._frames.buffer_updated(nbytes):
+                self._answer(frame)
+                if self._last_words is not None and not self.in_flight:
+                    self.close(self._last_words)
+                if self.error is not None:
+                    return
+        except (InvalidReceiveException, SchemaException) as error:
+            self.close(error)
+
+    def _answer(self, frame: bytes) -> None:
+        if not self.in_flight:
+            raise SchemaException(f"{self.peer} sent {len(frame)} bytes that nobody asked for")
+        request = self.in_flight[0]
+        correlation_id, response = decode_response(request.response_class, request.version, frame)
+        if correlation_id != request.correlation_id:
+            raise SchemaException(
+                f"{self.peer} answered request {correlation_id}; "
+                f"the next one due is {request.name} {request.correlation_id}"
+            )
+        self.in_flight.popleft()
+        self.answers += 1
+        self.last_active = self._loop.time()
+        self._tell(request, response, None)
+
+    @_guarded
+    def eof_received(self) -> bool:
+        self.close(NetworkException(f"{self.peer} closed the connection"))
+        return False
+
+    @_guarded
+    def connection_lost(self, exc: Exception | None) -> None:
+        error = NetworkException(f"the connection to {self.peer} was lost: {exc or 'closed'}")
+        error.__cause__ = exc
+        self.close(error)
+        if not self._ended.done():
+            self._ended.set_result(None)
+
+    def pause_writing(self) -> None:
+        self.writable = False
+
+    @_guarded
+    def resume_writing(self) -> None:
+        self.writable = self.error is None
+        self._on_writable()

@@ -1,0 +1,172 @@
+"""When to ask for metadata, for which topics, and what an answer changes. Rules only; ``now`` is a parameter.
+
+Source: Kafka's ``Metadata`` and ``ProducerMetadata``. Answers that are older than what is known (by leader epoch,
+KIP-320) do not undo it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from random import Random
+
+from aioproducer.backoff import backoff
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import error_class
+from aioproducer.net.addresses import Address
+from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
+from aioproducer.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from aioproducer.types import PartitionInfo
+
+
+class Metadata:
+    """The snapshot in force, the topics wanted, and when the next request is due. Times in seconds."""
+
+    def __init__(
+        self,
+        *,
+        max_age: float,
+        max_idle: float,
+        refresh_backoff: float,
+        refresh_backoff_max: float,
+        random: Random,
+        creates_topics: bool = True,
+    ) -> None:
+        self.cluster = Cluster()
+        self.version = 0
+        """Counts the answers taken in."""
+        self._max_age = max_age
+        self._max_idle = max_idle
+        self._refresh_backoff = refresh_backoff
+        self._refresh_backoff_max = refresh_backoff_max
+        self._random = random
+        self._fruitless = 0
+        self._wait = refresh_backoff
+        self._creates_topics = creates_topics
+        self._used: dict[str, float] = {}
+        self._update_needed = True
+        self._last_attempt = -math.inf
+        self._last_success = -math.inf
+        self.failures: dict[str, tuple[ErrorCode, int]] = {}
+        """Topics without metadata: the last error, and how often in a row it was answered."""
+
+    def use_topic(self, topic: str, now: float) -> bool:
+        """The topic is wanted; True if that is new, and metadata has to be asked for."""
+        new = topic not in self._used
+        self._used[topic] = now
+        if new or topic not in self.cluster.topics:
+            self._update_needed = True
+        if new:
+            self._last_attempt = -math.inf  # the back-off is for asking the same thing again
+        return new
+
+    def request_update(self) -> None:
+        """Something showed that what is known is out of date."""
+        self._update_needed = True
+
+    def next_update(self) -> float:
+        """When to ask next: at once if needed, but never sooner than the back-off after the last time.
+
+        The back-off grows for as long as requests fail or bring nothing new (KIP-580).
+        """
+        earliest = self._last_attempt + self._wait
+        return earliest if self._update_needed else max(earliest, self._last_success + self._max_age)
+
+    def request(self, now: float) -> MetadataRequest:
+        """The request for everything wanted, after forgetting topics unused for metadata.max.idle.ms."""
+        for topic in [topic for topic, used in self._used.items() if now - used > self._max_idle]:
+            del self._used[topic]
+        self._last_attempt = now
+        self._update_needed = False
+        return MetadataRequest(
+            topics=[MetadataRequestTopic(name=topic) for topic in self._used],
+            allow_auto_topic_creation=self._creates_topics,
+        )
+
+    def failed(self) -> None:
+        """No answer to the last request."""
+        self._update_needed = True
+        self._back_off(fruitless=True)
+
+    def _back_off(self, *, fruitless: bool) -> None:
+        self._fruitless = self._fruitless + 1 if fruitless else 0
+        self._wait = backoff(max(self._fruitless, 1), self._refresh_backoff, self._refresh_backoff_max, self._random)
+
+    def update(self, response: MetadataResponse, now: float) -> None:
+        """Takes an answer in."""
+        nodes = {
+            broker.node_id: Node(broker.node_id, Address(broker.host, broker.port), broker.rack)
+            for broker in response.brokers
+        }
+        old = self.cluster
+        topics = {name: topic for name, topic in old.topics.items() if name in self._used}
+        errors: dict[str, ErrorCode] = {}
+        for answered in response.topics:
+            name = answered.name
+            if name is None:
+                continue
+            code = ErrorCode(answered.error_code)
+            if code is ErrorCode.NONE or (code is ErrorCode.LEADER_NOT_AVAILABLE and answered.partitions):
+                topics[name] = self._topic(name, answered, topics.get(name))
+                self.failures.pop(name, None)
+                if any(partition.leader < 0 for partition in topics[name].partitions):
+                    self._update_needed = True
+            else:
+                errors[name] = code
+                self.failures[name] = (code, self.failures.get(name, (code, 0))[1] + 1)
+                if error_class(code).retriable:
+                    self._update_needed = True
+                # A topic that is briefly missing keeps its partitions: nothing is proven by its absence.
+        self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
+        self.cluster = Cluster(nodes or old.nodes, topics, errors, response.controller_id, response.cluster_id)
+        self._back_off(fruitless=self.cluster == old)
+        self._last_success = now
+        self.version += 1
+
+    def _topic(self, name: str, answered: MetadataResponseTopic, known: TopicMetadata | None) -> TopicMetadata:
+        if known is not None and known.topic_id != answered.topic_id:
+            known = None  # created anew: epochs start again
+        told = {partition.partition_index: partition for partition in answered.partitions}
+        before = () if known is None else known.partitions
+        partitions: list[PartitionInfo] = []
+        # Partitions are numbered from 0 without gaps, and only ever come: what is missing stays as it is known. Only
+        # where brokers tell no ids may a topic that has become smaller be another one.
+        stay = len(before) if answered.topic_id != NO_TOPIC_ID else min(len(before), max(told, default=-1) + 1)
+        while (index := len(partitions)) in told or index < stay:
+            if index not in told:
+                partitions.append(before[index])
+                continue
+            partition = told[index]
+            info = PartitionInfo(
+                name,
+                partition.partition_index,
+                -1 if ErrorCode(partition.error_code) is ErrorCode.LEADER_NOT_AVAILABLE else partition.leader_id,
+                partition.leader_epoch,
+                tuple(partition.replica_nodes),
+                tuple(partition.isr_nodes),
+                tuple(partition.offline_replicas),
+            )
+            if index < len(before) and 0 <= info.leader_epoch < before[index].leader_epoch:
+                info = before[index]
+            partitions.append(info)
+        return TopicMetadata(name, answered.topic_id, tuple(partitions))
+
+    def leader_told(self, topic: str, partition: int, leader: int, epoch: int, nodes: list[Node]) -> bool:
+        """A response told the new leader itself (KIP-951); True if that is news and its address is known."""
+        known = self.cluster.topics.get(topic)
+        if known is None or not 0 <= partition < len(known.partitions):
+            return False
+        info = known.partitions[partition]
+        all_nodes = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
+        if epoch <= info.leader_epoch or leader not in all_nodes:
+            return False
+        moved = info._replace(leader=leader, leader_epoch=epoch)
+        partitions = (*known.partitions[:partition], moved, *known.partitions[partition + 1 :])
+        topics = {**self.cluster.topics, topic: TopicMetadata(topic, known.topic_id, partitions)}
+        self.cluster = dataclasses.replace(self.cluster, nodes=all_nodes, topics=topics)
+        return True

@@ -1,0 +1,125 @@
+"""A client for those who wait for one answer at a time: the admin client and the partition reader."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TypeVar
+
+from aioproducer.backoff import backoff
+from aioproducer.config import ClientConfig
+from aioproducer.errors import (
+    IllegalStateException,
+    KafkaError,
+    TimeoutException,
+    UnknownTopicIdException,
+    UnknownTopicOrPartitionException,
+    error_class,
+    error_for,
+)
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.cluster import Cluster, TopicMetadata
+from aioproducer.net.supervisor import Supervisor
+
+T = TypeVar("T")
+
+
+class RetryingClient:
+    """A :class:`KafkaClient` of its own, and attempts repeated with back-off until default.api.timeout.ms is over.
+
+    Must be made where a loop runs. Creates no topics by asking for them.
+    """
+
+    def __init__(self, config: ClientConfig, api_timeout_ms: int) -> None:
+        self._config = config
+        self._api_timeout_ms = api_timeout_ms
+        self._random = Random()
+        self._supervisor = Supervisor(self._crashed)
+        self._scopes: set[asyncio.Timeout] = set()
+        self._fatal: KafkaError | None = None
+        self._news = asyncio.Event()
+        self.client = KafkaClient(
+            config, self._supervisor, self._random, creates_topics=False, on_metadata=self._news.set
+        )
+
+    async def close(self) -> None:
+        """Ends the tasks and closes the connections; whoever still waits for an answer gets IllegalStateException."""
+        self._end(IllegalStateException("the client was closed"))
+        await self._supervisor.stop()
+        await self.client.close()
+
+    async def cluster(self) -> Cluster:
+        """The cluster, as soon as anything is known of it."""
+        while self.client.metadata.version == 0:
+            await self._next_metadata()
+        return self.client.metadata.cluster
+
+    async def topic(self, name: str) -> TopicMetadata:
+        """A topic's metadata, as soon as it is known; raises what the brokers answered in its place."""
+        self.client.use_topic(name)
+        while True:
+            cluster = self.client.metadata.cluster
+            if name in cluster.topics:
+                return cluster.topics[name]
+            if name in cluster.errors:
+                code = cluster.errors[name]
+                raise error_for(code, f"topic {name!r}: {error_class(code).__doc__}")
+            await self._next_metadata()
+
+    async def _next_metadata(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+    async def retry(self, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What ``attempt`` returns in the end, tried again after every retriable error.
+
+        When default.api.timeout.ms is over: TimeoutException with the last error as its cause, or that error itself if
+        it was that the topic does not exist. ``what`` names the undertaking in messages.
+        """
+        failures = 0
+        last: KafkaError | None = None
+        try:
+            async with asyncio.timeout(self._api_timeout_ms / 1000) as scope:
+                self._scopes.add(scope)
+                if self._fatal is not None:
+                    raise self._fatal.fresh()
+                while True:
+                    try:
+                        return await attempt()
+                    except KafkaError as error:
+                        if not error.retriable:
+                            raise
+                        last = error
+                    if last.refresh_metadata:
+                        self.client.request_update()
+                    failures += 1
+                    await asyncio.sleep(self._backoff(failures))
+        except TimeoutError:
+            if self._fatal is not None:
+                raise self._fatal.fresh() from self._fatal.__cause__
+            if isinstance(last, UnknownTopicOrPartitionException | UnknownTopicIdException):
+                raise last.fresh() from None
+            why = self.client.unreachable() or str(last or "no answer yet")
+            raise TimeoutException(
+                f"{what}: not done within default.api.timeout.ms={self._api_timeout_ms}: {why}"
+            ) from last
+        finally:
+            self._scopes.discard(scope)
+
+    def _backoff(self, failures: int) -> float:
+        config = self._config
+        return backoff(failures, config.retry_backoff_ms / 1000, config.retry_backoff_max_ms / 1000, self._random)
+
+    def _crashed(self, error: BaseException) -> None:
+        """A task died that must not: nothing may wait on it."""
+        failed = KafkaError(f"the client failed: {type(error).__name__}: {error}")
+        failed.__cause__ = error
+        self._end(failed)
+
+    def _end(self, error: KafkaError) -> None:
+        """Nothing more will be answered: whoever waits is told at once."""
+        self._fatal = error
+        now = asyncio.get_running_loop().time()
+        for scope in self._scopes:
+            scope.reschedule(now)

@@ -1,0 +1,72 @@
+"""Long-lived tasks that may not die unnoticed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Holds on to tasks (asyncio itself does not) and reports the first that ends in a way it should not.
+
+    ``on_crash(error)`` is called once, with what the task raised, or with CancelledError if somebody else cancelled it:
+    whatever waits on these tasks can then be failed with that cause, so that nothing ever waits on a dead task.
+    """
+
+    def __init__(self, on_crash: Callable[[BaseException], None]) -> None:
+        self._on_crash = on_crash
+        # In the order they began: what is done to all of them is done in the same order in every run.
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._crashed = False
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks[task] = None
+        task.add_done_callback(self._done)
+        return task
+
+    def launch(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """``spawn`` for a task that nobody needs to get hold of."""
+        self._tasks[self.spawn(work, name)] = None
+
+    def cancel(self, task: asyncio.Task[None]) -> None:
+        """Ends a task on purpose, in its own time."""
+        self._stopping.add(task)
+        task.cancel()
+
+    def cancel_all(self) -> None:
+        """Ends all tasks, but for the one that calls this."""
+        current = asyncio.current_task()
+        for task in self._tasks:
+            if task is not current and not task.done():
+                self.cancel(task)
+
+    def crash(self, error: BaseException) -> None:
+        """Reports an error that is a bug: from a task, or from a callback of the event loop."""
+        if not isinstance(error, asyncio.CancelledError):
+            log.error("unforeseen error: everything pending fails with it", exc_info=error)
+        if not self._crashed:
+            self._crashed = True
+            self._on_crash(error)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        stopped_by_us = task in self._stopping
+        self._stopping.discard(task)
+        if task.cancelled():
+            if not stopped_by_us:
+                self.crash(asyncio.CancelledError(f"task {task.get_name()} was cancelled from outside"))
+        elif (error := task.exception()) is not None:
+            self.crash(error)
+
+    async def stop(self) -> None:
+        """Ends all tasks, and waits until they have ended."""
+        self.cancel_all()
+        ending = self._tasks.keys() - {asyncio.current_task()}
+        if ending:
+            await asyncio.wait(ending)

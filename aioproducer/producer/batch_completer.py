@@ -1,0 +1,199 @@
+"""How batches end: completed, tried again, failed, expired or aborted; and what that gives back.
+
+Decides nothing by itself (``completion`` and ``sequences`` do); no asyncio.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from random import Random
+
+from aioproducer.backoff import backoff
+from aioproducer.config import ProducerConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, error_class, error_for
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, Action, decide
+from aioproducer.producer.drain import Drained
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+
+log = logging.getLogger(__name__)
+
+
+class BatchCompleter:
+    """Every batch from its first record on, until it has ended (Kafka's ``IncompleteBatches``), and its end.
+
+    ``again(queue, when)`` is called when a queue may have something to send at ``when``: a retry, or what a batch's end
+    let through.
+    """
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        accumulator: RecordAccumulator,
+        metrics: ProducerMetrics,
+        failures: FailureLog,
+        random: Random,
+        *,
+        again: Callable[[PartitionQueue, float], None],
+    ) -> None:
+        self._config = config
+        self._accumulator = accumulator
+        self._metrics = metrics
+        self._random = random
+        self._again = again
+        self._failures = failures
+        self._timeout = config.delivery_timeout_ms / 1000
+        self.incomplete: OrderedDict[ProducerBatch, PartitionQueue] = OrderedDict()
+        """In the order they were created, and so in the order they expire."""
+
+    def ended(
+        self, one: Drained, code: ErrorCode, message: str, now: float, *, base_offset: int = -1, append_time: int = -1
+    ) -> None:
+        """An attempt to send the batch has ended with this code."""
+        queue, batch = one
+        if code in MAYBE_APPENDED or code in APPENDED:
+            batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
+        batch.in_flight = False
+        queue.in_flight -= 1
+        sequences = queue.sequences
+        stamped = sequences is not None and batch.has_sequence()
+        if batch.result.done():
+            # It expired or was aborted while it was under way. Only now nothing reads its bytes any more (KAFKA-19012).
+            if code == ErrorCode.NONE:
+                log.info("%r was appended after all, after it had been given up", batch)
+            if stamped:
+                sequences.abandon(batch)
+            self._release(batch)
+            self._again(queue, now)
+            return
+        expired = batch.created + self._timeout <= now
+        action = decide(code, batch, sequences, retries=self._config.retries, expired=expired)
+        if action in (Action.SUCCEED, Action.SUCCEED_DUPLICATE):
+            if stamped:
+                sequences.resolve(batch)
+            self._metrics.batch_sent(batch.count, len(batch.body) + BATCH_OVERHEAD, batch.sent_at - batch.created)
+            known = action is Action.SUCCEED
+            if batch.attempts > 1 and append_time == batch.max_timestamp:
+                append_time = -1  # a broker that recognised the retry answers with the batch's own latest timestamp
+            try:
+                self._release(batch)
+            finally:
+                self.incomplete.pop(batch, None)
+                batch.succeed(base_offset if known else -1, append_time if known else -1)
+        elif action is Action.FAIL:
+            if stamped:
+                sequences.abandon(batch)
+            error: KafkaError = self._error(queue, batch, code, message)
+            if expired and error.retriable:
+                batch.last_error = code.name
+                late = self._too_late(queue, batch, message)
+                late.__cause__ = error
+                error = late
+            self._fail(queue, batch, error)
+        else:
+            if action is Action.RESTAMP:
+                log.warning("%r: %s; it goes out again under the producer's next epoch", batch, code.name)
+                sequences.unstamp(batch)
+            self._retry(queue, batch, code, now)
+            return
+        self._again(queue, now)
+
+    def _retry(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> None:
+        batch.last_error = code.name
+        self._metrics.record_retries += batch.count
+        wait = backoff(
+            batch.attempts, self._config.retry_backoff_ms / 1000, self._config.retry_backoff_max_ms / 1000, self._random
+        )
+        batch.retry_at = now + wait
+        log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
+        queue.insert_retry(batch)
+        self._again(queue, batch.retry_at)
+
+    def next_expiry(self) -> float | None:
+        """When the oldest batch has used up delivery.timeout.ms."""
+        for batch in self.incomplete:
+            return batch.created + self._timeout
+        return None
+
+    def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
+        """Fails the batches whose delivery.timeout.ms is over, wherever they are."""
+        while self.incomplete:
+            batch, queue = next(iter(self.incomplete.items()))
+            if batch.created + self._timeout > now:
+                return
+            error = self._too_late(queue, batch, why_waiting(queue, batch))
+            self._give_up(queue, batch, error)
+            self._again(queue, now)
+
+    def _too_late(self, queue: PartitionQueue, batch: ProducerBatch, why: str) -> TimeoutException:
+        tries = f"{batch.attempts} attempt{'' if batch.attempts == 1 else 's'}"
+        last = f", the last one ended with {batch.last_error}" if batch.last_error else ""
+        return TimeoutException(
+            f"not delivered to {queue.topic}-{queue.partition} within "
+            f"delivery.timeout.ms={self._config.delivery_timeout_ms}: {tries}{last}; {why}"
+        )
+
+    def fail_all(self, error: KafkaError) -> None:
+        """Fails everything that has not ended; what comes after it goes on."""
+        for batch, queue in tuple(self.incomplete.items()):
+            self._give_up(queue, batch, error)
+            self._again(queue, self._accumulator.loop.time())
+
+    def abort(self, error: KafkaError) -> None:
+        """Ends everything that has not ended; nothing is drained after this.
+
+        It comes after bugs, too, so it relies on nothing but the batches themselves.
+        """
+        while self.incomplete:
+            batch, queue = self.incomplete.popitem(last=False)
+            batch.maybe_appended |= batch.in_flight
+            queue.open = None
+            queue.batches.clear()
+            try:
+                self._end(queue, batch, error, aborted=True)
+            except Exception:
+                log.exception("unforeseen error at the end of %r", batch)
+
+    def _give_up(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
+        sequences = queue.sequences
+        if batch.in_flight:
+            batch.maybe_appended = True
+            if sequences is not None:
+                sequences.break_off()
+        else:
+            if queue.open is batch:
+                self._accumulator.close_batch(queue)
+            queue.batches.remove(batch)
+            if sequences is not None and batch.has_sequence():
+                sequences.abandon(batch)
+        self._fail(queue, batch, error)
+
+    def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
+        del self.incomplete[batch]
+        self._end(queue, batch, error, aborted=False)
+
+    def _end(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool) -> None:
+        outcome = Outcome.UNKNOWN if batch.maybe_appended else Outcome.NOT_SENT
+        ended = DeliveryError.of(error, outcome, (queue.topic, queue.partition))
+        try:
+            self._metrics.record_errors += batch.count
+            if not batch.result.observed():
+                self._failures.failed(queue.topic, queue.partition, batch.count, ended, self._accumulator.loop.time())
+            if not batch.in_flight:  # else its memory comes back when its request has ended
+                self._release(batch)
+        finally:
+            batch.result.fail(ended, aborted)
+
+    def _error(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, message: str) -> KafkaError:
+        where = f"{queue.topic}-{queue.partition}, {batch.count} records, attempt {batch.attempts}"
+        return error_for(code, f"{where}: {message or error_class(code).__doc__}")
+
+    def _release(self, batch: ProducerBatch) -> None:
+        self._accumulator.pool.deallocate(batch.allocated)
+        batch.release()

@@ -1,0 +1,68 @@
+"""What a response means for a batch: the error table and the decision (``Sender.completeBatch``, seed 000).
+
+Pure rules: what to do is answered, never done, here.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import error_class
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.sequences import PartitionSequences
+
+
+class Action(Enum):
+    """What to do with a batch that was answered."""
+
+    SUCCEED = "complete it with its offset"
+    SUCCEED_DUPLICATE = "complete it; the broker no longer knows its offset"
+    RETRY = "send it again after the back-off"
+    RESTAMP = "the broker misses sequences before it, and it is proven absent: send it again under the next epoch"
+    FAIL = "end it with the error"
+
+
+# The broker refused the batch because of what it believes of this producer, not because of the batch.
+SEQUENCE_ERRORS = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+    }
+)
+
+APPENDED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
+
+# After these the batch may be in the log all the same. NOT_LEADER_OR_FOLLOWER, too: the leader may have been deposed
+# between its own append and the replicas' (``DelayedProduce``), and its successor have the batch.
+MAYBE_APPENDED = frozenset(
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+)
+
+
+def decide(
+    code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences | None, *, retries: int, expired: bool
+) -> Action:
+    """The action for a batch answered with ``code``. ``expired``: its delivery.timeout.ms is over.
+
+    ``batch.maybe_appended`` must speak of the earlier attempts and of this answer.
+    """
+    if code == ErrorCode.NONE:
+        return Action.SUCCEED
+    if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+        return Action.SUCCEED_DUPLICATE
+    if expired or batch.attempts > retries:
+        return Action.FAIL
+    if sequences is not None and batch.has_sequence() and code in SEQUENCE_ERRORS:
+        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not sequences.is_lowest(batch):
+            return Action.RETRY  # an earlier batch is still to be resolved, and then this one is in order
+        return Action.FAIL if batch.maybe_appended else Action.RESTAMP
+    return Action.RETRY if error_class(code).retriable else Action.FAIL

@@ -1,0 +1,312 @@
+"""Deliveries and the results they point into. Compiled when there is a compiler (see ``setup.py``).
+
+A delivery is (result, index): the outcome lives once per batch, so completing a batch is one assignment plus its actual
+waiters, and a record nobody asks about costs nothing to complete. A waiter (an asyncio future) exists only while
+somebody awaits.
+
+A result may be *forwarded*: a parked record's to the batch that took it in, a split batch's to its children.
+Deliveries follow, and their waiters and callbacks move along.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator
+from typing import Any, Final, Protocol, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from aioproducer.errors import DeliveryError, IllegalStateException, Outcome
+from aioproducer.producer.record_sizes import key_size_at, timestamp_delta_at, value_size_at
+from aioproducer.record_metadata import RecordMetadata
+
+log = logging.getLogger(__name__)
+
+PENDING: Final = 0
+FORWARDED: Final = 1
+SUCCEEDED: Final = 2
+FAILED: Final = 3
+ABORTED: Final = 4
+
+WHOLE: Final = -1
+"""The index of a waiter that waits for the whole result, not for one record of it."""
+
+
+class Loop(Protocol):
+    """What is needed of an event loop here, so that no rule depends on asyncio."""
+
+    def create_future(self) -> Any: ...
+
+    def time(self) -> float: ...
+
+    def call_soon(self, callback: Callable[..., object], *args: Any) -> Any: ...
+
+
+@final
+class ProduceResult:
+    """What became of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).
+
+    PENDING may become FORWARDED, SUCCEEDED, FAILED or ABORTED, and these stay: a batch completes once.
+    """
+
+    def __init__(self, loop: Loop, topic: str, partition: i64) -> None:
+        self.loop = loop
+        self.topic = topic
+        self.partition = partition
+        self.state: i64 = PENDING
+        self.base_offset: i64 = -1
+        self.log_append_time: i64 = -1
+        self.base_timestamp: i64 = -1
+        self.sizes: bytes = b""
+        self.error: DeliveryError | None = None
+        self.told = False
+        """Somebody has been given the error."""
+        self.waiters: list[tuple[i64, Any]] = []
+        self.callbacks: list[tuple[i64, Any]] = []
+        # (first index here, where it went, index there), ascending
+        self.targets: list[tuple[i64, ProduceResult, i64]] = []
+        # Told when the last task that awaited a record still parked gave up.
+        self.on_abandoned: Callable[[], object] | None = None
+
+    def done(self) -> bool:
+        return self.state >= SUCCEEDED
+
+    def observed(self) -> bool:
+        """Whether somebody would be told of a failure: ``flush`` would not, nor would a task that was cancelled."""
+        if self.callbacks:
+            return True
+        return any(index != WHOLE and not future.done() for index, future in self.waiters)
+
+    def succeed(self, base_offset: i64, log_append_time: i64, base_timestamp: i64, sizes: bytes) -> bool:
+        """Completes every delivery of the batch; False if it was complete already."""
+        if self.state != PENDING:
+            return False
+        self.base_offset = base_offset
+        self.log_append_time = log_append_time
+        self.base_timestamp = base_timestamp
+        self.sizes = sizes
+        self.state = SUCCEEDED
+        self._tell()
+        return True
+
+    def fail(self, error: DeliveryError, aborted: bool = False) -> bool:
+        """Ends every delivery of the batch with ``error``; False if it was complete already."""
+        if self.state != PENDING:
+            return False
+        self.error = error
+        self.state = ABORTED if aborted else FAILED
+        self._tell()
+        return True
+
+    def forward(self, targets: list[tuple[i64, ProduceResult, i64]]) -> None:
+        """From now on the records from each first index live in that target, from that index on."""
+        if self.state != PENDING:
+            raise IllegalStateException("only a result that is still pending can be forwarded")
+        self.targets = targets
+        self.state = FORWARDED
+        waiters = self.waiters
+        callbacks = self.callbacks
+        self.waiters = []
+        self.callbacks = []
+        for index, future in waiters:
+            self.add_waiter(index, future)
+        for index, callback in callbacks:
+            self.add_callback(index, callback)
+
+    def target(self, index: i64) -> tuple[ProduceResult, i64]:
+        """Where record ``index`` of a forwarded result went."""
+        found = self.targets[0]
+        for candidate in self.targets:
+            if candidate[0] > index:
+                break
+            found = candidate
+        return (found[1], found[2] + index - found[0])
+
+    def add_waiter(self, index: i64, future: Any) -> None:
+        """``future`` is told what becomes of the record; one for the WHOLE is told of a forwarding, too."""
+        if self.state == PENDING:
+            self.waiters.append((index, future))
+        elif self.state == FORWARDED and index != WHOLE:
+            place = self.target(index)
+            place[0].add_waiter(place[1], future)
+        else:
+            self._wake(index, future)
+
+    def add_callback(self, index: i64, callback: Any) -> None:
+        """``callback()`` is called when the record is done: in record order, or soon if it is done already."""
+        if self.state == PENDING:
+            self.callbacks.append((index, callback))
+        elif self.state == FORWARDED:
+            place = self.target(index)
+            place[0].add_callback(place[1], callback)
+        else:
+            self.loop.call_soon(callback)
+
+    def metadata(self, index: i64) -> RecordMetadata:
+        """The metadata of record ``index`` of a batch that succeeded."""
+        sizes = self.sizes
+        log_append_time = self.log_append_time
+        if log_append_time >= 0:
+            timestamp = log_append_time
+        else:
+            timestamp = self.base_timestamp + timestamp_delta_at(sizes, index)
+        return RecordMetadata(
+            self.topic,
+            self.partition,
+            self.base_offset + index if self.base_offset >= 0 else -1,
+            timestamp,
+            log_append_time >= 0,
+            key_size_at(sizes, index),
+            value_size_at(sizes, index),
+        )
+
+    def raised(self) -> DeliveryError:
+        """The error, anew for each who is told: a shared one would collect everybody's traceback."""
+        error = self.error
+        if error is None:
+            raise IllegalStateException("the delivery did not fail")
+        self.told = True
+        return error.fresh()
+
+    def _tell(self) -> None:
+        self.on_abandoned = None
+        waiters = self.waiters
+        callbacks = self.callbacks
+        if waiters:
+            self.waiters = []
+            for index, future in waiters:
+                self._wake(index, future)
+        if callbacks:
+            self.callbacks = []
+            callbacks.sort(key=_by_index)
+            for _, callback in callbacks:
+                callback()
+
+    def _wake(self, index: i64, future: Any) -> None:
+        if future.done():  # its task was cancelled
+            return
+        if index == WHOLE:
+            future.set_result(None)
+        elif self.state == SUCCEEDED:
+            future.set_result(self.metadata(index))
+        else:
+            future.set_exception(self.raised())
+
+    def gave_up(self, future: Any) -> None:
+        """A future that waited for a parked record is done: if by cancellation, and nobody else cares, say so."""
+        hook = self.on_abandoned
+        if hook is None or self.state != PENDING or not future.cancelled():
+            return
+        self.waiters = [waiter for waiter in self.waiters if not waiter[1].done()]
+        if not self.waiters and not self.callbacks:
+            hook()
+
+
+def _by_index(entry: tuple[i64, Any]) -> i64:
+    return entry[0]
+
+
+# Handles are many and short-lived, so the garbage collector does not look at them. They are in no cycle that lasts: the
+# way back to them, through a result's callbacks and waiters, is cut when the result is complete.
+@final
+@mypyc_attr(acyclic=True, free_list_len=1)
+class Delivery:
+    """One record's delivery: await it for the :class:`RecordMetadata`, or for the error that ended it.
+
+    Any number of tasks may await it; cancelling one of them touches neither the record nor the others. ``done()``,
+    ``result()``, ``exception()`` and ``add_done_callback()`` are those of a future.
+    """
+
+    def __init__(self, result: ProduceResult, index: i64) -> None:
+        self._result = result
+        self._index = index
+
+    def _settled(self) -> ProduceResult:
+        """The result the record is in now, after any forwarding."""
+        result = self._result
+        while result.state == FORWARDED:
+            place = result.target(self._index)
+            result = place[0]
+            self._result = result
+            self._index = place[1]
+        return result
+
+    def done(self) -> bool:
+        """Whether the record was delivered or has failed."""
+        return self._settled().state >= SUCCEEDED
+
+    def result(self) -> RecordMetadata:
+        """The metadata; raises the delivery's error, or IllegalStateException while it is not done."""
+        result = self._settled()
+        if result.state == SUCCEEDED:
+            return result.metadata(self._index)
+        if result.state < SUCCEEDED:
+            raise IllegalStateException("the delivery is not done yet: await it")
+        raise result.raised()
+
+    def exception(self) -> DeliveryError | None:
+        """The error that ended it, ``None`` if it was delivered; IllegalStateException while it is not done."""
+        result = self._settled()
+        if result.state == SUCCEEDED:
+            return None
+        if result.state < SUCCEEDED:
+            raise IllegalStateException("the delivery is not done yet: await it")
+        return result.raised()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """``None`` while not done and when delivered, else what is known of the record: NOT_SENT or UNKNOWN."""
+        error = self._settled().error
+        return None if error is None else error.outcome
+
+    def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
+        """Calls ``callback(delivery)`` when done, in record order within a batch; what it raises is logged."""
+        result = self._settled()
+        result.add_callback(self._index, _Callback(self, callback, result.loop))
+
+    def settled(self) -> Any:
+        """A future that is done when the delivery is, or when its batch was split; it never fails."""
+        result = self._settled()
+        future = result.loop.create_future()
+        if result.state >= SUCCEEDED:
+            future.set_result(None)
+        else:
+            result.add_waiter(WHOLE, future)
+        return future
+
+    def __await__(self) -> Generator[Any, None, RecordMetadata]:
+        result = self._settled()
+        future = result.loop.create_future()
+        result.add_waiter(self._index, future)
+        if result.on_abandoned is not None:
+            future.add_done_callback(result.gave_up)
+        waiting: Generator[Any, None, RecordMetadata] = future.__await__()
+        return waiting
+
+    def __repr__(self) -> str:
+        result = self._settled()
+        state = ("pending", "forwarded", "delivered", "failed", "aborted")[result.state]
+        return f"<Delivery {result.topic}-{result.partition} {state}>"
+
+
+@final
+class _Callback:
+    """A user's callback and its delivery; calling it never raises into the completion of a batch."""
+
+    def __init__(self, delivery: Delivery, callback: Callable[[Delivery], object], loop: Loop) -> None:
+        self._delivery = delivery
+        self._callback = callback
+        self._loop = loop
+
+    def __call__(self) -> None:
+        try:
+            self._callback(self._delivery)
+        except Exception:
+            log.exception("a delivery callback raised; the delivery itself is not affected")
+        except BaseException as stop:
+            # KeyboardInterrupt and SystemExit stop the loop, but not in the middle of completing a batch.
+            self._loop.call_soon(_raise, stop)
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -1,0 +1,51 @@
+"""What goes into the next request to a node (``drainBatchesForOneNode``, seed 000)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.readiness import why_waiting
+from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+
+
+class Drained(NamedTuple):
+    """A batch on its way into a request, and the queue it came from."""
+
+    queue: PartitionQueue
+    batch: ProducerBatch
+
+
+def drain(
+    ready: deque[PartitionQueue], accumulator: RecordAccumulator, now: float, max_request_size: int, *, keep_order: bool
+) -> list[Drained]:
+    """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes together.
+
+    Partitions are taken from the front and those with more to send go to the back, so no partition starves another.
+    Partitions that turn out to have nothing to send leave the ready set; what makes them ready again adds them anew.
+    """
+    drained: list[Drained] = []
+    size = 0
+    for _ in range(len(ready)):
+        queue = ready.popleft()
+        if why_waiting(queue, now, keep_order=keep_order) is not None:
+            queue.ready = False
+            continue
+        head = queue.batches[0] if queue.batches else queue.open
+        assert head is not None
+        head_size = head.size() + BATCH_OVERHEAD
+        if drained and size + head_size > max_request_size:
+            ready.appendleft(queue)
+            break
+        if not queue.batches:
+            accumulator.close_batch(queue)
+        queue.batches.popleft()
+        size += head_size
+        drained.append(Drained(queue, head))
+        if queue.batches or queue.due:
+            ready.append(queue)
+        else:
+            queue.ready = False
+    return drained

@@ -1,0 +1,39 @@
+"""Kafka's hash of a key (``Utils.murmur2``). Compiled when there is a compiler."""
+
+from __future__ import annotations
+
+from mypy_extensions import i64
+
+
+def murmur2(data: bytes) -> i64:
+    """The 32-bit hash, as an unsigned number."""
+    size: i64 = len(data)
+    m: i64 = 0x5BD1E995
+    mask: i64 = 0xFFFFFFFF
+    h: i64 = (0x9747B28C ^ size) & mask
+    i: i64 = 0
+    end: i64 = size & ~3
+    while i < end:
+        k: i64 = i64(data[i]) | (i64(data[i + 1]) << 8) | (i64(data[i + 2]) << 16) | (i64(data[i + 3]) << 24)
+        k = (k * m) & mask
+        k ^= k >> 24
+        k = (k * m) & mask
+        h = ((h * m) & mask) ^ k
+        i += 4
+    left: i64 = size & 3
+    if left == 3:
+        h ^= i64(data[end + 2]) << 16
+    if left >= 2:
+        h ^= i64(data[end + 1]) << 8
+    if left >= 1:
+        h ^= i64(data[end])
+        h = (h * m) & mask
+    h ^= h >> 13
+    h = (h * m) & mask
+    h ^= h >> 15
+    return h
+
+
+def partition_for_key(key: bytes, partitions: i64) -> i64:
+    """Where Kafka's producers put this key: ``toPositive(murmur2(key)) % partitions``."""
+    return (murmur2(key) & 0x7FFFFFFF) % partitions

@@ -1,0 +1,294 @@
+"""Records that could not be appended at once, in the order they came.
+
+A record waits for metadata (its topic is unknown, or the partition it names) or for memory. Both kinds of waiter stand
+in the same queues: a record of ``send`` (no task: it is placed on the spot when its time comes) and an ``enqueue``
+caller, who brings an ``asyncio.Condition`` and waits on it, as each thread waiting in Kafka's BufferPool has one of
+its own. Placing happens synchronously, in order, the moment memory is freed or metadata arrives, before anybody is
+notified: a newcomer finds the queue not empty and goes behind it, and a waiter that is cancelled after it was placed
+has lost nothing, as its record is in the accumulator. No asyncio here: the Sender does the notifying.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from aioproducer.errors import BufferExhaustedException, DeliveryError, KafkaError, Outcome, TimeoutException
+from aioproducer.producer.delivery import PENDING, Delivery, Loop, ProduceResult
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.types import Headers
+
+
+class ParkedRecord:
+    """A record on its way into the accumulator, and the delivery its sender already holds."""
+
+    __slots__ = (
+        "condition",
+        "deadline",
+        "delivery",
+        "headers",
+        "key",
+        "number",
+        "parked_at",
+        "partition",
+        "result",
+        "size",
+        "timestamp_ms",
+        "topic",
+        "value",
+    )
+
+    def __init__(
+        self,
+        loop: Loop,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        size: int,
+        *,
+        now: float,
+        max_block: float,
+        condition: Any = None,
+    ) -> None:
+        self.topic = topic
+        self.key = key
+        self.value = value
+        self.partition = partition
+        self.timestamp_ms = timestamp_ms
+        self.headers = None if headers is None else tuple(headers)  # what was checked, whatever becomes of a list
+        self.size = size
+        self.parked_at = now
+        self.deadline = now + max_block
+        self.condition = condition
+        self.number = 0
+        self.result = ProduceResult(loop, *self.destination())
+        self.delivery = Delivery(self.result, 0)
+
+    def waiting(self) -> bool:
+        return self.result.state == PENDING  # neither placed nor failed
+
+    def destination(self) -> tuple[str, int]:
+        """The topic and partition it is meant for; -1 for a partition that is not picked yet."""
+        return self.topic, -1 if self.partition is None else self.partition
+
+
+def _number(record: ParkedRecord) -> int:
+    return record.number
+
+
+class ParkingLot:
+    """Who waits for what. ``bytes`` counts the records of ``send`` only: an ``enqueue`` caller holds its own."""
+
+    def __init__(self, accumulator: RecordAccumulator, capacity: int, failures: FailureLog) -> None:
+        self._accumulator = accumulator
+        self._failures = failures
+        self.capacity = capacity
+        self.bytes = 0
+        self._parked: dict[ParkedRecord, None] = {}
+        # Each of them stands in one of these, too:
+        self.memory: deque[ParkedRecord] = deque()
+        self.metadata: dict[str, deque[ParkedRecord]] = {}
+        self.settled: list[ParkedRecord] = []
+        """Records with a Condition that were placed or have failed, for the Sender to notify."""
+        self.on_withdrawn: Callable[[], object] = lambda: None
+        """Called when a withdrawal may have given others their turn: the only change that its owner does not cause."""
+        self.failed = 0
+        """Records that failed here, before they were part of a batch."""
+        self._count = 0
+        self._shut = True
+
+    def open(self) -> None:
+        """From now on records go straight to the accumulator, unless somebody waits for memory."""
+        self._shut = False
+        self._gate()
+
+    def shut(self) -> None:
+        """From now on every send takes the detour, where it is refused."""
+        self._shut = True
+        self._gate()
+
+    def _gate(self) -> None:
+        self._accumulator.detour = self._shut or len(self.memory) > 0
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    def park(self, record: ParkedRecord) -> None:
+        """Takes a newcomer in, behind everybody else; a full lot fails it at once."""
+        if record.condition is None:
+            if self.bytes + record.size > self.capacity:
+                error = BufferExhaustedException(
+                    f"{self.bytes} bytes of records wait for metadata or memory already, and {record.size} more do not "
+                    f"fit in parked.memory={self.capacity}: await enqueue() instead of send() for back-pressure"
+                )
+                self._fail(record, error, aborted=False)
+                return
+            self.bytes += record.size
+        self._count += 1
+        record.number = self._count
+        record.result.on_abandoned = lambda: self.withdraw(record)
+        self._parked[record] = None
+        if self._has_metadata(record):
+            self.memory.append(record)
+        else:
+            self.metadata.setdefault(record.topic, deque()).append(record)
+        self._gate()
+
+    def _has_metadata(self, record: ParkedRecord) -> bool:
+        queues = self._accumulator.topics.get(record.topic)
+        if queues is None or not queues.queues:
+            return False
+        return record.partition is None or record.partition < len(queues.queues)
+
+    def records(self) -> list[ParkedRecord]:
+        """Everything parked, oldest first."""
+        return list(self._parked)
+
+    def metadata_arrived(self, topic: str) -> None:
+        """Moves the topic's records that can be placed now to where the others wait for memory, by age."""
+        waiting = self.metadata.pop(topic, None)
+        if waiting is None:
+            return
+        still: deque[ParkedRecord] = deque()
+        for record in waiting:
+            if self._has_metadata(record):
+                if self.memory and self.memory[-1].number > record.number:
+                    insort(self.memory, record, key=_number)
+                else:
+                    self.memory.append(record)
+            else:
+                still.append(record)
+        if still:
+            self.metadata[topic] = still
+        self._gate()
+
+    def place(self) -> None:
+        """Places records from the head for as long as there is memory."""
+        memory = self.memory
+        while memory:
+            record = memory[0]
+            placed = self._accumulator.place(
+                record.topic,
+                record.key,
+                record.value,
+                record.partition,
+                record.timestamp_ms,
+                record.headers,
+                record.size,
+            )
+            if placed is None and self._has_metadata(record):
+                break
+            memory.popleft()
+            if placed is None:  # its topic was created anew, with fewer partitions
+                queue = self.metadata.setdefault(record.topic, deque())
+                insort(queue, record, key=_number)
+                continue
+            record.result.on_abandoned = None
+            record.result.forward([(0, placed._result, placed._index)])
+            self._leave(record)
+        self._gate()
+
+    def withdraw(self, record: ParkedRecord) -> None:
+        """Takes back a record nobody wants any more; it will never be in the log."""
+        if not record.waiting():
+            return
+        queue = self.metadata.get(record.topic)
+        if queue is not None and record in queue:
+            queue.remove(record)
+            if not queue:
+                del self.metadata[record.topic]
+        else:
+            self.memory.remove(record)
+        self._leave(record)
+        error = KafkaError(f"the record for {record.topic!r} was withdrawn while it was still waiting")
+        record.result.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
+        self.place()  # the next one may need less
+        self.on_withdrawn()
+
+    def fail_topic(self, topic: str, error: KafkaError) -> None:
+        """Fails what waits for metadata of a topic that will never have any."""
+        self._fail_each([(record, error) for record in self.metadata.pop(topic, ())])
+
+    def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
+        """Fails everything parked. It comes after bugs, too, so it does not rely on the queues."""
+        records = self.records()
+        self._parked.clear()
+        self.memory.clear()
+        self.metadata.clear()
+        self.bytes = 0
+        self._gate()
+        self.settled += [record for record in records if record.condition is not None]
+        for record in records:
+            if record.waiting():
+                self._fail(record, error, aborted=aborted)
+
+    def next_deadline(self) -> float | None:
+        heads = [queue[0].deadline for queue in (self.memory, *self.metadata.values()) if queue]
+        return min(heads, default=None)
+
+    def expire(self, now: float, why_no_metadata: Callable[[str], str]) -> None:
+        """Fails what has waited for max.block.ms, then places what there is memory for.
+
+        Every queue is in order of age, so only heads are looked at.
+        """
+        late: list[tuple[ParkedRecord, KafkaError]] = []
+        for topic, queue in list(self.metadata.items()):
+            while queue and queue[0].deadline <= now:
+                record = queue.popleft()
+                late.append((record, self._no_metadata(record, now, why_no_metadata(topic))))
+            if not queue:
+                del self.metadata[topic]
+        while self.memory and self.memory[0].deadline <= now:
+            record = self.memory.popleft()
+            late.append((record, self._no_memory(record, now)))
+        self._fail_each(late)
+        self.place()
+
+    def _no_metadata(self, record: ParkedRecord, now: float, why: str) -> KafkaError:
+        waited = (now - record.parked_at) * 1000
+        queues = self._accumulator.topics.get(record.topic)
+        if queues is not None and record.partition is not None:
+            return TimeoutException(
+                f"partition {record.partition} of topic {record.topic!r} did not exist for max.block.ms "
+                f"({waited:.0f} ms); the topic has {len(queues.queues)} partitions"
+            )
+        return TimeoutException(f"no metadata for topic {record.topic!r} within max.block.ms ({waited:.0f} ms): {why}")
+
+    def _no_memory(self, record: ParkedRecord, now: float) -> KafkaError:
+        pool = self._accumulator.pool
+        waited = (now - record.parked_at) * 1000
+        return BufferExhaustedException(
+            f"no memory for a record of {record.size} bytes for {record.topic!r} within max.block.ms "
+            f"({waited:.0f} ms): {pool.total - pool.available} of buffer.memory={pool.total} bytes hold records that "
+            "are not delivered yet"
+        )
+
+    def _leave(self, record: ParkedRecord) -> None:
+        if record.condition is None:
+            self.bytes -= record.size
+        else:
+            self.settled.append(record)
+        del self._parked[record]
+
+    def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:
+        """Fails records that are out of the queues; callbacks may send, so first none of them counts any more."""
+        for record, _ in records:
+            self._leave(record)
+        for record, error in records:
+            self._fail(record, error, aborted=False)
+
+    def _fail(self, record: ParkedRecord, error: KafkaError, *, aborted: bool) -> None:
+        where = record.destination()
+        ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
+        try:
+            self.failed += 1
+            if record.condition is None and not record.result.observed():
+                self._failures.failed(*where, 1, ended, self._accumulator.loop.time())
+        finally:
+            record.result.fail(ended, aborted)

@@ -1,0 +1,64 @@
+"""The batches of one partition that are not resolved yet. Compiled when there is a compiler."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, final
+
+from mypy_extensions import i64
+
+from aioproducer.producer.producer_batch import ProducerBatch
+
+
+@final
+class PartitionQueue:
+    """Kafka's ``Deque<ProducerBatch>`` of a topic-partition, and what decides whether its head may be sent.
+
+    ``open`` takes records; ``batches`` are frozen and in order, those that are to be retried first. Batches under way
+    are in neither: they are in their request.
+    """
+
+    def __init__(self, topic: str, partition: i64, sequences: Any) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.open: ProducerBatch | None = None
+        self.batches: deque[ProducerBatch] = deque()
+        self.due = False
+        """The open batch may be drained as it is: it has lingered, or is being flushed."""
+        self.lingering = False
+        """A deadline is set for when the open batch, or an earlier one, has lingered."""
+        self.ready = False
+        """It stands in the ready set."""
+        self.in_flight: i64 = 0
+        self.leader: i64 = -1
+        self.leader_epoch: i64 = -1
+        self.sequences = sequences
+
+    def depth(self) -> i64:
+        """Batches waiting, the open one included."""
+        return len(self.batches) + (0 if self.open is None else 1)
+
+    def insert_retry(self, batch: ProducerBatch) -> None:
+        """Puts a batch back in the order in which batches were first drained (``insertInSequenceOrder``).
+
+        Those that keep their sequence come before those that lost it: a new one is given only when the old ones are
+        resolved, so nothing may stand in their way.
+        """
+        earlier: list[ProducerBatch] = []
+        batches = self.batches
+        while batches and _goes_before(batches[0], batch):
+            earlier.append(batches.popleft())
+        batches.appendleft(batch)
+        while earlier:
+            batches.appendleft(earlier.pop())
+
+    def __repr__(self) -> str:
+        return f"<PartitionQueue {self.topic}-{self.partition} depth={self.depth()} leader={self.leader}>"
+
+
+def _goes_before(one: ProducerBatch, other: ProducerBatch) -> bool:
+    if one.drain_order < 0:  # never drained yet
+        return False
+    if one.has_sequence() != other.has_sequence():
+        return one.has_sequence()
+    return one.drain_order < other.drain_order

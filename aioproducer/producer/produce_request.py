@@ -1,0 +1,63 @@
+"""From drained batches to a ProduceRequest, and from its response back to the batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from aioproducer.producer.drain import Drained
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from aioproducer.records.compression import CompressionType, compress
+from aioproducer.records.record_batch_header import encode_batch_header
+
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+
+
+def seal(batch: ProducerBatch, codec: CompressionType, level: int | None) -> None:
+    """Makes the batch's final bytes, once: every attempt sends the very same ones."""
+    if not batch.body:
+        batch.body = batch.records if codec is CompressionType.NONE else compress(codec, batch.records, level)
+    if not batch.header:
+        batch.header = encode_batch_header(
+            batch.body,
+            count=batch.count,
+            base_timestamp=batch.base_timestamp,
+            max_timestamp=batch.max_timestamp,
+            codec=codec,
+            producer_id=batch.producer_id,
+            producer_epoch=batch.producer_epoch,
+            base_sequence=batch.base_sequence,
+        )
+
+
+def build_request(
+    drained: Sequence[Drained], topic_ids: dict[str, UUID], *, acks: int, timeout_ms: int
+) -> ProduceRequest:
+    """One request with all the batches; their bytes go in as they are, header and body apart, and are never copied."""
+    topics: dict[str, TopicProduceData] = {}
+    for queue, batch in drained:
+        topic = topics.get(queue.topic)
+        if topic is None:
+            topic = TopicProduceData(name=queue.topic, topic_id=topic_ids[queue.topic])
+            topics[queue.topic] = topic
+        topic.partition_data.append(PartitionProduceData(index=queue.partition, records=(batch.header, batch.body)))
+    return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=list(topics.values()))
+
+
+def match_response(
+    drained: Sequence[Drained], topic_ids: dict[str, UUID], response: ProduceResponse, *, by_id: bool
+) -> list[PartitionProduceResponse | None]:
+    """The answer to each drained batch, None where there is none; of a partition answered twice the first counts."""
+    answers: dict[tuple[str | UUID, int], PartitionProduceResponse] = {}
+    for topic in response.responses:
+        name = topic.topic_id if by_id else topic.name
+        for partition in topic.partition_responses:
+            answers.setdefault((name, partition.index), partition)
+    return [answers.get((topic_ids[queue.topic] if by_id else queue.topic, queue.partition)) for queue, _ in drained]

@@ -1,0 +1,411 @@
+"""The producer as its users see it: ``send``, ``enqueue``, ``flush``, ``close``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from types import TracebackType
+from typing import Any, Self
+
+from aioproducer.clock import Clock, SystemClock
+from aioproducer.config import ProducerConfig, producer_config
+from aioproducer.config_def import read_properties
+from aioproducer.errors import (
+    DeliveryError,
+    IllegalArgumentException,
+    IllegalStateException,
+    KafkaError,
+    Outcome,
+    RecordTooLargeException,
+    SerializationException,
+)
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.addresses import parse_addresses
+from aioproducer.producer.buffer_pool import BufferPool
+from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery, ProduceResult
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.record_accumulator import RecordAccumulator, as_bytes
+from aioproducer.producer.sender import Sender
+from aioproducer.records.compression import CompressionType, check_codec
+from aioproducer.types import Headers, PartitionInfo, ProducerRecord
+
+_get_running_loop = asyncio._get_running_loop
+
+# What tells, per record, whether a call comes from where the producer lives: the running loop, or on Python 3.11, where
+# asking for that costs a system call, the thread; the loop is looked at whenever a record is not simply appended.
+_here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) else threading.get_ident
+
+
+class KafkaProducer:
+    """Sends records to Kafka from one event loop.
+
+    ::
+
+        async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+            metadata = await producer.send("orders", b"value", key=b"42")
+
+    Configs are Kafka's, in snake_case (``linger_ms=5``); see ``docs/configuration.md``. The constructor checks them,
+    and raises ConfigException, but connects to nothing and needs no running loop; ``start()`` or ``async with`` binds
+    the producer to the running one. It belongs to that loop and to its process: use from another raises
+    IllegalStateException. Leaving ``async with``, by an exception too, is ``close()``: what was accepted is delivered.
+    """
+
+    def __init__(self, **config: Any) -> None:
+        self._config = producer_config(config)
+        parse_addresses(self._config.bootstrap_servers)
+        check_codec(CompressionType.of(self._config.compression_type), self._config.compression_level)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._home: object = self  # nowhere yet
+        self._forked = False
+        self._closing: asyncio.Task[None] | None = None
+        # What a run depends on beside its loop; a simulation brings its own.
+        self._clock: Clock = SystemClock()
+        self._random = Random()
+        self._serializes = self._config.key_serializer is not None or self._config.value_serializer is not None
+        self._metrics = ProducerMetrics()
+        self._failures = FailureLog()
+        self._accumulator: RecordAccumulator
+        self._lot: ParkingLot
+        self._sender: Sender
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, object] | str) -> Self:
+        """A producer from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
+        return cls(**(read_properties(config) if isinstance(config, str) else config))
+
+    @property
+    def config(self) -> ProducerConfig:
+        """The configs in force."""
+        return self._config
+
+    # Life
+
+    async def start(self) -> None:
+        """Binds to the running loop and starts the Sender; does not wait for a broker. Starting twice is harmless."""
+        if self._closing is not None:
+            raise IllegalStateException("the producer is closed; make a new one")
+        if self._loop is not None:
+            self._check_place()
+            return
+        loop = asyncio.get_running_loop()
+        config = self._config
+        pool = BufferPool(config.buffer_memory, max(config.batch_size, 1))
+        self._accumulator = RecordAccumulator(
+            pool,
+            loop,
+            self._clock.time_ms,
+            batch_size=max(config.batch_size, 1),
+            max_request_size=config.max_request_size,
+            ignore_keys=config.partitioner_ignore_keys,
+            random=self._random,
+            on_open=self._batch_opened,
+            on_full=self._batch_full,
+        )
+        self._lot = ParkingLot(self._accumulator, config.parked_memory, self._failures)
+        self._sender = Sender(config, self._accumulator, self._lot, self._metrics, self._failures, self._random)
+        self._append = self._accumulator.append
+        self._loop = loop
+        self._home = _here()
+        _PRODUCERS.add(self)
+        self._sender.start()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Delivers what was accepted, then stops. Every delivery is done when this returns.
+
+        ``timeout`` is in seconds; past it, what is left fails with an error that tells its outcome: ``not_sent``, or
+        ``unknown`` for what was under way. ``None`` waits until everything has ended, which delivery.timeout.ms bounds;
+        0 stops at once. Closing twice is harmless: whoever calls waits for the same end, and the first whose time-out
+        is over, or who is cancelled, brings it about.
+        """
+        if self._loop is None:
+            return
+        self._check_place()
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="aioproducer close")
+        elif self._closing is asyncio.current_task():
+            raise IllegalStateException("close() was called from within close()")
+        closing = self._closing
+        try:
+            await asyncio.wait([closing], timeout=timeout)
+        finally:
+            # Whoever waits may leave, by time-out or cancelled, but not with records unresolved.
+            if not closing.done():
+                closing.cancel()
+                await asyncio.wait([closing])
+        if not closing.cancelled():
+            closing.result()
+
+    async def _close(self) -> None:
+        self._lot.shut()
+        grace = 0.0
+        try:
+            await self._flush()
+            grace = self._config.request_timeout_ms / 1000
+        finally:
+            self._sender.abort(KafkaError("the producer was closed before the record was delivered"))
+            await self._sender.stop(grace)
+            _PRODUCERS.discard(self)
+
+    # Records
+
+    def send(
+        self,
+        topic: str | ProducerRecord,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery:
+        """Appends a record and returns its delivery: await it, or do not.
+
+        A plain method: with metadata and memory at hand the record is in the accumulator when it returns. Otherwise it
+        is parked, first come first served, for at most max.block.ms. ``timestamp_ms`` counts from the epoch, None is
+        now. Raises only for misuse (IllegalArgumentException, IllegalStateException) and SerializationException; all
+        else arrives in the delivery, and if nobody awaits that, in the log.
+        """
+        if topic.__class__ is not str:
+            topic, value, key, partition, timestamp_ms, headers = _fields(
+                topic, value, key, partition, timestamp_ms, headers
+            )
+        if _here() != self._home:
+            self._check_place()
+        try:
+            if self._serializes:
+                key, value = self._serialize(key, value)
+            delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
+        except RecordTooLargeException as error:
+            return self._failed(topic, partition, error)
+        if delivery is None:
+            return self._park(topic, key, value, partition, timestamp_ms, headers).delivery
+        return delivery
+
+    async def enqueue(
+        self,
+        topic: str | ProducerRecord,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery:
+        """``send`` with back-pressure: waits, up to max.block.ms, until the record is in the accumulator.
+
+        Raises what kept it out (BufferExhaustedException, TimeoutException, RecordTooLargeException). Cancelled while
+        the record waits, it is withdrawn and will never be in the log; once it is in the accumulator it goes on to its
+        own end.
+        """
+        if topic.__class__ is not str:
+            topic, value, key, partition, timestamp_ms, headers = _fields(
+                topic, value, key, partition, timestamp_ms, headers
+            )
+        if _here() != self._home:
+            self._check_place()
+        if self._serializes:
+            key, value = self._serialize(key, value)
+        delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
+        if delivery is not None:
+            if self._sender.must_yield:
+                await asyncio.sleep(0)
+            return delivery
+        condition = asyncio.Condition()
+        record = self._park(topic, key, value, partition, timestamp_ms, headers, condition)
+        try:
+            async with condition:
+                while record.waiting():
+                    await condition.wait()
+        except asyncio.CancelledError:
+            self._lot.withdraw(record)
+            raise
+        if record.result.state != FORWARDED:
+            raise record.result.raised()
+        return record.delivery
+
+    async def flush(self) -> None:
+        """Returns when everything accepted before the call is delivered or has failed; does not wait for linger.ms."""
+        self._check_place()
+        await self._flush()
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
+        self._check_place()
+        return await self._sender.partitions_for(topic)
+
+    def metrics(self) -> Mapping[str, float]:
+        """Kafka's producer metrics by name, as they are now."""
+        if self._loop is None:
+            memory = self._config.buffer_memory
+            return self._metrics.snapshot(buffer_total=memory, buffer_available=memory, parked=0, parked_failed=0)
+        pool, lot = self._accumulator.pool, self._lot
+        return self._metrics.snapshot(
+            buffer_total=pool.total, buffer_available=pool.available, parked=lot.bytes, parked_failed=lot.failed
+        )
+
+    # Within
+
+    def _batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._sender.batch_opened(queue, batch)
+
+    def _batch_full(self, queue: PartitionQueue) -> None:
+        self._sender.batch_full(queue)
+
+    async def _flush(self) -> None:
+        loop = asyncio.get_running_loop()
+        pending = [batch.result for batch in self._sender.incomplete()]
+        pending += [record.result for record in self._lot.records()]
+        self._sender.flush_begun()
+        try:
+            while pending:
+                result = pending.pop()
+                if not result.done():
+                    future = loop.create_future()
+                    result.add_waiter(WHOLE, future)
+                    if result.state != FORWARDED:
+                        await future
+                if result.state == FORWARDED:
+                    pending += [target for _, target, _ in result.targets]
+        finally:
+            self._sender.flush_ended()
+
+    def _serialize(self, key: Any, value: Any) -> tuple[Any, Any]:
+        config = self._config
+        for what, serializer in (("key", config.key_serializer), ("value", config.value_serializer)):
+            data = key if what == "key" else value
+            if serializer is None or data is None:
+                continue
+            try:
+                made = serializer(data)
+            except Exception as error:
+                raise SerializationException(
+                    f"the {what}_serializer cannot serialize a {type(data).__name__}: {type(error).__name__}: {error}"
+                ) from error
+            if what == "key":
+                key = made
+            else:
+                value = made
+        return key, value
+
+    def _park(
+        self,
+        topic: str,
+        key: Any,
+        value: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        condition: asyncio.Condition | None = None,
+    ) -> ParkedRecord:
+        """The slow way: the record was checked, and waits for metadata or memory."""
+        if not topic:
+            raise IllegalArgumentException("the topic is empty")
+        self._check_place()
+        self._check_open()
+        assert self._loop is not None
+        key_bytes, value_bytes = as_bytes(key, "key"), as_bytes(value, "value")
+        record = ParkedRecord(
+            self._loop,
+            topic,
+            key_bytes,
+            value_bytes,
+            partition,
+            timestamp_ms,
+            headers,
+            self._accumulator.record_size(key_bytes, value_bytes, headers),
+            now=self._loop.time(),
+            max_block=self._config.max_block_ms / 1000,
+            condition=condition,
+        )
+        self._lot.park(record)
+        self._sender.parked(topic)
+        return record
+
+    def _failed(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
+        assert self._loop is not None
+        self._check_open()
+        where = (topic, -1 if partition is None else partition)
+        result = ProduceResult(self._loop, *where)
+        ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
+        result.fail(ended)
+        self._metrics.record_errors += 1
+        self._loop.call_soon(self._report_unseen, result, ended)
+        return Delivery(result, 0)
+
+    def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
+        """A record that nobody has asked about by now may not be lost in silence."""
+        if not result.told:
+            self._failures.failed(result.topic, result.partition, 1, error, result.loop.time())
+
+    def _check_open(self) -> None:
+        if self._sender.fatal is not None:
+            raise IllegalStateException(f"the producer has failed: {self._sender.fatal}") from self._sender.fatal
+        if self._closing is not None:
+            raise IllegalStateException("the producer is closed")
+
+    def _check_place(self) -> None:
+        if self._loop is None:
+            raise IllegalStateException(
+                "the producer is not started: use 'async with producer' or 'await producer.start()'"
+            )
+        if self._forked:
+            raise IllegalStateException(
+                f"the producer was started before this process (pid {os.getpid()}) was forked: make one after the fork"
+            )
+        if _get_running_loop() is not self._loop:
+            raise IllegalStateException(
+                "the producer belongs to another event loop: use it there, or make one for this loop"
+            )
+
+
+def _fields(
+    record: str | ProducerRecord,
+    value: Any,
+    key: Any,
+    partition: int | None,
+    timestamp_ms: int | None,
+    headers: Headers | None,
+) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
+    if isinstance(record, str):  # a subclass of str
+        return str(record), value, key, partition, timestamp_ms, headers
+    if not isinstance(record, ProducerRecord):
+        raise IllegalArgumentException(f"the topic is a {type(record).__name__}; it must be a str or a ProducerRecord")
+    if any(given is not None for given in (value, key, partition, timestamp_ms, headers)):
+        raise IllegalArgumentException("a ProducerRecord brings its own value, key, partition, timestamp and headers")
+    return record.topic, record.value, record.key, record.partition, record.timestamp_ms, record.headers
+
+
+async def wait_all(deliveries: Iterable[Delivery]) -> None:
+    """Returns when every delivery is done, delivered or failed; without a task, or a future, for each of them."""
+    for delivery in deliveries:
+        while not delivery.done():
+            await delivery.settled()
+
+
+_PRODUCERS: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for producer in _PRODUCERS:
+        producer._forked = True
+        producer._lot.shut()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,100 @@
+"""One batch of one partition, from its first record to its end. Compiled when there is a compiler.
+
+CREATED → APPENDING while ``buffer`` is set; READY and DRAINED once frozen; IN_FLIGHT while ``in_flight``; its end is
+its :class:`~aioproducer.producer.delivery.ProduceResult`'s (seed 003 names these states).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+from mypy_extensions import i64
+
+from aioproducer.errors import IllegalStateException
+from aioproducer.producer.buffer_pool import BatchBuffer
+from aioproducer.producer.delivery import Delivery, ProduceResult
+
+
+@final
+class ProducerBatch:
+    """Records for one partition, their bytes, and how far their sending has come. Times are the loop's, in seconds."""
+
+    def __init__(
+        self, result: ProduceResult, buffer: BatchBuffer, allocated: i64, base_timestamp: i64, created: float
+    ) -> None:
+        self.result = result
+        self.buffer: BatchBuffer | None = buffer
+        self.allocated = allocated
+        self.created = created
+        self.count: i64 = 0
+        self.base_timestamp = base_timestamp
+        self.max_timestamp = base_timestamp
+        # Frozen with the batch:
+        self.records: bytes = b""
+        self.sizes: bytes = b""
+        # Made when first drained, the same for every attempt (a retry must be byte-identical):
+        self.header: bytes = b""
+        self.body: bytes = b""
+        self.producer_id: i64 = -1
+        self.producer_epoch: i64 = -1
+        self.base_sequence: i64 = -1
+        self.drain_order: i64 = -1
+        # How the sending goes:
+        self.in_flight = False
+        self.attempts: i64 = 0
+        self.retry_at: float = 0.0
+        self.sent_at: float = 0.0
+        self.leader_epoch: i64 = -1
+        self.maybe_appended = False
+        self.last_error: str = ""
+
+    def append(
+        self,
+        timestamp: i64,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+    ) -> Delivery:
+        """Adds a record; the caller has seen that the batch is open and has room."""
+        buffer = self.buffer
+        if buffer is None:
+            raise IllegalStateException("the batch is closed for appends")
+        index = self.count
+        delta = timestamp - self.base_timestamp
+        buffer.records.append(index, delta, key, value, headers)
+        buffer.sizes.append(delta, -1 if key is None else len(key), -1 if value is None else len(value))
+        self.count = index + 1
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        return Delivery(self.result, index)
+
+    def size(self) -> i64:
+        """Bytes of records so far, uncompressed, without the batch's header."""
+        buffer = self.buffer
+        return len(self.records) if buffer is None else buffer.records.size()
+
+    def freeze(self) -> BatchBuffer | None:
+        """Closes the batch for appends; the buffer is the caller's to recycle (None if it was closed before)."""
+        buffer = self.buffer
+        if buffer is not None:
+            self.records = buffer.records.freeze()
+            self.sizes = buffer.sizes.freeze()
+            self.buffer = None
+        return buffer
+
+    def release(self) -> None:
+        """Lets go of the bytes once nobody can need them again."""
+        self.records = b""
+        self.header = b""
+        self.body = b""
+
+    def has_sequence(self) -> bool:
+        return self.base_sequence >= 0
+
+    def succeed(self, base_offset: i64, log_append_time: i64) -> bool:
+        return self.result.succeed(base_offset, log_append_time, self.base_timestamp, self.sizes)
+
+    def __repr__(self) -> str:
+        result = self.result
+        return f"<ProducerBatch {result.topic}-{result.partition} count={self.count} sequence={self.base_sequence}>"

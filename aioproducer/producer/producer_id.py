@@ -1,0 +1,91 @@
+"""Where the producer id comes from: InitProducerId, asked when there is none, or none of further use."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from random import Random
+
+from aioproducer.backoff import backoff
+from aioproducer.config import ProducerConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import AuthorizationException, KafkaError, error_for
+from aioproducer.net.supervisor import Supervisor
+from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+log = logging.getLogger(__name__)
+
+_NO_TIMEOUT = 2**31 - 1
+"""transaction_timeout_ms of a producer without transactions."""
+
+
+class ProducerIdSource:
+    """Asks for an id, and tells what comes of it.
+
+    ``request`` sends the question to the cluster. ``on_id()`` is called when there is an id; ``on_refused(error)`` when
+    the broker does not allow it at present: rights may be given while we live, so only what is pending fails and the
+    next record asks again; ``on_fatal(error)`` when it never will.
+    """
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        supervisor: Supervisor,
+        random: Random,
+        *,
+        request: Callable[[InitProducerIdRequest], Awaitable[InitProducerIdResponse]],
+        on_id: Callable[[], None],
+        on_refused: Callable[[KafkaError], None],
+        on_fatal: Callable[[KafkaError], None],
+    ) -> None:
+        self.ids = ProducerIds()
+        self._config = config
+        self._request = request
+        self._supervisor = supervisor
+        self._random = random
+        self._on_id = on_id
+        self._on_refused = on_refused
+        self._on_fatal = on_fatal
+        self._asking = False
+        self._refused = False
+
+    def missing(self) -> bool:
+        """Whether an idempotent producer has no id to send under."""
+        return self._config.enable_idempotence and self.ids.current is None
+
+    def ask_if_missing(self, *, work: bool) -> None:
+        """Sees to it that there will be an id; ``work``: there are records that wait for it."""
+        if self.missing() and not self._asking and (work or not self._refused):
+            self._asking = True
+            self._supervisor.launch(self._ask(), "aioproducer InitProducerId")
+
+    async def _ask(self) -> None:
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=_NO_TIMEOUT)
+        failures = 0
+        while self.ids.current is None:
+            try:
+                response = await self._request(request)
+                if response.error_code != ErrorCode.NONE:
+                    raise error_for(response.error_code, "the producer was refused a producer id")
+                self.ids.current = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
+            except KafkaError as error:
+                refused = isinstance(error, AuthorizationException)
+                if not refused and not error.retriable:
+                    self._on_fatal(error)
+                    return
+                log.debug("InitProducerId failed: %s", error)
+                failures += 1
+                if refused:
+                    self._on_refused(error)
+                await asyncio.sleep(self._backoff(failures))
+                if refused:
+                    self._refused = True
+                    break
+        self._asking = False
+        self._on_id()
+
+    def _backoff(self, failures: int) -> float:
+        config = self._config
+        return backoff(failures, config.retry_backoff_ms / 1000, config.retry_backoff_max_ms / 1000, self._random)

@@ -1,0 +1,247 @@
+"""Where records become batches: the path every record takes. Compiled when there is a compiler.
+
+``append`` is all of a send that needs no waiting: find the topic, pick the partition, write the record into the open
+batch. Whatever it cannot do at once (unknown topic, no memory, somebody waiting already) it leaves undone and answers
+None, and the caller parks the record. Per record it appends and makes a handle; everything else is per batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, Final, final
+
+from mypy_extensions import i64
+
+from aioproducer.errors import IllegalArgumentException, RecordTooLargeException, SerializationException
+from aioproducer.producer.buffer_pool import BufferPool
+from aioproducer.producer.delivery import Delivery, Loop, ProduceResult
+from aioproducer.producer.murmur2 import partition_for_key
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.records.record_writer import record_size_upper_bound
+
+BATCH_OVERHEAD: Final = 61
+NO_PARTITION: Final = -1
+_MAX_INT32: Final = 2**31 - 1
+_MAX_INT64: Final = 2**63 - 1
+
+
+def as_bytes(data: object, what: str) -> bytes | None:
+    """A key or value as the bytes it must be by now."""
+    if data is None:
+        return None
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, bytearray | memoryview):
+        return bytes(data)
+    raise SerializationException(
+        f"the {what} is a {type(data).__name__}; it must be bytes or None, or the producer needs a {what}_serializer"
+    )
+
+
+def check_headers(headers: object) -> None:
+    """Raises unless headers are a sequence of pairs of a str and bytes or None."""
+    if not isinstance(headers, (list, tuple, Sequence)):
+        raise SerializationException(
+            f"the headers are a {type(headers).__name__}; they must be a sequence of tuples (name, value)"
+        )
+    for header in headers:
+        if not isinstance(header, tuple) or len(header) != 2:
+            raise SerializationException(f"a header is {header!r:.100}; it must be a tuple (name, value)")
+        name: object = header[0]
+        value: object = header[1]
+        if not isinstance(name, str):
+            raise SerializationException(f"a header's name is a {type(name).__name__}; it must be a str")
+        if not name.isascii():
+            _check_unicode(name)
+        if value is not None and not isinstance(value, bytes):
+            raise SerializationException(
+                f"the value of header {name!r} is a {type(value).__name__}; it must be bytes or None"
+            )
+
+
+def _check_unicode(name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise SerializationException(f"the header name {name!r} cannot be encoded: {error}") from error
+
+
+@final
+class TopicQueues:
+    """A topic's partitions, and the one that records without key or partition go to now (KIP-480, KIP-794)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.topic_id: object = None
+        self.queues: list[PartitionQueue] = []
+        self.sticky: i64 = NO_PARTITION
+        self.sticky_bytes: i64 = 0
+
+
+@final
+class RecordAccumulator:
+    """The open batches of all partitions.
+
+    ``on_open(queue, batch)`` is called for each new batch, ``on_full(queue)`` when one is closed because it is full.
+    """
+
+    def __init__(
+        self,
+        pool: BufferPool,
+        loop: Loop,
+        clock_ms: Callable[[], int],
+        *,
+        batch_size: i64,
+        max_request_size: i64,
+        ignore_keys: bool,
+        random: Random,
+        on_open: Callable[[PartitionQueue, ProducerBatch], object],
+        on_full: Callable[[PartitionQueue], object],
+    ) -> None:
+        self.pool = pool
+        self.loop = loop
+        self.clock_ms = clock_ms
+        self.batch_size = batch_size
+        self.max_request_size = max_request_size
+        self.ignore_keys = ignore_keys
+        self.random = random
+        self.on_open = on_open
+        self.on_full = on_full
+        self.topics: dict[str, TopicQueues] = {}
+        self.detour = True
+        """No record may be appended directly: not started, closed, or others are waiting in the parking lot."""
+
+    def record_size(
+        self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None
+    ) -> i64:
+        """Upper bound of the bytes of a batch of just this record; RecordTooLargeException if it can never be sent."""
+        size: i64 = BATCH_OVERHEAD + record_size_upper_bound(
+            -1 if key is None else len(key), -1 if value is None else len(value), headers
+        )
+        if size > self.max_request_size:
+            raise RecordTooLargeException(
+                f"the record takes up to {size} bytes, more than max.request.size={self.max_request_size}: "
+                "raise it (and the topic's max.message.bytes), or send less at once"
+            )
+        if size > self.pool.total:
+            raise RecordTooLargeException(
+                f"the record takes up to {size} bytes, more than buffer.memory={self.pool.total} in all"
+            )
+        return size
+
+    def append(
+        self,
+        topic: str,
+        key: object,
+        value: object,
+        partition: object,
+        timestamp_ms: object,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+    ) -> Delivery | None:
+        """Appends one record; None, and nothing done, if it cannot be appended now.
+
+        Nothing is taken on trust: a record that is parked for later may not fail then. SerializationException,
+        IllegalArgumentException and RecordTooLargeException say that it never can be appended.
+        """
+        key_bytes = as_bytes(key, "key")
+        value_bytes = as_bytes(value, "value")
+        if headers is not None:
+            check_headers(headers)
+        if partition is not None and not (isinstance(partition, int) and 0 <= partition <= _MAX_INT32):
+            raise IllegalArgumentException(f"partition is {partition!r}; it must be an int from 0 on, or None")
+        if timestamp_ms is not None and not (isinstance(timestamp_ms, int) and 0 <= timestamp_ms <= _MAX_INT64):
+            raise IllegalArgumentException(f"timestamp_ms is {timestamp_ms!r}; it must be an int from 0 on, or None")
+        size = self.record_size(key_bytes, value_bytes, headers)
+        if self.detour:
+            return None
+        return self.place(topic, key_bytes, value_bytes, partition, timestamp_ms, headers, size)
+
+    def place(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+        size: i64,
+    ) -> Delivery | None:
+        """Appends a record that was checked, whoever else may be waiting; None if metadata or memory is missing."""
+        queues = self.topics.get(topic)
+        if queues is None:
+            return None
+        partitions: i64 = len(queues.queues)
+        if partitions == 0:
+            return None
+        sticky = False
+        index: i64
+        if partition is not None:
+            index = partition
+            if index >= partitions:
+                return None
+        elif key is not None and not self.ignore_keys:
+            index = partition_for_key(key, partitions)
+        else:
+            sticky = True
+            index = queues.sticky
+            if index < 0:
+                index = self._next_sticky(queues)
+        queue = queues.queues[index]
+        timestamp: i64 = self.clock_ms() if timestamp_ms is None else timestamp_ms
+        batch = queue.open
+        if batch is not None and batch.size() + size > self.batch_size:
+            self.close_batch(queue)
+            batch = None
+        if batch is None:
+            if sticky and queues.sticky_bytes >= self.batch_size:
+                queue = queues.queues[self._next_sticky(queues)]
+                batch = queue.open
+                if batch is not None and batch.size() + size > self.batch_size:
+                    self.close_batch(queue)
+                    batch = None
+            if batch is None:
+                batch = self._open_batch(queue, size, timestamp)
+                if batch is None:
+                    return None
+        if sticky:
+            queues.sticky_bytes += size - BATCH_OVERHEAD
+        return batch.append(timestamp, key, value, headers)
+
+    def close_batch(self, queue: PartitionQueue) -> None:
+        """Freezes the open batch, if there is one, and queues it behind the others."""
+        batch = queue.open
+        if batch is None:
+            return
+        queue.open = None
+        queue.due = False
+        buffer = batch.freeze()
+        if buffer is not None:
+            self.pool.recycle(buffer)
+        queue.batches.append(batch)
+        self.on_full(queue)
+
+    def _open_batch(self, queue: PartitionQueue, size: i64, timestamp_ms: i64) -> ProducerBatch | None:
+        allocated: i64 = self.batch_size if size < self.batch_size else size
+        pool = self.pool
+        if not pool.allocate(allocated):
+            return None
+        result = ProduceResult(self.loop, queue.topic, queue.partition)
+        created: float = self.loop.time()
+        batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
+        queue.open = batch
+        self.on_open(queue, batch)
+        return batch
+
+    def _next_sticky(self, queues: TopicQueues) -> i64:
+        """Any partition but, if there is a choice, those without a leader and the present one."""
+        candidates: list[i64] = [q.partition for q in queues.queues if q.leader >= 0]
+        if not candidates:
+            candidates = [q.partition for q in queues.queues]
+        if len(candidates) > 1 and queues.sticky in candidates:
+            candidates.remove(queues.sticky)
+        picked: Any = self.random.choice(candidates)
+        queues.sticky = picked
+        queues.sticky_bytes = 0
+        return queues.sticky

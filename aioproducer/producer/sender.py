@@ -1,0 +1,501 @@
+"""The Sender: one task that moves batches from the accumulator to the brokers and completes them.
+
+It sleeps until something is ready, a deadline falls due, an answer came or a link changed; each wake costs in
+proportion to what is ready. What to do is decided by the rules (``readiness``, ``drain``, ``completion``,
+``sequences``); here it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from functools import partial
+from random import Random
+from uuid import UUID
+
+from aioproducer.config import ProducerConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    IllegalStateException,
+    KafkaError,
+    TimeoutException,
+    error_class,
+    error_for,
+)
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.addresses import Address
+from aioproducer.net.broker_link import BrokerLink
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.cluster import NO_TOPIC_ID, Node
+from aioproducer.net.supervisor import Supervisor
+from aioproducer.producer.batch_completer import BatchCompleter
+from aioproducer.producer.deadlines import DeadlineHeap
+from aioproducer.producer.drain import Drained, drain
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.produce_request import (
+    FIRST_VERSION_WITH_TOPIC_IDS,
+    build_request,
+    match_response,
+    seal,
+)
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_id import ProducerIdSource
+from aioproducer.producer.readiness import NO_LEADER, ReadySet
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.topic_directory import TopicDirectory
+from aioproducer.producer.why import why_no_metadata, why_not_delivered
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
+from aioproducer.records.compression import CompressionType
+from aioproducer.types import PartitionInfo
+
+NEWEST_VERSION = 13
+"""Of Produce. 14 is KIP-1269's, whose window is not used yet."""
+
+YIELD_AFTER = 0.001
+"""Seconds of appending without a turn of the loop after which ``enqueue`` gives one."""
+
+
+class Sender:
+    """Drains, sends, completes. Times are the loop's, in seconds."""
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        accumulator: RecordAccumulator,
+        lot: ParkingLot,
+        metrics: ProducerMetrics,
+        failures: FailureLog,
+        random: Random,
+    ) -> None:
+        self._config = config
+        self._accumulator = accumulator
+        self._lot = lot
+        lot.on_withdrawn = self._kick
+        self._metrics = metrics
+        self._failures = failures
+        self._random = random
+        self._loop = asyncio.get_running_loop()
+        self._codec = CompressionType.of(config.compression_type)
+        self._ready = ReadySet()
+        self._deadlines: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._completer = BatchCompleter(config, accumulator, metrics, failures, random, again=self._again)
+        self._keep_order = config.max_in_flight_requests_per_connection == 1
+        self._drained = 0
+        self._flushing = 0
+        self._hurrying = False
+        self._last_pass = self._loop.time()
+        self._awake = asyncio.Event()
+        self._news = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf
+        self._stopped = False
+        self.fatal: KafkaError | None = None
+        """Why this producer is of no further use."""
+        self.must_yield = False
+        """``enqueue`` shall give the loop a turn."""
+        self._supervisor = Supervisor(self._crashed)
+        self._id_source = ProducerIdSource(
+            config,
+            self._supervisor,
+            random,
+            request=self._request_id,
+            on_id=self._id_came,
+            on_refused=self._id_refused,
+            on_fatal=self._fatal,
+        )
+        self._topics = TopicDirectory(
+            accumulator.topics, self._ready, self._id_source.ids if config.enable_idempotence else None
+        )
+        self._client = KafkaClient(
+            config,
+            self._supervisor,
+            random,
+            on_link=self._link_changed,
+            on_metadata=self._metadata_arrived,
+            topics_in_use=self._topics_in_use,
+        )
+
+    def start(self) -> None:
+        self._supervisor.launch(self._run(), "aioproducer sender")
+        self._lot.open()
+        self._kick()
+
+    # What the accumulator tells, and what a send needs beyond it
+
+    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._completer.incomplete[batch] = queue
+        self._client.use_topic(queue.topic)
+        if self._config.linger_ms == 0 or self._flushing or self._lot.memory:
+            self._due(queue)
+        else:
+            self._linger(queue, batch)
+
+    def batch_full(self, queue: PartitionQueue) -> None:
+        self._ready.add(queue)
+        self._kick()
+        if self._loop.time() - self._last_pass > YIELD_AFTER:
+            self.must_yield = True
+
+    def parked(self, topic: str) -> None:
+        """A record waits in the parking lot."""
+        if topic in self._lot.metadata:
+            self._client.use_topic(topic)
+            self._client.request_update()
+        self._kick()
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The topic's partitions as soon as they are known, within max.block.ms."""
+        allowed = self._config.max_block_ms / 1000
+        self._client.use_topic(topic)
+        try:
+            async with asyncio.timeout(allowed):
+                while (known := self._client.metadata.cluster.topics.get(topic)) is None:
+                    if self.fatal is not None:
+                        raise self.fatal.fresh()
+                    if self._stopped:
+                        raise IllegalStateException("the producer was closed")
+                    code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
+                    if code is not ErrorCode.NONE and not error_class(code).retriable:
+                        raise error_for(code, f"no metadata for topic {topic!r}")
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise TimeoutException(
+                f"no metadata for topic {topic!r} within max.block.ms ({allowed * 1000:.0f} ms): "
+                f"{self._why_no_metadata(topic)}"
+            ) from None
+        return list(known.partitions)
+
+    def incomplete(self) -> list[ProducerBatch]:
+        return list(self._completer.incomplete)
+
+    def flush_begun(self) -> None:
+        self._flushing += 1
+        self._all_due()
+
+    def flush_ended(self) -> None:
+        self._flushing -= 1
+
+    def _all_due(self) -> None:
+        for batch, queue in self._completer.incomplete.items():
+            if queue.open is batch:
+                self._due(queue)
+
+    def _due(self, queue: PartitionQueue) -> None:
+        queue.due = True
+        self._ready.add(queue)
+        self._kick()
+
+    # The task
+
+    def _kick(self) -> None:
+        self._awake.set()
+
+    def _wake_at(self, when: float) -> None:
+        if self._stopped or self._timer_at <= when:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = when
+        self._timer = self._loop.call_at(when, self._timer_fired)
+
+    def _timer_fired(self) -> None:
+        self._timer = None
+        self._timer_at = math.inf
+        self._kick()
+
+    async def _run(self) -> None:
+        while True:
+            await self._awake.wait()
+            self._awake.clear()
+            self._pass(self._loop.time())
+            await self._notify_placed()
+
+    def _pass(self, now: float) -> None:
+        """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
+        self._last_pass = now
+        self.must_yield = False
+        for queue in self._deadlines.pop_due(now):
+            self._look_at(queue, now)
+        self._completer.expire(now, self._why_not_delivered)
+        self._lot.expire(now, self._why_no_metadata)
+        self._lot.place()
+        self._hurry()
+        self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
+        for node in self._ready.nodes():
+            self._send_to(node, now)
+        deadlines = [self._deadlines.next(), self._completer.next_expiry(), self._lot.next_deadline()]
+        earliest = min((when for when in deadlines if when is not None), default=None)
+        if earliest is not None:
+            self._wake_at(earliest)
+
+    def _hurry(self) -> None:
+        """Whoever waits for memory shall not wait for a linger: once somebody does, all that holds memory goes out.
+
+        What is opened while somebody waits is due from the beginning.
+        """
+        waiting = len(self._lot.memory) > 0
+        if waiting and not self._hurrying:
+            self._all_due()
+        self._hurrying = waiting
+
+    def _linger(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """Sets the deadline of an open batch, unless the queue has one already: it will be moved on when it comes."""
+        if not queue.lingering:
+            queue.lingering = True
+            when = batch.created + self._config.linger_ms / 1000
+            self._deadlines.push(when, queue)
+            self._wake_at(when)
+
+    def _look_at(self, queue: PartitionQueue, now: float) -> None:
+        """A deadline of the queue has come: a back-off is over, or its open batch has lingered."""
+        self._ready.add(queue)
+        batch = queue.open
+        queue.lingering = False
+        if batch is None or queue.due:
+            return
+        if batch.created + self._config.linger_ms / 1000 <= now:
+            self._due(queue)
+        else:
+            self._linger(queue, batch)
+
+    async def _notify_placed(self) -> None:
+        """Wakes the ``enqueue`` callers whose records were placed or have failed."""
+        settled = self._lot.settled
+        told = tuple(settled)
+        for record in told:
+            async with record.condition:
+                record.condition.notify_all()
+        del settled[: len(told)]  # not before: whoever is not told now is told when the producer has failed
+
+    # Sending
+
+    def _send_to(self, node: int, now: float) -> None:
+        link = self._client.link(node)
+        if node == NO_LEADER or link is None or not link.ready():
+            if not self._ready.waiting(node):
+                return
+            if node == NO_LEADER or link is None:
+                self._client.request_update()
+            else:
+                link.want()
+            return
+        while link.can_send(now):
+            drained = drain(
+                self._ready.of(node), self._accumulator, now, self._config.max_request_size, keep_order=self._keep_order
+            )
+            if not drained:
+                return
+            self._send(link, drained, now)
+
+    def _send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
+        topics = self._client.metadata.cluster.topics
+        topic_ids = {
+            queue.topic: topics[queue.topic].topic_id if queue.topic in topics else NO_TOPIC_ID for queue, _ in drained
+        }
+        has_ids = NO_TOPIC_ID not in topic_ids.values()
+        for queue, batch in drained:
+            self._prepare(queue, batch, now)
+        try:
+            version = link.version_for(ProduceRequest, NEWEST_VERSION if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1)
+        except KafkaError as error:
+            for one in drained:
+                self._completer.ended(one, error.code, str(error), now)
+            return
+        acks = self._config.required_acks
+        request = build_request(drained, topic_ids, acks=acks, timeout_ms=self._config.request_timeout_ms)
+        by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
+        self._metrics.requests += 1
+        answered = partial(self._answered, link, drained, topic_ids, by_id, now)
+        link.send(request, version, answered, expect_response=acks != 0)
+        if acks == 0:
+            for one in drained:
+                self._completer.ended(one, ErrorCode.NONE, "", now)
+            self._kick()  # somebody may wait for the memory
+
+    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, now: float) -> None:
+        if batch.drain_order < 0:
+            self._drained += 1
+            batch.drain_order = self._drained
+        if queue.sequences is not None and not batch.has_sequence():
+            queue.sequences.stamp(batch)
+        seal(batch, self._codec, self._config.compression_level)
+        batch.in_flight = True
+        batch.attempts += 1
+        batch.sent_at = now
+        batch.leader_epoch = queue.leader_epoch
+        queue.in_flight += 1
+
+    def _answered(
+        self,
+        link: BrokerLink,
+        drained: list[Drained],
+        topic_ids: dict[str, UUID],
+        by_id: bool,
+        sent_at: float,
+        response: ProduceResponse | None,
+        error: KafkaError | None,
+    ) -> None:
+        """A request has ended, and each of its batches with it."""
+        now = self._loop.time()
+        if response is None:
+            for one in drained:
+                self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
+        else:
+            self._metrics.request_answered(now - sent_at)
+            link.throttle(response.throttle_time_ms)
+            answers = match_response(drained, topic_ids, response, by_id=by_id)
+            self._take_leaders(drained, answers, response)
+            for one, answer in zip(drained, answers, strict=True):
+                self._take_answer(one, answer, link, now)
+        self._kick()
+
+    def _take_answer(self, one: Drained, answer: PartitionProduceResponse | None, link: BrokerLink, now: float) -> None:
+        if answer is None:
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
+            return
+        code = ErrorCode(answer.error_code)
+        self._completer.ended(
+            one,
+            code,
+            _explained(answer),
+            now,
+            base_offset=answer.base_offset,
+            append_time=answer.log_append_time_ms,
+        )
+        if code is not ErrorCode.NONE and error_class(code).refresh_metadata:
+            self._client.request_update()
+
+    def _take_leaders(
+        self, drained: list[Drained], answers: list[PartitionProduceResponse | None], response: ProduceResponse
+    ) -> None:
+        """New leaders told by the answer itself (KIP-951)."""
+        nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]
+        moved = False
+        for (queue, _), answer in zip(drained, answers, strict=True):
+            if answer is not None and answer.current_leader.leader_id >= 0:
+                leader = answer.current_leader
+                moved |= self._client.metadata.leader_told(
+                    queue.topic, queue.partition, leader.leader_id, leader.leader_epoch, nodes
+                )
+        if moved:
+            self._client.nodes_changed()
+            self._take_metadata()
+
+    # What changes around it
+
+    def _topics_in_use(self) -> set[str]:
+        """Topics with records that have not ended: not to be forgotten, however long that takes."""
+        return {queue.topic for queue in self._completer.incomplete.values()} | set(self._lot.metadata)
+
+    def _again(self, queue: PartitionQueue, when: float) -> None:
+        """The queue may have something to send from ``when`` on."""
+        if when > self._loop.time():
+            self._deadlines.push(when, queue)
+            self._wake_at(when)
+        self._ready.add(queue)
+
+    async def _request_id(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
+        return await self._client.request(request, InitProducerIdResponse)
+
+    def _id_came(self) -> None:
+        for queue in self._completer.incomplete.values():
+            self._ready.add(queue)
+        self._kick()
+
+    def _id_refused(self, error: KafkaError) -> None:
+        self._lot.fail_all(error)
+        self._completer.fail_all(error)
+        self._kick()
+
+    def _link_changed(self, link: BrokerLink) -> None:
+        self._kick()
+
+    def _metadata_arrived(self) -> None:
+        self._take_metadata()
+        for topic, code in self._client.metadata.cluster.errors.items():
+            if not error_class(code).retriable:
+                self._lot.fail_topic(topic, error_for(code, f"no metadata for topic {topic!r}"))
+        if self._lot.metadata:
+            self._client.request_update()
+        self._news.set()
+        self._kick()
+
+    def _take_metadata(self) -> None:
+        cluster = self._client.metadata.cluster
+        self._topics.follow(cluster)
+        for name in cluster.topics:
+            self._lot.metadata_arrived(name)
+
+    # Ends
+
+    def _crashed(self, error: BaseException) -> None:
+        """A task died that must not: nothing may wait on it."""
+        failed = KafkaError(f"the producer failed: {type(error).__name__}: {error}")
+        failed.__cause__ = error
+        self._fatal(failed)
+
+    def _fatal(self, error: KafkaError) -> None:
+        self.fatal = error
+        self._end_everything(error)
+        # Nothing is going to be sent any more, so nothing may stay behind, even if close() is never called.
+        self._supervisor.cancel_all()
+        self._stand_still()
+        self._client.abort(error)
+        if self._lot.settled:
+            self._supervisor.launch(self._notify_placed(), "aioproducer notify")
+
+    def abort(self, error: KafkaError) -> None:
+        """Ends every record that has not ended, with ``error`` and what is known of its outcome."""
+        self._end_everything(error)
+        self._failures.close()
+
+    def _end_everything(self, error: KafkaError) -> None:
+        self._lot.shut()
+        self._lot.fail_all(error, aborted=True)
+        self._completer.abort(error)
+
+    async def stop(self, grace: float) -> None:
+        """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""
+        self._stand_still()
+        try:
+            await self._notify_placed()
+            await self._supervisor.stop()
+        except asyncio.CancelledError:
+            grace = 0.0  # whoever closes has no time left
+            raise
+        finally:
+            await self._client.close(grace if self._config.required_acks == 0 else 0.0)
+
+    def _stand_still(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._stopped = True
+        self._news.set()
+
+    # In words
+
+    def _why_no_metadata(self, topic: str) -> str:
+        return why_no_metadata(self._client, topic)
+
+    def _why_not_delivered(self, queue: PartitionQueue, batch: ProducerBatch) -> str:
+        return why_not_delivered(
+            self._client,
+            queue,
+            batch,
+            self._loop.time(),
+            keep_order=self._keep_order,
+            id_missing=self._id_source.missing(),
+        )
+
+
+def _explained(answer: PartitionProduceResponse) -> str:
+    """The broker's own words about an error, the records it names included."""
+    if not answer.record_errors:
+        return answer.error_message or ""
+    first = answer.record_errors[0]
+    return f"{answer.error_message or ''} record {first.batch_index}: {first.batch_index_error_message or ''}".strip()

@@ -1,0 +1,146 @@
+"""Sequence numbers of an idempotent producer, one partition at a time (seed 000, "Ordering & idempotence").
+
+A batch gets its producer id, epoch and first sequence when it is drained for the first time, and keeps them: a retry is
+byte-identical. It is *unresolved* from then until its fate is known, on the wire or not. From the lowest one that is
+unresolved on, at most ``window`` batches are drained, resolved since or not, as the broker remembers no more of them:
+that one may have to be sent again. When a gap opens (a batch ended without its sequences being proven used,
+or the broker says it misses some), nothing new is drained until no batch is unresolved; then the partition goes on
+with the next epoch from sequence 0. Epochs are counted per partition: brokers keep producer state per partition, so a
+gap in one leaves all others alone, and so do batches still under way (KAFKA-14034, librdkafka#4953).
+
+A broker takes any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
+log, batches go one at a time: else the second could be taken where the first was refused, and order be lost.
+
+Rules only: no asyncio, no clock.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from aioproducer.producer.producer_batch import ProducerBatch
+
+MAX_EPOCH = 2**15 - 1
+WINDOW = 5
+"""Batches a broker remembers per producer and partition (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``)."""
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """What InitProducerId gives out."""
+
+    producer_id: int
+    epoch: int
+
+
+def increment_sequence(sequence: int, by: int) -> int:
+    """Sequences are 31-bit: after 2³¹-1 comes 0."""
+    return (sequence + by) & 0x7FFFFFFF
+
+
+class ProducerIds:
+    """The identity InitProducerId gave last; ``None`` while there is none, or none that is of further use."""
+
+    def __init__(self) -> None:
+        self.current: ProducerIdAndEpoch | None = None
+
+    def used_up(self, identity: ProducerIdAndEpoch) -> None:
+        """A partition has no epochs left under this producer id: another id is needed."""
+        if self.current is not None and self.current.producer_id == identity.producer_id:
+            self.current = None
+
+
+class PartitionSequences:
+    """One partition's sequence state."""
+
+    __slots__ = (
+        "_ids",
+        "_places",
+        "_stamped",
+        "broken",
+        "identity",
+        "known_id",
+        "next_sequence",
+        "unresolved",
+        "window",
+    )
+
+    def __init__(self, ids: ProducerIds, window: int = WINDOW) -> None:
+        self._ids = ids
+        self.window = window
+        self.identity: ProducerIdAndEpoch | None = None
+        self.next_sequence = 0
+        self.unresolved: list[ProducerBatch] = []
+        self._stamped = 0
+        self._places: list[int] = []  # in step with the unresolved: how many batches were stamped before each
+        self.broken = False
+        self.known_id = -1
+        """The producer id under which the broker has appended a batch."""
+
+    def may_drain_new(self) -> bool:
+        """Whether a batch without a sequence may be given one now."""
+        if self._ids.current is None:
+            return False
+        if not self.unresolved:
+            return True
+        if self.broken or self.identity is None or self.identity.producer_id != self.known_id:
+            return False
+        return self._stamped - self._places[0] < self.window
+
+    def stamp(self, batch: ProducerBatch) -> None:
+        """Gives a batch without a sequence its identity and sequence; ``may_drain_new`` must hold."""
+        assert self._ids.current is not None
+        if self.identity is None:
+            self.identity = self._ids.current
+        elif self.broken:
+            self.identity = self._next_identity(self.identity, self._ids.current)
+            self.next_sequence = 0
+        self.broken = False
+        batch.producer_id, batch.producer_epoch = self.identity
+        batch.base_sequence = self.next_sequence
+        self.next_sequence = increment_sequence(self.next_sequence, batch.count)
+        self.unresolved.append(batch)
+        self._places.append(self._stamped)
+        self._stamped += 1
+
+    def _next_identity(self, mine: ProducerIdAndEpoch, current: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
+        if mine.producer_id != current.producer_id:
+            return current
+        return ProducerIdAndEpoch(mine.producer_id, mine.epoch + 1)
+
+    def is_lowest(self, batch: ProducerBatch) -> bool:
+        """Whether every batch before this one is resolved."""
+        return bool(self.unresolved) and self.unresolved[0] is batch
+
+    def log_is_new(self) -> None:
+        """The partition's log is another one now, which knows no producer id yet."""
+        self.known_id = -1
+
+    def resolve(self, batch: ProducerBatch) -> None:
+        """The batch's sequences are used in the log."""
+        self.known_id = batch.producer_id
+        self._remove(batch)
+        self._renew_if_used_up()
+
+    def break_off(self) -> None:
+        """A batch on the wire was given up: nothing new before all batches there are resolved."""
+        self.broken = True
+
+    def abandon(self, batch: ProducerBatch) -> None:
+        """The batch has ended, and its sequences may or may not be used: a gap."""
+        self.broken = True
+        self._remove(batch)
+        self._renew_if_used_up()
+
+    def unstamp(self, batch: ProducerBatch) -> None:
+        """The broker refused the batch as out of order, and no attempt can have appended it: it is as if new."""
+        self.abandon(batch)
+        batch.producer_id = batch.producer_epoch = batch.base_sequence = -1
+        batch.header = b""
+
+    def _remove(self, batch: ProducerBatch) -> None:
+        place = self.unresolved.index(batch)
+        del self.unresolved[place], self._places[place]
+
+    def _renew_if_used_up(self) -> None:
+        if self.broken and not self.unresolved and self.identity is not None and self.identity.epoch >= MAX_EPOCH:
+            self._ids.used_up(self.identity)

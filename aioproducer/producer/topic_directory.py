@@ -1,0 +1,56 @@
+"""The accumulator's topics, kept in line with the cluster."""
+
+from __future__ import annotations
+
+from aioproducer.net.cluster import Cluster, TopicMetadata
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.readiness import NO_LEADER, ReadySet
+from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
+from aioproducer.producer.sequences import PartitionSequences, ProducerIds
+
+
+class TopicDirectory:
+    """Partitions come, leaders move, topics are created anew; a topic that is missing from the cluster stays as it was.
+
+    ``ids`` is None for a producer without idempotence.
+    """
+
+    def __init__(self, topics: dict[str, TopicQueues], ready: ReadySet, ids: ProducerIds | None) -> None:
+        self._topics = topics
+        self._ready = ready
+        self._ids = ids
+
+    def follow(self, cluster: Cluster) -> None:
+        """Takes over what the cluster has now."""
+        for name, topic in cluster.topics.items():
+            queues = self._topics.get(name)
+            if queues is None:
+                queues = self._topics[name] = TopicQueues(name)
+            self._take(queues, topic)
+
+    def _take(self, queues: TopicQueues, topic: TopicMetadata) -> None:
+        if queues.topic_id not in (None, topic.topic_id) or len(topic.partitions) < len(queues.queues):
+            self._created_anew(queues, len(topic.partitions))
+        queues.topic_id = topic.topic_id
+        for info in topic.partitions[len(queues.queues) :]:
+            sequences = None if self._ids is None else PartitionSequences(self._ids)
+            queues.queues.append(PartitionQueue(queues.name, info.partition, sequences))
+        for info, queue in zip(topic.partitions, queues.queues, strict=True):
+            if (info.leader, info.leader_epoch) != (queue.leader, queue.leader_epoch):
+                self._move(queue, info.leader, info.leader_epoch)
+                if queue.batches:
+                    self._ready.add(queue)  # a new leader is tried at once, whatever back-off there was
+
+    def _created_anew(self, queues: TopicQueues, partitions: int) -> None:
+        """Another topic has the name now; what waits for a partition that it does not have will never be delivered."""
+        for queue in queues.queues:
+            if queue.sequences is not None:
+                queue.sequences.log_is_new()
+        for queue in queues.queues[partitions:]:
+            self._move(queue, NO_LEADER, -1)
+        queues.queues = queues.queues[:partitions]
+        queues.sticky = NO_PARTITION
+
+    def _move(self, queue: PartitionQueue, leader: int, leader_epoch: int) -> None:
+        old, queue.leader, queue.leader_epoch = queue.leader, leader, leader_epoch
+        self._ready.leader_changed(queue, old)

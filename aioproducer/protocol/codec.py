@@ -1,0 +1,88 @@
+"""Messages to bytes and back, in any version."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TypeVar
+
+from aioproducer.errors import SchemaException, UnsupportedVersionException
+from aioproducer.protocol.compile_reader import compile_reader
+from aioproducer.protocol.compile_writer import compile_writer
+from aioproducer.protocol.compiler import Compiled
+from aioproducer.protocol.schema import Message
+
+M = TypeVar("M", bound=Message)
+
+Functions = dict[tuple[type[Message], int], Compiled]
+
+_READERS: Functions = {}
+_WRITERS: Functions = {}
+
+
+def encode(message: Message, version: int) -> list[bytes | memoryview]:
+    """The message as ``version`` writes it, in parts to be sent one after the other.
+
+    Values of type ``records`` are parts of their own, the very buffers that were given, never copied.
+
+    Raises ``UnsupportedVersionException`` when the message has no such version, or when a field that this version lacks
+    and that is not ignorable has another value than its default; ``SchemaException`` for a value that does not fit.
+    """
+    write = _WRITERS.get((type(message), version)) or _compiled(_WRITERS, compile_writer, type(message), version)
+    try:
+        parts: list[bytes | memoryview] = write.function(message)
+        return parts
+    except (SchemaException, struct.error, TypeError, ValueError, AttributeError) as error:
+        field, _ = _where(write, error)
+        raise SchemaException(f"cannot write {type(message).__name__} v{version}: {field}: {error}") from error
+
+
+def decode(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -> M:
+    """The message that ``data`` is, from byte ``pos`` to its last.
+
+    Fields of type ``records`` are views into ``data``. Raises ``SchemaException``, naming message, version, field and
+    position, for anything that is not such a message; ``UnsupportedVersionException`` when it has no such version.
+    """
+    message, end = decode_prefix(cls, version, data, pos)
+    if end != len(data):
+        raise SchemaException(f"{cls.__name__} v{version} ends at byte {end} of {len(data)}")
+    return message
+
+
+def decode_prefix(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -> tuple[M, int]:
+    """As ``decode``, for what stands before something else: the message at byte ``pos``, and where it ends."""
+    read = _READERS.get((cls, version)) or _compiled(_READERS, compile_reader, cls, version)
+    try:
+        message: M
+        message, end = read.function(data, pos)
+        return message, end
+    except (SchemaException, struct.error, IndexError, UnicodeDecodeError) as error:
+        field, at = _where(read, error, len(data))
+        reason = str(error) if isinstance(error, SchemaException) else "the data ends here"
+        if isinstance(error, UnicodeDecodeError):
+            reason = f"not UTF-8: {error.reason}"
+    # Not within the except block: as its context, the error would keep the data alive for as long as this one lives.
+    raise SchemaException(f"{cls.__name__} v{version}, {field} at byte {at} of {len(data)}: {reason}")
+
+
+def _compiled(
+    known: Functions, compile_: Callable[[type[Message], int], Compiled], cls: type[Message], version: int
+) -> Compiled:
+    if version not in cls.VALID_VERSIONS:
+        raise UnsupportedVersionException(f"{cls.__name__} has versions {cls.VALID_VERSIONS}, not {version}")
+    return known.setdefault((cls, version), compile_(cls, version))
+
+
+def _where(compiled: Compiled, error: Exception, size: int = 0) -> tuple[str, int]:
+    """The field that the compiled function was at when it raised, and its position in the data (of ``size`` bytes)."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code is not compiled.function.__code__:
+        trace = trace.tb_next
+    assert trace is not None
+    pos = trace.tb_frame.f_locals.get("pos", 0)
+    spans = compiled.spans[trace.tb_lineno]
+    for field, width in spans[:-1]:
+        if pos + width > size:
+            return field, pos
+        pos += width
+    return spans[-1][0], pos

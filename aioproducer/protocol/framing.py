@@ -1,0 +1,95 @@
+"""Whole frames: a four-byte size, a header, a message. ``FrameReader`` cuts them out of a stream, without the size."""
+
+from __future__ import annotations
+
+import struct
+from typing import TypeVar
+
+from aioproducer.errors import SchemaException, UnsupportedVersionException
+from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.codec import decode, decode_prefix, encode
+from aioproducer.protocol.frame_reader import FrameReader
+from aioproducer.protocol.headers import RequestHeader, ResponseHeader
+from aioproducer.protocol.messages.api_versions import ApiVersionsResponse
+from aioproducer.protocol.schema import ApiMessage, Request, Response
+
+__all__ = [
+    "MAX_RESPONSE_SIZE",
+    "FrameReader",
+    "decode_request",
+    "decode_request_header",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+]
+
+MAX_RESPONSE_SIZE = 100 * 1024 * 1024
+"""The largest response accepted, in bytes; a broker limits requests to as many (``socket.request.max.bytes``)."""
+
+R = TypeVar("R", bound=Response)
+
+_SIZE = struct.Struct(">i")
+
+
+def encode_request(
+    request: Request, *, version: int, correlation_id: int, client_id: str | None
+) -> list[bytes | memoryview]:
+    """The request as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
+    header = RequestHeader(request.API_KEY, version, correlation_id, client_id)
+    return _frame(header, 2 if version in request.FLEXIBLE_VERSIONS else 1, request, version)
+
+
+def encode_response(response: Response, *, version: int, correlation_id: int) -> list[bytes | memoryview]:
+    """The response as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
+    return _frame(ResponseHeader(correlation_id), _response_header_version(type(response), version), response, version)
+
+
+def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]:
+    """The header of a request, and where its body starts.
+
+    Works for any version of the APIs in ``APIS``, those not spoken here too, so that ApiVersions can be answered with
+    ``UNSUPPORTED_VERSION``. Of an unknown API only the fields up to the client id can be read.
+    """
+    if len(frame) < 4:
+        raise SchemaException(f"a request of {len(frame)} bytes")
+    key, version = struct.unpack_from(">hh", frame)
+    api = APIS.get(key)
+    flexible = api is not None and version in api.request.FLEXIBLE_VERSIONS
+    return decode_prefix(RequestHeader, 2 if flexible else 1, frame)
+
+
+def decode_request(frame: bytes | memoryview) -> tuple[RequestHeader, Request]:
+    """A request with its header; ``UnsupportedVersionException`` for an API or a version that is not spoken here."""
+    header, pos = decode_request_header(frame)
+    if header.api_key not in APIS:
+        raise UnsupportedVersionException(f"API {header.api_key} is not known here")
+    return header, decode(APIS[ApiKey(header.api_key)].request, header.api_version, frame, pos)
+
+
+def decode_response(cls: type[R], version: int, frame: bytes | memoryview) -> tuple[int, R]:
+    """The correlation id of a response, and the response: ``cls`` in the ``version`` of its request.
+
+    A broker answers an ApiVersions request that is newer than itself in version 0 (KIP-511), so that is tried too.
+    """
+    header, pos = decode_prefix(ResponseHeader, _response_header_version(cls, version), frame)
+    try:
+        return header.correlation_id, decode(cls, version, frame, pos)
+    except SchemaException:
+        if cls.API_KEY is not ApiKey.API_VERSIONS or version == 0:
+            raise
+        return header.correlation_id, decode(cls, 0, frame, pos)
+
+
+def _response_header_version(cls: type[Response], version: int) -> int:
+    # An ApiVersions response must be readable before anything is known about the broker: its header never changes.
+    return 1 if version in cls.FLEXIBLE_VERSIONS and cls is not ApiVersionsResponse else 0
+
+
+def _frame(
+    header: RequestHeader | ResponseHeader, header_version: int, message: ApiMessage, version: int
+) -> list[bytes | memoryview]:
+    head = b"".join(encode(header, header_version))
+    parts = encode(message, version)
+    size = len(head) + sum(map(len, parts))
+    parts[0] = b"".join((_SIZE.pack(size), head, parts[0]))
+    return parts

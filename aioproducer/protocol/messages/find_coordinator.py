@@ -1,0 +1,46 @@
+"""FindCoordinator: the broker that looks after a group or a transactional id; since version 4 several at once."""
+
+from __future__ import annotations
+
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.schema import (
+    STRING,
+    Request,
+    Response,
+    Struct,
+    array,
+    int8,
+    int16,
+    int32,
+    message,
+    string,
+    struct,
+)
+
+
+@message(ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+")
+class FindCoordinatorRequest(Request):
+    key: str = string("0-3")
+    key_type: int = int8("1+")
+    coordinator_keys: list[str] = array(STRING, "4+")
+
+
+@struct
+class Coordinator(Struct):
+    key: str = string("4+")
+    node_id: int = int32("4+")
+    host: str = string("4+")
+    port: int = int32("4+")
+    error_code: int = int16("4+")
+    error_message: str | None = string("4+", nullable="4+", ignorable=True)
+
+
+@message(ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+")
+class FindCoordinatorResponse(Response):
+    throttle_time_ms: int = int32("1+", ignorable=True)
+    error_code: int = int16("0-3")
+    error_message: str | None = string("1-3", nullable="1-3", ignorable=True)
+    node_id: int = int32("0-3")
+    host: str = string("0-3")
+    port: int = int32("0-3")
+    coordinators: list[Coordinator] = array(Coordinator, "4+")

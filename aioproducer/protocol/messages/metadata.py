@@ -1,0 +1,78 @@
+"""Metadata: brokers, topics, partitions and their leaders.
+
+Topics of a request: ``None`` asks for all of them (an empty list in version 0), an empty list for none.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.schema import (
+    INT32,
+    Request,
+    Response,
+    Struct,
+    array,
+    bool_,
+    int16,
+    int32,
+    message,
+    string,
+    struct,
+    uuid,
+)
+
+
+@struct
+class MetadataRequestTopic(Struct):
+    topic_id: UUID = uuid("10+", ignorable=True)
+    name: str | None = string("0+", nullable="10+")
+
+
+@message(ApiKey.METADATA, versions="0-13", flexible="9+")
+class MetadataRequest(Request):
+    topics: list[MetadataRequestTopic] | None = array(MetadataRequestTopic, "0+", nullable="1+")
+    allow_auto_topic_creation: bool = bool_("4+", default=True)
+    include_cluster_authorized_operations: bool = bool_("8-10")
+    include_topic_authorized_operations: bool = bool_("8+")
+
+
+@struct
+class MetadataResponseBroker(Struct):
+    node_id: int = int32("0+")
+    host: str = string("0+")
+    port: int = int32("0+")
+    rack: str | None = string("1+", nullable="1+", default=None, ignorable=True)
+
+
+@struct
+class MetadataResponsePartition(Struct):
+    error_code: int = int16("0+")
+    partition_index: int = int32("0+")
+    leader_id: int = int32("0+")
+    leader_epoch: int = int32("7+", default=-1, ignorable=True)
+    replica_nodes: list[int] = array(INT32, "0+")
+    isr_nodes: list[int] = array(INT32, "0+")
+    offline_replicas: list[int] = array(INT32, "5+", ignorable=True)
+
+
+@struct
+class MetadataResponseTopic(Struct):
+    error_code: int = int16("0+")
+    name: str | None = string("0+", nullable="12+")
+    topic_id: UUID = uuid("10+", ignorable=True)
+    is_internal: bool = bool_("1+", ignorable=True)
+    partitions: list[MetadataResponsePartition] = array(MetadataResponsePartition, "0+")
+    topic_authorized_operations: int = int32("8+", default=-0x80000000)
+
+
+@message(ApiKey.METADATA, versions="0-13", flexible="9+")
+class MetadataResponse(Response):
+    throttle_time_ms: int = int32("3+", ignorable=True)
+    brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker, "0+")
+    cluster_id: str | None = string("2+", nullable="2+", default=None, ignorable=True)
+    controller_id: int = int32("1+", default=-1, ignorable=True)
+    topics: list[MetadataResponseTopic] = array(MetadataResponseTopic, "0+")
+    cluster_authorized_operations: int = int32("8-10", default=-0x80000000)
+    error_code: int = int16("13+", ignorable=True)

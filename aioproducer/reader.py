@@ -1,0 +1,316 @@
+"""A plain reader of one partition: fetch, without groups or commits. For demos, tests and batch jobs.
+
+::
+
+    async with PartitionReader("localhost:9092", "orders", 0) as reader:
+        async for record in reader.read_to_end():
+            print(record.offset, record.key, record.value)
+
+Reads what is there (``isolation.level=read_uncommitted``), records of transactions that were aborted included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from aioproducer.config import ClientConfig, client_config
+from aioproducer.config_def import INT_MAX, Type, at_least, between, key
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    CorruptRecordException,
+    IllegalArgumentException,
+    IllegalStateException,
+    LeaderNotAvailableException,
+    NetworkException,
+    OffsetOutOfRangeException,
+    UnknownTopicOrPartitionException,
+    error_for,
+)
+from aioproducer.net.addresses import Address, parse_addresses
+from aioproducer.net.cluster import NO_TOPIC_ID, Node
+from aioproducer.net.retrying_client import RetryingClient
+from aioproducer.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from aioproducer.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from aioproducer.protocol.primitives import Buffer
+from aioproducer.records.record import Record
+from aioproducer.records.record_batch import RecordBatch, read_batches
+from aioproducer.types import PartitionInfo, TopicPartition
+
+__all__ = ["PartitionReader", "ReaderConfig", "Record"]
+
+_LATEST, _EARLIEST = -1, -2
+"""Timestamps with a meaning of their own (``ListOffsetsRequest``)."""
+
+_LAST_VERSION_WITH_NAMES = 12
+_NO_SESSION = -1
+_YIELD_AFTER = 0.005
+"""Seconds of reading without a turn of the loop after which one is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderConfig(ClientConfig):
+    """The configs of a reader: Kafka's consumer configs, as far as they have a meaning here."""
+
+    default_api_timeout_ms: int = key(
+        Type.INT, 60000, at_least(0), "How long anything that is asked of the cluster may take, retries included."
+    )
+    fetch_min_bytes: int = key(Type.INT, 1, at_least(0), "The broker waits until it has this many bytes to give.")
+    fetch_max_wait_ms: int = key(Type.INT, 500, at_least(0), "How long the broker waits for fetch.min.bytes.")
+    max_partition_fetch_bytes: int = key(
+        Type.INT, 1048576, between(0, INT_MAX), "Bytes asked for at a time; one batch comes even if it is larger."
+    )
+
+
+class PartitionReader:
+    """Reads one partition in order, from ``start`` on: ``"earliest"``, ``"latest"`` or an offset.
+
+    Iterating over the reader goes on for ever, waiting for new records at the end; ``read_to_end()`` stops at what was
+    the end when it began. Each goes on where the last iteration was left. New leaders and errors that pass are
+    followed and retried for default.api.timeout.ms, then TimeoutException is raised, or
+    UnknownTopicOrPartitionException. OffsetOutOfRangeException says that the log does not have the offset (any more),
+    CorruptRecordException that the bytes in it are broken: every batch's CRC is checked.
+
+    ``config`` are the names of :class:`ReaderConfig`, in snake_case or dotted; ConfigException names a wrong one. At
+    most one fetch (max.partition.fetch.bytes) is in memory. Belongs to the event loop it was started in.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str],
+        topic: str,
+        partition: int,
+        start: Literal["earliest", "latest"] | int = "earliest",
+        **config: Any,
+    ) -> None:
+        if not (start in ("earliest", "latest") or (isinstance(start, int) and start >= 0)):
+            raise IllegalArgumentException(f"start is {start!r}; it must be 'earliest', 'latest' or an offset")
+        if partition < 0:
+            raise IllegalArgumentException(f"partition is {partition}; it must be at least 0")
+        given = {"bootstrap_servers": bootstrap_servers, **config}
+        self._config = client_config(ReaderConfig, given, owner="reader")
+        parse_addresses(self._config.bootstrap_servers)
+        self.topic_partition = TopicPartition(topic, partition)
+        self._start: int | str = start
+        self._position: int | None = start if isinstance(start, int) else None
+        self._topic_id = NO_TOPIC_ID
+        self._retrying: RetryingClient | None = None
+
+    async def start(self) -> None:
+        """Binds to the running loop and looks for the cluster. Starting twice is harmless."""
+        if self._retrying is None:
+            self._retrying = RetryingClient(self._config, self._config.default_api_timeout_ms)
+
+    async def close(self) -> None:
+        """Ends the reader's tasks and connections; whoever still waits for something gets IllegalStateException."""
+        if self._retrying is not None:
+            await self._retrying.close()
+            self._retrying = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # Offsets
+
+    @property
+    def position(self) -> int | None:
+        """The offset to be read next; None while it is still to be found where 'earliest' or 'latest' is."""
+        return self._position
+
+    async def beginning_offset(self) -> int:
+        """The first offset that is in the log."""
+        return await self._list_offset("the beginning", _EARLIEST)
+
+    async def end_offset(self) -> int:
+        """The offset after the last record that may be read (the high watermark)."""
+        return await self._list_offset("the end", _LATEST)
+
+    async def offset_for_time(self, timestamp_ms: int) -> int | None:
+        """The first offset whose record has this timestamp (ms since the epoch) or a later one; None if none has."""
+        if timestamp_ms < 0:
+            raise IllegalArgumentException(f"timestamp_ms is {timestamp_ms}; it must be at least 0")
+        offset = await self._list_offset(f"the offset at {timestamp_ms}", timestamp_ms)
+        return offset if offset >= 0 else None
+
+    # Records
+
+    def __aiter__(self) -> AsyncIterator[Record]:
+        return self._read(to_end=False)
+
+    def read_to_end(self) -> AsyncIterator[Record]:
+        """The records from the present position up to the end of the log as it is when the first one is asked for."""
+        return self._read(to_end=True)
+
+    async def _read(self, *, to_end: bool) -> AsyncIterator[Record]:
+        loop = asyncio.get_running_loop()
+        if self._position is None:
+            self._position = await (self.beginning_offset() if self._start == "earliest" else self.end_offset())
+        end = await self.end_offset() if to_end else None
+        while end is None or self._position < end:
+            wanted = self._position
+            data = await self._fetch(wanted)
+            last_turn = loop.time()
+            for batch in self._batches(data, wanted):
+                for record in self._records(batch):
+                    if record.offset < wanted:
+                        continue
+                    if end is not None and record.offset >= end:
+                        return
+                    self._position = record.offset + 1
+                    yield record
+                self._position = batch.last_offset + 1
+                if loop.time() - last_turn > _YIELD_AFTER:
+                    await asyncio.sleep(0)
+                    last_turn = loop.time()
+
+    def _batches(self, data: Buffer, wanted: int) -> list[RecordBatch]:
+        """The batches that have something from ``wanted`` on, checked; at least one, unless there is no data."""
+        try:
+            batches = [batch for batch in read_batches(data, allow_partial=True) if batch.last_offset >= wanted]
+            for batch in batches:
+                batch.verify()
+        except CorruptRecordException as error:
+            raise self._named(error) from error
+        if data and not batches:
+            raise CorruptRecordException(
+                f"{self.topic_partition}: {len(data)} bytes came for offset {wanted}, and no whole batch that has it"
+            )
+        return batches
+
+    def _records(self, batch: RecordBatch) -> Iterator[Record]:
+        """The users' records of a batch: none of a control batch."""
+        if batch.is_control:
+            return
+        try:
+            yield from batch.records()
+        except CorruptRecordException as error:
+            raise self._named(error) from error
+
+    def _named(self, error: CorruptRecordException) -> CorruptRecordException:
+        return CorruptRecordException(f"{self.topic_partition}: {error}")
+
+    # Requests
+
+    def _client(self) -> RetryingClient:
+        if self._retrying is None:
+            raise IllegalStateException("the reader is not started: use 'async with reader' or 'await reader.start()'")
+        return self._retrying
+
+    async def _leader(self) -> PartitionInfo:
+        """The partition with its leader, as the metadata has it now."""
+        topic, partition = self.topic_partition
+        known = await self._client().topic(topic)
+        if self._topic_id not in (NO_TOPIC_ID, known.topic_id):
+            raise OffsetOutOfRangeException(
+                f"topic {topic!r} was deleted and created anew: offset {self._position} was one of its former log"
+            )
+        if partition >= len(known.partitions):
+            raise UnknownTopicOrPartitionException(
+                f"topic {topic!r} has {len(known.partitions)} partitions, there is no partition {partition}"
+            )
+        info = known.partitions[partition]
+        if info.leader < 0:
+            raise LeaderNotAvailableException(f"{self.topic_partition} has no leader")
+        self._topic_id = known.topic_id
+        return info
+
+    async def _fetch(self, offset: int) -> Buffer:
+        """Batches from the one that holds ``offset`` on; empty if there are none within fetch.max.wait.ms."""
+        return await self._client().retry(f"reading {self.topic_partition}", lambda: self._try_fetch(offset))
+
+    async def _try_fetch(self, offset: int) -> Buffer:
+        config = self._config
+        info = await self._leader()
+        wanted = FetchPartition(
+            partition=info.partition,
+            current_leader_epoch=info.leader_epoch,
+            fetch_offset=offset,
+            partition_max_bytes=config.max_partition_fetch_bytes,
+        )
+        request = FetchRequest(
+            # The wait is part of the time that the request may take.
+            max_wait_ms=min(config.fetch_max_wait_ms, config.request_timeout_ms // 2),
+            min_bytes=config.fetch_min_bytes,
+            max_bytes=config.max_partition_fetch_bytes,
+            session_epoch=_NO_SESSION,
+            topics=[FetchTopic(topic=info.topic, topic_id=self._topic_id, partitions=[wanted])],
+        )
+        response = await self._client().client.request(
+            request,
+            FetchResponse,
+            node_id=info.leader,
+            at_most=_LAST_VERSION_WITH_NAMES if self._topic_id == NO_TOPIC_ID else None,
+        )
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code, f"node {info.leader} refused to read {self.topic_partition}")
+        answers = [data for topic in response.responses for data in topic.partitions]
+        if len(answers) != 1 or answers[0].partition_index != info.partition:
+            raise NetworkException(
+                f"node {info.leader} was asked for {self.topic_partition} and answered something else"
+            )
+        answer = answers[0]
+        if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            first, end = await self._try_list_offset(_EARLIEST), await self._try_list_offset(_LATEST)
+            raise OffsetOutOfRangeException(
+                f"offset {offset} is not in the log of {self.topic_partition}: it begins at {first} and ends at {end}"
+            )
+        if answer.error_code != ErrorCode.NONE:
+            self._take_leader(answer, response)
+            raise error_for(answer.error_code, f"node {info.leader} cannot read {self.topic_partition}")
+        records = answer.records or b""
+        return b"".join(records) if isinstance(records, list | tuple) else records
+
+    def _take_leader(self, answer: PartitionData, response: FetchResponse) -> None:
+        """A new leader told by the answer itself (KIP-951)."""
+        leader = answer.current_leader
+        if leader.leader_id < 0:
+            return
+        nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]
+        client = self._client().client
+        if client.metadata.leader_told(*self.topic_partition, leader.leader_id, leader.leader_epoch, nodes):
+            client.nodes_changed()
+
+    async def _list_offset(self, what: str, timestamp: int) -> int:
+        return await self._client().retry(
+            f"looking for {what} of {self.topic_partition}", lambda: self._try_list_offset(timestamp)
+        )
+
+    async def _try_list_offset(self, timestamp: int) -> int:
+        info = await self._leader()
+        wanted = ListOffsetsPartition(
+            partition_index=info.partition, current_leader_epoch=info.leader_epoch, timestamp=timestamp
+        )
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[ListOffsetsTopic(name=info.topic, partitions=[wanted])],
+            timeout_ms=self._config.request_timeout_ms,
+        )
+        response = await self._client().client.request(request, ListOffsetsResponse, node_id=info.leader)
+        answers = [answer for topic in response.topics for answer in topic.partitions]
+        if len(answers) != 1 or answers[0].partition_index != info.partition:
+            raise NetworkException(
+                f"node {info.leader} was asked for {self.topic_partition} and answered something else"
+            )
+        if answers[0].error_code != ErrorCode.NONE:
+            raise error_for(answers[0].error_code, f"node {info.leader} has no offset for {self.topic_partition}")
+        return answers[0].offset

@@ -1,0 +1,95 @@
+"""What the broker acknowledged about one record. Compiled when there is a compiler (see ``setup.py``)."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from mypy_extensions import i64, mypyc_attr
+
+from aioproducer.types import TimestampType
+
+
+@final
+@mypyc_attr(acyclic=True)
+class RecordMetadata:
+    """Where a record is in the log.
+
+    ``offset`` is -1 when the broker did not say (``acks=0``, or a duplicate it could only recognise as one);
+    ``timestamp_ms`` is the record's own (CREATE_TIME) or the broker's (LOG_APPEND_TIME), in milliseconds since the
+    epoch; a serialized size is -1 for ``None``. Equal by value, immutable, made when asked for.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        partition: i64,
+        offset: i64,
+        timestamp_ms: i64,
+        log_append_time: bool,
+        serialized_key_size: i64,
+        serialized_value_size: i64,
+    ) -> None:
+        self._topic = topic
+        self._partition = partition
+        self._offset = offset
+        self._timestamp_ms = timestamp_ms
+        self._log_append_time = log_append_time
+        self._serialized_key_size = serialized_key_size
+        self._serialized_value_size = serialized_value_size
+
+    # Properties, as attributes of a compiled class could be assigned to.
+
+    @property
+    def topic(self) -> str:
+        return self._topic
+
+    @property
+    def partition(self) -> i64:
+        return self._partition
+
+    @property
+    def offset(self) -> i64:
+        return self._offset
+
+    @property
+    def timestamp_ms(self) -> i64:
+        return self._timestamp_ms
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        return TimestampType.LOG_APPEND_TIME if self._log_append_time else TimestampType.CREATE_TIME
+
+    @property
+    def serialized_key_size(self) -> i64:
+        return self._serialized_key_size
+
+    @property
+    def serialized_value_size(self) -> i64:
+        return self._serialized_value_size
+
+    def _fields(self) -> tuple[Any, ...]:
+        return (
+            self._topic,
+            self._partition,
+            self._offset,
+            self._timestamp_ms,
+            self._log_append_time,
+            self._serialized_key_size,
+            self._serialized_value_size,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordMetadata) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        return (
+            f"RecordMetadata(topic={self._topic!r}, partition={self._partition}, offset={self._offset}, "
+            f"timestamp_ms={self._timestamp_ms}, timestamp_type={self.timestamp_type.name}, "
+            f"serialized_key_size={self._serialized_key_size}, serialized_value_size={self._serialized_value_size})"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (RecordMetadata, self._fields())

@@ -1,0 +1,31 @@
+"""What a broker writes into a batch when it appends it to a log."""
+
+from __future__ import annotations
+
+from struct import Struct, pack_into, unpack_from
+
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, LOG_APPEND_TIME, MAGIC_OFFSET
+
+_LEADER_EPOCH_OFFSET = 12
+_CRC_OFFSET = MAGIC_OFFSET + 1
+_MAX_TIMESTAMP_OFFSET = 35
+_INT64 = Struct(">q")
+
+
+def set_base_offset(batch: bytearray, base_offset: int, partition_leader_epoch: int) -> None:
+    """Gives a whole batch its place in the log. The CRC does not cover these fields and stays right."""
+    _INT64.pack_into(batch, 0, base_offset)
+    pack_into(">i", batch, _LEADER_EPOCH_OFFSET, partition_leader_epoch)
+
+
+def set_log_append_time(batch: bytearray, timestamp_ms: int) -> None:
+    """Makes ``timestamp_ms`` the time of all records of a whole batch (``message.timestamp.type=LogAppendTime``).
+
+    The records themselves stay as they are; the attributes change, and the CRC with them.
+    """
+    (attributes,) = unpack_from(">h", batch, ATTRIBUTES_OFFSET)
+    pack_into(">h", batch, ATTRIBUTES_OFFSET, attributes | LOG_APPEND_TIME)
+    _INT64.pack_into(batch, _MAX_TIMESTAMP_OFFSET, timestamp_ms)
+    with memoryview(batch) as view:
+        pack_into(">I", batch, _CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))

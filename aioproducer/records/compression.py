@@ -1,0 +1,278 @@
+"""Compressed record batches, readable by Kafka and, from Kafka, by us.
+
+The libraries for snappy, lz4 and zstd are optional and are loaded when first used.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+from importlib import import_module
+from threading import local
+from typing import Any, Final
+
+from aioproducer.errors import ConfigException, CorruptRecordException
+
+
+class CompressionType(IntEnum):
+    """Kafka's codecs, by their number in a batch's attributes (``org.apache.kafka.common.record.CompressionType``)."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @classmethod
+    def of(cls, name: str) -> CompressionType:
+        """The codec that Kafka calls ``name``: none, gzip, snappy, lz4 or zstd. Raises ConfigException."""
+        for codec in cls:
+            if str(codec) == name:
+                return codec
+        raise ConfigException(
+            f"compression.type is {name!r}; it can be {', '.join(map(str, cls))}", name="compression.type", value=name
+        )
+
+    @property
+    def levels(self) -> range:
+        """The levels that Kafka's ``compression.<codec>.level`` allows; empty where there are none."""
+        return _LEVELS.get(self, range(0))
+
+    @property
+    def default_level(self) -> int | None:
+        """What no level means; None where there are none. gzip's, -1, is not among its ``levels`` but may be named."""
+        return _DEFAULT_LEVELS.get(self)
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+_LEVELS: Final = {
+    CompressionType.GZIP: range(1, 10),
+    CompressionType.LZ4: range(1, 18),
+    CompressionType.ZSTD: range(-131072, 23),
+}
+_DEFAULT_LEVELS: Final = {CompressionType.GZIP: -1, CompressionType.LZ4: 9, CompressionType.ZSTD: 3}
+
+_LIBRARIES: Final = {
+    CompressionType.SNAPPY: "cramjam",
+    CompressionType.LZ4: "lz4.frame",
+    CompressionType.ZSTD: "zstandard",
+}
+
+
+def _library(codec: CompressionType) -> Any:
+    try:
+        return import_module(_LIBRARIES[codec])
+    except ImportError as missing:
+        raise ConfigException(
+            f"{codec} needs the library {_LIBRARIES[codec].partition('.')[0]}: pip install 'aioproducer[{codec}]'",
+            name="compression.type",
+            value=str(codec),
+        ) from missing
+
+
+def check_codec(codec: CompressionType, level: int | None = None) -> None:
+    """Raises ConfigException if this codec's library is not installed, or the level is none of its levels."""
+    if codec in _LIBRARIES:
+        _library(codec)
+    if level is not None and level not in codec.levels and level != codec.default_level:
+        allowed = codec.levels
+        raise ConfigException(
+            f"compression.{codec}.level is {level}; "
+            + (f"it can be {allowed.start} to {allowed.stop - 1}" if allowed else f"{codec} has no levels"),
+            name=f"compression.{codec}.level",
+            value=level,
+        )
+
+
+def compress(codec: CompressionType, data: bytes, level: int | None = None) -> bytes:
+    """``data`` compressed. Levels are Kafka's (``codec.levels``), None the default. Raises ConfigException.
+
+    Releases the GIL while it works on more than a few KB, so large data may go to a worker thread.
+    """
+    if level is not None:
+        check_codec(codec, level)
+    match codec:
+        case CompressionType.NONE:
+            return data
+        case CompressionType.GZIP:
+            return zlib.compress(data, -1 if level is None else level, 31)
+        case CompressionType.SNAPPY:
+            return _compress_snappy(data)
+        case CompressionType.LZ4:
+            return _compress_lz4(data, level)
+        case CompressionType.ZSTD:
+            return _compress_zstd(data, level)
+
+
+def decompress(codec: CompressionType, data: bytes, max_size: int) -> bytes:
+    """What was compressed to ``data``.
+
+    Raises CorruptRecordException if that would be more than ``max_size`` bytes, or if ``data`` is broken or ends early;
+    ConfigException if the codec's library is not installed.
+    """
+    match codec:
+        case CompressionType.NONE:
+            return data
+        case CompressionType.GZIP:
+            return _decompress_members(codec, data, max_size, lambda: zlib.decompressobj(31), zlib.error)
+        case CompressionType.SNAPPY:
+            return _decompress_snappy(data, max_size)
+        case CompressionType.LZ4:
+            return _decompress_members(codec, data, max_size, _library(codec).LZ4FrameDecompressor, RuntimeError)
+        case CompressionType.ZSTD:
+            return _decompress_zstd(data, max_size)
+
+
+def _too_large(codec: CompressionType, max_size: int) -> CorruptRecordException:
+    return CorruptRecordException(f"{codec} data takes more than the {max_size} bytes it may take decompressed")
+
+
+def _ends_early(codec: CompressionType) -> CorruptRecordException:
+    return CorruptRecordException(f"{codec} data ends early")
+
+
+def _broken(codec: CompressionType, cause: object) -> CorruptRecordException:
+    return CorruptRecordException(f"broken {codec} data: {cause}")
+
+
+_MAX_EXPANSION: Final = 1040
+"""One byte of deflate gives at most 1032, one of lz4 255. lz4.frame reserves all it is allowed to write at once."""
+
+
+def _decompress_members(
+    codec: CompressionType,
+    data: bytes,
+    max_size: int,
+    decompressor: Callable[[], Any],
+    error: type[Exception],
+) -> bytes:
+    """One gzip member or lz4 frame, or several one after another (which Java reads too)."""
+    pieces = []
+    left = max_size
+    while True:
+        member = decompressor()
+        try:
+            piece = member.decompress(data, min(left, _MAX_EXPANSION * len(data)) + 1)
+        except error as cause:
+            raise _broken(codec, cause) from None
+        if len(piece) > left:
+            raise _too_large(codec, max_size)
+        if not member.eof:
+            raise _ends_early(codec)
+        pieces.append(piece)
+        left -= len(piece)
+        data = member.unused_data
+        if not data:
+            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+# Snappy has no frame of its own; Kafka uses that of snappy-java's SnappyOutputStream: a magic number, two versions, and
+# blocks of 32 KB that are each compressed alone, with their compressed length in front.
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\0"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + b"\0\0\0\1\0\0\0\1"
+_XERIAL_BLOCK: Final = 32 * 1024
+
+
+def _compress_snappy(data: bytes) -> bytes:
+    compress_raw = _library(CompressionType.SNAPPY).snappy.compress_raw
+    pieces = [_XERIAL_HEADER]
+    for start in range(0, len(data), _XERIAL_BLOCK):
+        block = bytes(compress_raw(data[start : start + _XERIAL_BLOCK]))
+        pieces += (len(block).to_bytes(4, "big"), block)
+    return b"".join(pieces)
+
+
+def _decompress_snappy(data: bytes, max_size: int) -> bytes:
+    if not data.startswith(_XERIAL_MAGIC):
+        return _decompress_snappy_block(data, max_size, max_size)
+    pieces = []
+    left = max_size
+    pos = len(_XERIAL_HEADER)
+    if len(data) < pos:
+        raise _ends_early(CompressionType.SNAPPY)
+    while pos < len(data):
+        start = pos + 4
+        pos = start + int.from_bytes(data[pos:start], "big")
+        if pos > len(data):
+            raise _ends_early(CompressionType.SNAPPY)
+        piece = _decompress_snappy_block(data[start:pos], left, max_size)
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def _decompress_snappy_block(block: bytes, left: int, max_size: int) -> bytes:
+    cramjam = _library(CompressionType.SNAPPY)
+    try:
+        if cramjam.snappy.decompress_raw_len(block) > left:
+            raise _too_large(CompressionType.SNAPPY, max_size)
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as cause:
+        raise _broken(CompressionType.SNAPPY, cause) from None
+
+
+def _compress_lz4(data: bytes, level: int | None) -> bytes:
+    frame = _library(CompressionType.LZ4)
+    # As Kafka does: its default, 9, means the fast compressor, every other level the thorough one, whose levels begin
+    # with 3 here. Kafka reads no blocks that depend on each other.
+    fast = level is None or level == CompressionType.LZ4.default_level
+    compressed: bytes = frame.compress(
+        data,
+        compression_level=0 if fast else max(3, level or 0),
+        block_size=frame.BLOCKSIZE_MAX64KB,
+        block_linked=False,
+        store_size=False,
+    )
+    return compressed
+
+
+class _ZstdCompressors(local):
+    """One for each level and thread: making one takes four times as long as compressing 16 KB with it."""
+
+    def __init__(self) -> None:
+        self.by_level: dict[int, Any] = {}
+
+
+_zstd_compressors: Final = _ZstdCompressors()
+
+
+def _compress_zstd(data: bytes, level: int | None) -> bytes:
+    if level is None:
+        level = _DEFAULT_LEVELS[CompressionType.ZSTD]
+    compressor = _zstd_compressors.by_level.get(level)
+    if compressor is None:
+        compressor = _library(CompressionType.ZSTD).ZstdCompressor(level=level)
+        _zstd_compressors.by_level[level] = compressor
+    compressed: bytes = compressor.compress(data)
+    return compressed
+
+
+_ZSTD_EXPANSION: Final = 32 * 1024
+"""Bytes that one byte of zstd gives at most: a block of 4 bytes repeats one of them 128 K times."""
+
+
+def _decompress_zstd(data: bytes, max_size: int) -> bytes:
+    zstandard = _library(CompressionType.ZSTD)
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    # zstandard sets no bound on what a call gives, so it is fed in steps that overshoot by half at most; or, where
+    # little is allowed, by a few MB.
+    step = max(256, max_size // 2 // _ZSTD_EXPANSION)
+    pieces = []
+    left = max_size
+    try:
+        for start in range(0, len(data), step):
+            piece = frame.decompress(data[start : start + step])
+            left -= len(piece)
+            if left < 0:
+                raise _too_large(CompressionType.ZSTD, max_size)
+            pieces.append(piece)
+    except zstandard.ZstdError as cause:
+        raise _broken(CompressionType.ZSTD, cause) from None
+    if not frame.eof:
+        raise _ends_early(CompressionType.ZSTD)
+    if frame.unused_data:
+        raise _broken(CompressionType.ZSTD, "something follows its end")
+    return b"".join(pieces)

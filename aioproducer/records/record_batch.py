@@ -1,0 +1,238 @@
+"""A record batch as it lies in a log or in a message, and the names of this room that others need with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from aioproducer.errors import CorruptRecordException
+from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
+from aioproducer.records.compression import CompressionType, decompress
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record import Record
+from aioproducer.records.record_batch_header import (
+    ATTRIBUTES_OFFSET,
+    BATCH_OVERHEAD,
+    CODEC_MASK,
+    CONTROL,
+    DELETE_HORIZON,
+    HEADER,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_OFFSET,
+    TRANSACTIONAL,
+    encode_batch_header,
+)
+from aioproducer.records.record_reader import read_records
+from aioproducer.types import TimestampType
+
+__all__ = [
+    "BATCH_OVERHEAD",
+    "Record",
+    "RecordBatch",
+    "encode_batch_header",
+    "read_batches",
+    "set_base_offset",
+    "set_log_append_time",
+]
+
+DEFAULT_MAX_SIZE: Final = 128 * 1024 * 1024
+"""Bytes that one batch may take decompressed, unless the reader says otherwise."""
+
+_MIN_RECORD_SIZE: Final = 7
+
+
+class RecordBatch:
+    """A view over the bytes of one whole batch: its header as attributes, its records when asked for.
+
+    Making one reads the header and checks that ``data`` is as long as it says and of a format we know; ``verify``
+    checks the rest. The attributes are those at the time it was made.
+    """
+
+    data: bytes | bytearray | memoryview
+    """The whole batch."""
+    size_in_bytes: int
+    base_offset: int
+    partition_leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    """Milliseconds since the epoch, what the records' timestamps count from; see also ``delete_horizon_ms``."""
+    max_timestamp: int
+    """The latest of the records' timestamps, or the broker's, as ``timestamp_type`` says."""
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+    __slots__ = (
+        "attributes",
+        "base_offset",
+        "base_sequence",
+        "base_timestamp",
+        "count",
+        "crc",
+        "data",
+        "last_offset_delta",
+        "magic",
+        "max_timestamp",
+        "partition_leader_epoch",
+        "producer_epoch",
+        "producer_id",
+        "size_in_bytes",
+    )
+
+    def __init__(self, data: bytes | bytearray | memoryview) -> None:
+        size = len(data)
+        if size > MAGIC_OFFSET:
+            _check_magic(data[MAGIC_OFFSET])
+        if size < BATCH_OVERHEAD:
+            raise CorruptRecordException(f"{size} bytes are no record batch, the header alone takes {BATCH_OVERHEAD}")
+        self.data = data
+        self.size_in_bytes = size
+        (
+            self.base_offset,
+            length,
+            self.partition_leader_epoch,
+            self.magic,
+            self.crc,
+            self.attributes,
+            self.last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.count,
+        ) = HEADER.unpack_from(data)
+        if length + LOG_OVERHEAD != size:
+            raise CorruptRecordException(
+                f"batch at offset {self.base_offset} says it has {length + LOG_OVERHEAD} bytes and has {size}"
+            )
+
+    @property
+    def codec(self) -> CompressionType:
+        """How the records are compressed; CorruptRecordException for a number that Kafka has not given out."""
+        try:
+            return CompressionType(self.attributes & CODEC_MASK)
+        except ValueError:
+            raise CorruptRecordException(
+                f"batch at offset {self.base_offset}: unknown compression {self.attributes & CODEC_MASK}"
+            ) from None
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Whose time the records have: the producer's, each its own, or the broker's ``max_timestamp``."""
+        return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME else TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it is part of a transaction."""
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it holds a broker's marker (commit, abort) instead of users' records."""
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When its tombstones may go (KIP-534); the base timestamp's place holds it."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of its last record, or of the last it once had (a compacted log)."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of its last record: after 2^31 - 1 comes 0. -1 if it has none."""
+        if self.base_sequence < 0:
+            return -1
+        return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
+
+    def verify(self) -> None:
+        """Checks the CRC, the codec and the number of records as far as that can be told without reading them.
+
+        Raises CorruptRecordException.
+        """
+        actual = crc32c(memoryview(self.data)[ATTRIBUTES_OFFSET:])
+        if actual != self.crc:
+            raise CorruptRecordException(
+                f"batch at offset {self.base_offset}: its CRC is {actual:#010x}, it says {self.crc:#010x}"
+            )
+        compressed = self.codec is not CompressionType.NONE
+        room = self.last_offset_delta + 1
+        if not compressed:
+            room = min(room, (self.size_in_bytes - BATCH_OVERHEAD) // _MIN_RECORD_SIZE)
+        if not 0 <= self.count <= room:
+            raise CorruptRecordException(
+                f"batch at offset {self.base_offset}: {self.count} records cannot be in "
+                f"{self.size_in_bytes - BATCH_OVERHEAD} bytes with a last offset delta of {self.last_offset_delta}"
+            )
+
+    def records(self, *, max_size: int = DEFAULT_MAX_SIZE) -> Iterator[Record]:
+        """Its records, read one by one; those of a control batch are markers.
+
+        Raises CorruptRecordException, also after some records, where they are not what the header says, or would take
+        more than ``max_size`` bytes decompressed; ConfigException if the codec's library is not installed. Does not
+        look at the CRC.
+        """
+        codec = self.codec
+        if self.count < 0:
+            raise CorruptRecordException(f"batch at offset {self.base_offset} says it has {self.count} records")
+        body = bytes(memoryview(self.data)[BATCH_OVERHEAD:])
+        if body and codec is not CompressionType.NONE:
+            body = decompress(codec, body, max_size)
+        return read_records(
+            body,
+            count=self.count,
+            base_offset=self.base_offset,
+            last_offset_delta=self.last_offset_delta,
+            base_timestamp=self.base_timestamp,
+            log_append_time=self.max_timestamp if self.attributes & LOG_APPEND_TIME else None,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"RecordBatch(offsets={self.base_offset}..{self.last_offset}, count={self.count}, "
+            f"size_in_bytes={self.size_in_bytes}, attributes={self.attributes:#x}, producer_id={self.producer_id}, "
+            f"producer_epoch={self.producer_epoch}, sequences={self.base_sequence}..{self.last_sequence})"
+        )
+
+
+def read_batches(data: bytes | bytearray | memoryview, *, allow_partial: bool = False) -> Iterator[RecordBatch]:
+    """The batches that ``data`` is made of, as views into it; they are not verified.
+
+    A broker cuts a fetch response at a number of bytes, not between batches: with ``allow_partial`` a batch that is not
+    there to its end ends the iteration. Raises CorruptRecordException.
+    """
+    view = memoryview(data)
+    start, end = 0, len(view)
+    while start < end:
+        left = end - start
+        size = LOG_OVERHEAD + int.from_bytes(view[start + 8 : start + LOG_OVERHEAD], "big", signed=True)
+        if left > MAGIC_OFFSET:
+            _check_magic(view[start + MAGIC_OFFSET])
+        if left >= LOG_OVERHEAD and size < BATCH_OVERHEAD:
+            raise CorruptRecordException(f"a batch says it has {size} bytes, the header alone takes {BATCH_OVERHEAD}")
+        if left < LOG_OVERHEAD or left < size:
+            if allow_partial:
+                return
+            raise CorruptRecordException(f"a batch ends early: {left} bytes left of {max(size, BATCH_OVERHEAD)}")
+        yield RecordBatch(view[start : start + size])
+        start += size
+
+
+def _check_magic(magic: int) -> None:
+    if magic == MAGIC:
+        return
+    if magic in (0, 1):
+        raise CorruptRecordException(
+            f"messages of format v{magic} (before Kafka 0.11) are not supported, only record batches of format v{MAGIC}"
+        )
+    raise CorruptRecordException(f"no record batch: its format (magic) is {magic}, not {MAGIC}")

@@ -1,0 +1,164 @@
+"""The records of one batch, written one after another: the innermost loop of the producer.
+
+Layout of a record (Kafka's record format v2, ``org.apache.kafka.common.record.DefaultRecord``; every number but the
+attributes is a zigzag varint):
+
+    length · attributes (1 byte, 0) · timestamp delta · offset delta · key length · key · value length · value
+           · number of headers · (key length · key in UTF-8 · value length · value)*
+
+A length of -1 stands for None. The 61 bytes in front of a batch's records belong to ``record_batch_header``.
+
+This module is made to be compiled by mypyc. Run interpreted, the same names are those of ``record_writer_pure``, which
+is written for the interpreter; both write the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from mypy_extensions import i64, u8
+
+if TYPE_CHECKING:
+    # No import at run time: compiled code reaches BytesWriter through librt's C interface, and interpreted code never
+    # gets to use it, so librt need not even be installed.
+    from librt.strings import BytesWriter
+
+__all__ = ["MAX_RECORD_OVERHEAD", "RecordWriter", "record_size_upper_bound", "varint_size"]
+
+MAX_RECORD_OVERHEAD: Final[i64] = 21
+"""Bytes a record takes beside key, value and headers, at most: length 5, attributes 1, timestamp 10, offset 5."""
+
+# Signed shifts drag the sign along; without these bits they do not.
+_WITHOUT_TOP_7_BITS: Final[i64] = 0x01FF_FFFF_FFFF_FFFF
+
+
+def varint_size(value: i64) -> i64:
+    """Bytes of ``value`` (any signed 64-bit number) as a zigzag varint: 1 to 10."""
+    rest: i64 = (value << 1) ^ (value >> 63)
+    size: i64 = 1
+    while rest & ~0x7F != 0:
+        rest = (rest >> 7) & _WITHOUT_TOP_7_BITS
+        size += 1
+    return size
+
+
+def record_size_upper_bound(key_size: i64, value_size: i64, headers: Sequence[tuple[str, bytes | None]] | None) -> i64:
+    """What ``RecordWriter.append`` adds at most, in bytes, whatever the (64-bit) timestamp and (32-bit) offset delta.
+
+    Sizes in bytes, -1 for None. A batch's own 61 bytes (``BATCH_OVERHEAD``) are not in it.
+    Source: ``DefaultRecord.recordSizeUpperBound``.
+    """
+    size: i64 = MAX_RECORD_OVERHEAD + varint_size(key_size) + varint_size(value_size)
+    if key_size > 0:
+        size += key_size
+    if value_size > 0:
+        size += value_size
+    if not headers:
+        return size + 1
+    size += varint_size(len(headers))
+    for name, value in headers:
+        name_size: i64 = len(name) if name.isascii() else len(name.encode())
+        size += varint_size(name_size) + name_size
+        if value is None:
+            size += 1
+        else:
+            value_length: i64 = len(value)
+            size += varint_size(value_length) + value_length
+    return size
+
+
+def _write_varint(writer: BytesWriter, value: i64) -> None:
+    rest: i64 = (value << 1) ^ (value >> 63)
+    while rest & ~0x7F != 0:
+        writer.append(u8((rest & 0x7F) | 0x80))
+        rest = (rest >> 7) & _WITHOUT_TOP_7_BITS
+    writer.append(u8(rest))
+
+
+def _write_bytes(writer: BytesWriter, data: bytes | None) -> None:
+    if data is None:
+        writer.append(u8(1))
+    else:
+        _write_varint(writer, len(data))
+        writer.write(data)
+
+
+@final
+class RecordWriter:
+    """The records of one batch, without the batch's header."""
+
+    def __init__(self) -> None:
+        self._records = BytesWriter()
+        self._headers = BytesWriter()
+
+    def append(
+        self,
+        offset_delta: i64,
+        timestamp_delta: i64,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+    ) -> None:
+        """Writes one record: all of it, or nothing if a header is not what it should be, which raises.
+
+        ``offset_delta`` counts from the batch's base offset, ``timestamp_delta`` is in milliseconds from its base
+        timestamp and may be negative.
+        """
+        key_size: i64 = -1 if key is None else len(key)
+        value_size: i64 = -1 if value is None else len(value)
+        size: i64 = (
+            1
+            + varint_size(timestamp_delta)
+            + varint_size(offset_delta)
+            + varint_size(key_size)
+            + varint_size(value_size)
+        )
+        if key_size > 0:
+            size += key_size
+        if value_size > 0:
+            size += value_size
+        encoded_headers: bytes | None = None
+        if headers:
+            encoded_headers = self._encode_headers(headers)
+            size += len(encoded_headers)
+        else:
+            size += 1
+
+        records = self._records
+        _write_varint(records, size)
+        records.append(u8(0))
+        _write_varint(records, timestamp_delta)
+        _write_varint(records, offset_delta)
+        _write_bytes(records, key)
+        _write_bytes(records, value)
+        if encoded_headers is None:
+            records.append(u8(0))
+        else:
+            records.write(encoded_headers)
+
+    def _encode_headers(self, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+        writer = self._headers
+        writer.truncate(0)
+        _write_varint(writer, len(headers))
+        for name, value in headers:
+            _write_bytes(writer, name.encode())
+            _write_bytes(writer, value)
+        return writer.getvalue()
+
+    def size(self) -> i64:
+        """Bytes written so far."""
+        return len(self._records)
+
+    def freeze(self) -> bytes:
+        """What has been written, as bytes that no later call changes."""
+        return self._records.getvalue()
+
+    def clear(self) -> None:
+        """Makes it empty, to be used for another batch; its memory is kept."""
+        self._records.truncate(0)
+
+
+if hasattr(RecordWriter.append, "__code__") and not TYPE_CHECKING:
+    # Interpreted (a native method has no code object), so the twin that is written for the interpreter takes over.
+    from aioproducer.records.record_writer_pure import RecordWriter, record_size_upper_bound, varint_size

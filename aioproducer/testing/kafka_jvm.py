@@ -1,0 +1,53 @@
+"""How a main class of Kafka is run: the JVM's command line and the properties file that goes with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+# What starts fastest and stays small: only the first compiler tier, the collector without threads of its own.
+QUICK_START: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+# What bin/kafka-server-start.sh and bin/kafka-run-class.sh give a broker.
+PERFORMANCE: Final = (
+    "-server",
+    "-Xms1g",
+    "-Xmx1g",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+)
+
+
+def jvm_command(java: str, libs: Path, flags: Sequence[str], *, log_level: str) -> list[str]:
+    """The start of a command line, up to the main class. Log lines go to stderr, with their time."""
+    log = "-Dorg.slf4j.simpleLogger"
+    return [
+        java,
+        *flags,
+        "-Djava.awt.headless=true",
+        "-Djava.net.preferIPv4Stack=true",
+        f"{log}.defaultLogLevel={log_level}",
+        f"{log}.showDateTime=true",
+        f"{log}.dateTimeFormat=HH:mm:ss.SSS",
+        # Every client and broker prints each of its hundreds of configs here.
+        f"{log}.log.org.apache.kafka.common.config.AbstractConfig=warn",
+        "-cp",
+        f"{libs}/*",
+    ]
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    """A Java properties file, to be written in UTF-8."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
+
+
+def _escaped(value: str) -> str:
+    """Backslashes, line ends, and a space at the start, which would be skipped."""
+    return re.sub(r"[\\\n\r]|^ ", lambda found: _ESCAPES[found[0]], value)
+
+
+_ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", " ": "\\ "}

@@ -1,0 +1,184 @@
+"""The jars of Apache Kafka, fetched with Maven once and kept in a cache; and the Java that runs them.
+
+A Kafka release is two artifacts and what they depend on: ``org.apache.kafka:kafka_2.13`` (the broker) and
+``org.apache.kafka:kafka-tools`` (the command line tools). Maven resolves them with the settings of whoever runs this
+(mirrors, proxies, credentials), so nothing here knows a registry.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+DEFAULT_VERSION: Final = "4.3.1"
+
+_MAVEN_GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+
+# Kafka logs through slf4j 1.7. The 4.x artifacts bring no binding for it and 3.9 brings one for log4j 1; with
+# slf4j-simple in both, one set of system properties decides what is logged, it goes to stderr and never to a file.
+# The 3.9 broker still registers an MBean over log4j 1, so that library stays, without its binding.
+_POM: Final = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>aioproducer.testing</groupId>
+  <artifactId>kafka-runtime</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+_DEPENDENCY: Final = """\
+    <dependency>
+      <groupId>{group}</groupId>
+      <artifactId>{artifact}</artifactId>
+      <version>{version}</version>
+      <exclusions>
+        <exclusion>
+          <groupId>org.slf4j</groupId>
+          <artifactId>slf4j-reload4j</artifactId>
+        </exclusion>
+      </exclusions>
+    </dependency>"""
+
+
+class KafkaUnavailable(RuntimeError):
+    """Real Kafka cannot be had here; the message says what is missing and what to install."""
+
+
+class KafkaFailed(RuntimeError):
+    """A Kafka process ended when it should not, or did not answer in time; the message ends with its last output."""
+
+
+def cache_directory() -> Path:
+    """``$AIOPRODUCER_CACHE``, else ``$XDG_CACHE_HOME/aioproducer``, else ``~/.cache/aioproducer``."""
+    if chosen := os.environ.get("AIOPRODUCER_CACHE"):
+        return Path(chosen).expanduser()
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "aioproducer"
+    return Path.home() / ".cache" / "aioproducer"
+
+
+def fetch_kafka(version: str = DEFAULT_VERSION, *, timeout: float = 600.0) -> Path:
+    """The directory with all jars of this Kafka version (about 60 MB), fetched on the first call.
+
+    The directory appears whole or not at all; any number of processes may ask at once, one of them fetches.
+    ``timeout`` is in seconds and includes waiting for another process that is fetching. Raises ``KafkaUnavailable``
+    when Maven or Java is missing, or when the fetch fails.
+    """
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise ValueError(f"a Kafka version is three numbers, such as {DEFAULT_VERSION}: got {version!r}")
+    pom = _pom(version)
+    # The name carries the recipe: a changed pom never meets the jars of the old one.
+    libs = cache_directory() / f"kafka-{version}-{hashlib.sha256(pom.encode()).hexdigest()[:8]}"
+    if libs.is_dir():
+        return libs
+    find_java(version)
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise KafkaUnavailable(
+            f"Apache Kafka {version} is not in the cache ({libs.parent}) and cannot be fetched: there is no 'mvn' on "
+            "PATH. Install Apache Maven (Debian, Ubuntu: apt install maven; macOS: brew install maven)."
+        )
+    deadline = time.monotonic() + timeout
+    libs.parent.mkdir(parents=True, exist_ok=True)
+    with _exclusive(libs.parent / "fetch.lock", deadline):
+        if not libs.is_dir():
+            _fetch(maven, pom, libs, deadline)
+    return libs
+
+
+def find_java(version: str = DEFAULT_VERSION) -> str:
+    """The ``java`` that can run this Kafka version: ``$JAVA_HOME``'s, else the one on ``PATH``.
+
+    Raises ``KafkaUnavailable`` when there is none or it is too old.
+    """
+    needed = 17 if int(version.partition(".")[0]) >= 4 else 11
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
+    install = f"Install a Java runtime, {needed} or newer (Debian, Ubuntu: apt install default-jre-headless)."
+    if java is None:
+        where = f"in $JAVA_HOME/bin ({home})" if home else "on PATH"
+        raise KafkaUnavailable(f"Apache Kafka {version} needs Java, and there is no 'java' {where}. {install}")
+    found = _java_major(java)
+    if found < needed:
+        raise KafkaUnavailable(f"Apache Kafka {version} needs Java {needed}, but {java} is Java {found}. {install}")
+    return java
+
+
+@functools.cache
+def _java_major(java: str) -> int:
+    """17 for ``openjdk version "17.0.15"``, 8 for ``"1.8.0_402"``; 0 for what is no Java at all."""
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    match = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(match[1]) if match else 0
+
+
+def _pom(version: str) -> str:
+    artifacts = [
+        ("org.apache.kafka", "kafka_2.13", version),
+        ("org.apache.kafka", "kafka-tools", version),
+        ("org.slf4j", "slf4j-simple", "1.7.36"),
+    ]
+    if version.startswith("3."):
+        artifacts.append(("ch.qos.reload4j", "reload4j", "1.2.25"))
+    return _POM.format(
+        dependencies="\n".join(_DEPENDENCY.format(group=g, artifact=a, version=v) for g, a, v in artifacts)
+    )
+
+
+def _fetch(maven: str, pom: str, libs: Path, deadline: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="fetching-", dir=libs.parent) as scratch:
+        pom_file, target = Path(scratch, "pom.xml"), Path(scratch, "libs")
+        pom_file.write_text(pom, encoding="utf-8")
+        command = [maven, "--batch-mode", "--quiet", "--file", str(pom_file), _MAVEN_GOAL]
+        command += ["-DincludeScope=runtime", f"-DoutputDirectory={target}"]
+        with subprocess.Popen(
+            command,
+            cwd=scratch,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                said, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+            except BaseException as error:
+                # mvn is a shell script or a launcher with a JVM below it: the whole group has to go.
+                os.killpg(process.pid, 9)
+                if isinstance(error, subprocess.TimeoutExpired):
+                    raise KafkaUnavailable(f"Maven was not done in time fetching {libs.name}") from None
+                raise
+        if process.returncode != 0 or not any(target.glob("kafka_2.13-*.jar")):
+            tail = "\n".join(said.strip().splitlines()[-20:])
+            raise KafkaUnavailable(f"Maven could not fetch {libs.name} (exit status {process.returncode}):\n{tail}")
+        os.rename(target, libs)
+
+
+@contextmanager
+def _exclusive(path: Path, deadline: float) -> Iterator[None]:
+    """Hold a file lock, which the system releases however this process ends."""
+    import fcntl  # POSIX only, as is everything that runs Kafka here; importing this module is not
+
+    with path.open("w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise KafkaUnavailable(f"another process held {path} for too long while fetching Kafka") from None
+                time.sleep(0.2)
+        yield

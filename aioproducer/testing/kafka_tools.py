@@ -1,0 +1,295 @@
+"""Kafka's own command line tools, run from the same jars as the broker: the judges of what was delivered."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from aioproducer.testing.kafka_jvm import jvm_command, properties_text
+from aioproducer.testing.kafka_libs import KafkaFailed, find_java
+from aioproducer.testing.kafka_output import (
+    ConsumedRecord,
+    LoggedBatch,
+    ProducerPerformanceResult,
+    TopicDescription,
+    formatter_properties,
+    parse_consumed,
+    parse_description,
+    parse_log,
+    parse_offsets,
+    parse_performance,
+)
+from aioproducer.testing.process_guard import ProcessGuard
+
+_QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+# What bin/kafka-producer-perf-test.sh runs with.
+_PERFORMANCE: Final = ("-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:+ExplicitGCInvokesConcurrent")
+
+_CLIENT_PROPERTIES: Final = "client.properties"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool that ended with exit status 0 printed."""
+
+    stdout: bytes
+    stderr: str
+
+
+class KafkaTools:
+    """The tools of the Kafka release in ``libs``, talking to ``bootstrap_servers``.
+
+    ``configs`` are client configs for all of them, such as ``security.protocol``; the configs of a call are added to
+    them. They reach the tool in a file, so that secrets are not seen in the list of processes.
+
+    Each call runs one JVM for at most ``timeout`` seconds and raises ``KafkaFailed``, with the end of what the tool
+    said, when it takes longer or fails. Cancelling a call ends its process; so does the end of this process.
+    """
+
+    def __init__(self, libs: Path, bootstrap_servers: str, *, configs: Mapping[str, str] | None = None) -> None:
+        version = _version(libs)
+        self._libs = libs
+        self._java = find_java(version)
+        self._bootstrap = ("--bootstrap-server", bootstrap_servers)
+        self._configs = dict(configs or {})
+        major, minor, _ = map(int, version.split("."))
+        # KIP-1147 gave the same options the same names in all tools.
+        renamed = (major, minor) >= (4, 2)
+        self._consumer_config = "--command-config" if renamed else "--consumer.config"
+        self._producer_config = "--command-config" if renamed else "--producer.config"
+        self._formatter_property = "--formatter-property" if renamed else "--property"
+        self._reader_property = "--reader-property" if renamed else "--property"
+        # Some tools were Scala classes until 4.0.
+        self._package = "org.apache.kafka.tools" if major >= 4 else "kafka.tools"
+
+    # -- topics
+
+    async def create_topic(
+        self,
+        topic: str,
+        *,
+        partitions: int = 1,
+        replication_factor: int = 1,
+        configs: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        numbers = ("--partitions", str(partitions), "--replication-factor", str(replication_factor))
+        await self._topics("--create", "--topic", topic, *numbers, *_options("--config", configs), timeout=timeout)
+
+    async def describe_topic(self, topic: str, *, timeout: float = 60.0) -> TopicDescription:
+        return parse_description((await self._topics("--describe", "--topic", topic, timeout=timeout)).stdout.decode())
+
+    async def delete_topic(self, topic: str, *, timeout: float = 60.0) -> None:
+        await self._topics("--delete", "--topic", topic, timeout=timeout)
+
+    async def list_topics(self, *, timeout: float = 60.0) -> list[str]:
+        return (await self._topics("--list", timeout=timeout)).stdout.decode().split()
+
+    async def _topics(self, *arguments: str, timeout: float) -> ToolOutput:
+        return await self.run(
+            "org.apache.kafka.tools.TopicCommand",
+            *self._bootstrap,
+            *arguments,
+            config_option="--command-config",
+            timeout=timeout,
+        )
+
+    async def get_offsets(self, topic: str, *, time: str = "latest", timeout: float = 60.0) -> dict[int, int]:
+        """By partition, the offset after the last record, or what else ``time`` asks for (``earliest``, …).
+
+        With ``earliest`` and without transactions, the difference is the number of records in the log.
+        """
+        arguments = ("--topic", re.escape(topic), "--time", time)
+        output = await self.run(
+            "org.apache.kafka.tools.GetOffsetShell",
+            *self._bootstrap,
+            *arguments,
+            config_option="--command-config",
+            timeout=timeout,
+        )
+        return parse_offsets(output.stdout.decode())
+
+    # -- records
+
+    async def console_consumer(
+        self,
+        topic: str,
+        *,
+        max_messages: int | None = None,
+        timeout_ms: int | None = None,
+        from_beginning: bool = True,
+        partition: int | None = None,
+        isolation_level: str = "read_uncommitted",
+        configs: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+    ) -> list[ConsumedRecord]:
+        """The records, in the order the consumer got them.
+
+        It ends after ``max_messages``, or when nothing has come for ``timeout_ms``; with neither it would never.
+        Ending at ``max_messages`` it cannot see what is there beyond: compare with ``get_offsets``.
+        """
+        if max_messages is None and timeout_ms is None:
+            raise ValueError("the console consumer would never end: give max_messages or timeout_ms")
+        null = f"null-{uuid.uuid4()}"
+        arguments = ["--topic", topic, "--isolation-level", isolation_level]
+        if max_messages is not None:
+            arguments += ["--max-messages", str(max_messages)]
+        if timeout_ms is not None:
+            arguments += ["--timeout-ms", str(timeout_ms)]
+        if partition is not None:
+            arguments += ["--partition", str(partition), "--offset", "earliest" if from_beginning else "latest"]
+        elif from_beginning:
+            arguments.append("--from-beginning")
+        arguments += _options(self._formatter_property, formatter_properties(null))
+        output = await self.run(
+            "org.apache.kafka.tools.consumer.ConsoleConsumer",
+            *self._bootstrap,
+            *arguments,
+            config_option=self._consumer_config,
+            configs=configs,
+            timeout=timeout,
+        )
+        records = parse_consumed(topic, output.stdout, null)
+        processed = re.search(r"Processed a total of (\d+) messages", output.stderr)
+        if processed is None or int(processed[1]) != len(records):
+            raise KafkaFailed(f"the console consumer printed {len(records)} records, but says: {output.stderr}")
+        return records
+
+    async def console_producer(
+        self,
+        topic: str,
+        records: Iterable[tuple[str | None, str | None]],
+        *,
+        configs: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        """Send ``(key, value)`` pairs, each delivered when this returns. They cannot hold tabs or line ends."""
+        null = f"null-{uuid.uuid4()}"
+        lines = []
+        for pair in records:
+            line = "\t".join(null if field is None else field for field in pair)
+            if line.count("\t") != 1 or "\n" in line or "\r" in line:
+                raise ValueError(f"a record of the console producer cannot hold a tab or a line end: {pair!r}")
+            lines.append(line + "\n")
+        output = await self.run(
+            f"{self._package}.ConsoleProducer",
+            *self._bootstrap,
+            *("--topic", topic),
+            *_options(self._reader_property, {"parse.key": "true", "key.separator": "\t", "null.marker": null}),
+            config_option=self._producer_config,
+            configs={"linger.ms": "5", **(configs or {})},  # its own default is a second
+            stdin="".join(lines).encode(),
+            timeout=timeout,
+        )
+        # A record that could not be sent is logged and nothing else comes of it.
+        if " ERROR " in output.stderr:
+            raise KafkaFailed(f"the console producer did not deliver everything:\n{_tail(output.stderr)}")
+
+    async def producer_performance(
+        self,
+        topic: str,
+        *,
+        num_records: int,
+        record_size: int,
+        throughput: float = -1,
+        configs: Mapping[str, str] | None = None,
+        timeout: float = 300.0,
+    ) -> ProducerPerformanceResult:
+        """Kafka's own benchmark, with its own JVM settings; ``throughput`` in records/s, -1 for all it can."""
+        output = await self.run(
+            "org.apache.kafka.tools.ProducerPerformance",
+            *("--topic", topic, "--num-records", str(num_records), "--record-size", str(record_size)),
+            *("--throughput", str(throughput)),
+            config_option=self._producer_config,
+            configs={"bootstrap.servers": self._bootstrap[1], **(configs or {})},
+            timeout=timeout,
+            jvm_flags=_PERFORMANCE,
+        )
+        return parse_performance(output.stdout.decode())
+
+    async def dump_log(self, directory: Path, *, timeout: float = 60.0) -> list[LoggedBatch]:
+        """All batches of one partition's directory on disk (see ``ApacheKafka.data_directory``), oldest first."""
+        output = await self.run(
+            f"{self._package}.DumpLogSegments", "--files", ",".join(_segments(directory)), timeout=timeout
+        )
+        return parse_log(output.stdout.decode())
+
+    # -- any of them
+
+    async def run(
+        self,
+        main_class: str,
+        *arguments: str,
+        config_option: str | None = None,
+        configs: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float = 60.0,
+        jvm_flags: Iterable[str] = _QUICK,
+    ) -> ToolOutput:
+        """Run any main class of the release; with ``config_option``, the client configs are given to it in a file."""
+        command = [*jvm_command(self._java, self._libs, [*jvm_flags], log_level="warn"), main_class, *arguments]
+        properties = properties_text({**self._configs, **(configs or {})})
+        if config_option is not None:
+            command += [config_option, _CLIENT_PROPERTIES]
+        guard = ProcessGuard()
+        running = asyncio.ensure_future(asyncio.to_thread(_run, guard, main_class, command, properties, stdin, timeout))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            # The thread waits for the process, so ending the one ends the other.
+            guard.close()
+            await asyncio.wait([running])
+            running.exception()  # looked at, as asyncio wants every exception to be
+            raise
+
+
+def _run(
+    guard: ProcessGuard, name: str, command: list[str], properties: str, stdin: bytes, timeout: float
+) -> ToolOutput:
+    with guard, tempfile.TemporaryDirectory(prefix="aioproducer-tool-") as scratch:
+        Path(scratch, _CLIENT_PROPERTIES).write_text(properties, encoding="utf-8")
+        pipe = subprocess.PIPE
+        process = guard.spawn(command, cwd=Path(scratch), stdin=pipe, stdout=pipe, stderr=pipe)
+        try:
+            stdout, said = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            stdout, said = process.communicate()
+            raise KafkaFailed(f"{name} was not done within {timeout:g} s:\n{_tail(_text(said, stdout))}") from None
+    if process.returncode != 0:
+        raise KafkaFailed(f"{name} ended with exit status {process.returncode}:\n{_tail(_text(said, stdout))}")
+    return ToolOutput(stdout, _text(said))
+
+
+def _text(*outputs: bytes) -> str:
+    return "\n".join(output.decode(errors="replace") for output in outputs)
+
+
+def _tail(text: str, lines: int = 40) -> str:
+    return "\n".join(text.strip().splitlines()[-lines:])
+
+
+def _options(name: str, properties: Mapping[str, str] | None) -> list[str]:
+    return [part for key, value in (properties or {}).items() for part in (name, f"{key}={value}")]
+
+
+def _segments(directory: Path) -> list[str]:
+    segments = sorted(str(segment) for segment in directory.glob("*.log"))
+    if not segments:
+        raise ValueError(f"{directory} is no partition's directory: there is no log segment in it")
+    return segments
+
+
+def _version(libs: Path) -> str:
+    """The release in a directory of jars."""
+    for jar in libs.glob("kafka-tools-*.jar"):
+        if found := re.fullmatch(r"kafka-tools-(\d+\.\d+\.\d+)\.jar", jar.name):
+            return found[1]
+    raise ValueError(f"no Kafka release in {libs}: there is no kafka-tools-*.jar")

@@ -1,0 +1,45 @@
+"""Real Kafka in pytest fixtures: skipped where it cannot be had, but never skipped in CI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka_libs import DEFAULT_VERSION, KafkaUnavailable, fetch_kafka, find_java
+
+# For tests that take nodes down. By default a node that comes back waits until its former session has timed out, and
+# the leaders of one that crashed are missed as long: 9 s.
+QUICK_FAILOVER: Final = {"broker.session.timeout.ms": 4000, "broker.heartbeat.interval.ms": 500}
+
+
+def require_kafka(version: str = DEFAULT_VERSION) -> None:
+    """Fetch this release. Without Java or Maven the test is skipped, or fails where ``$CI`` is ``true``."""
+    try:
+        fetch_kafka(version)
+        find_java(version)
+    except KafkaUnavailable as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"CI has to run the tests against real Kafka: {missing}", pytrace=False)
+        pytest.skip(f"no real Kafka to test against: {missing}")
+
+
+@contextmanager
+def running_kafka(
+    version: str = DEFAULT_VERSION,
+    *,
+    nodes: int = 1,
+    configs: Mapping[str, str | int | float | bool] | None = None,
+    listeners: Mapping[str, str] | None = None,
+) -> Iterator[ApacheKafka]:
+    """A started cluster of the release required.
+
+    A fixture is ``with running_kafka() as kafka: yield kafka``, of any scope.
+    """
+    require_kafka(version)
+    with ApacheKafka(version, nodes=nodes, configs=configs, listeners=listeners) as kafka:
+        yield kafka

@@ -1,0 +1,28 @@
+"""A deterministic simulation of producers and brokers: the real producer and the real embedded broker on an event loop
+with virtual time and a network in memory. One seed is one schedule, replayed identically, and no real second passes.
+
+    from aioproducer.testing.simulation import simulate
+    report = simulate(seed=17)
+    assert report.ok, report.violations
+
+    loop.py         the event loop: virtual time, and a seed for what asyncio leaves open
+    network.py      names, listeners, connections
+    endpoint.py     one end of a connection, as the kernel has it; transport.py and server.py as asyncio has it
+    scenario.py     what a seed stands for: cluster, configs, work, faults
+    faults.py       what goes wrong where; chaos.py what happens to the cluster
+    workload.py     what the users of a producer do; ledger.py every record and what became of it
+    invariants.py   what must be true in the end; violations.py what was not
+    trace.py        everything that happened, and its hash; stacks.py who waits for what
+    run.py          one seed from beginning to end
+
+``python -m aioproducer.testing.simulate --seeds 300`` runs many.
+"""
+
+from __future__ import annotations
+
+from aioproducer.testing.simulation.faults import KINDS
+from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.testing.simulation.run import Report, Simulation, simulate
+from aioproducer.testing.simulation.scenario import Scenario, draw
+
+__all__ = ["KINDS", "Report", "Scenario", "SimulatedLoop", "Simulation", "draw", "simulate"]

@@ -1,0 +1,127 @@
+"""What happens to the cluster while producers use it: leaders move, brokers stop and start, nobody reaches them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from random import Random
+from typing import Any
+
+from aioproducer.broker import EmbeddedCluster, Topic
+from aioproducer.testing.simulation.faults import SimulatedFaults
+from aioproducer.testing.simulation.scenario import Scenario, TopicPlan
+from aioproducer.testing.simulation.trace import Trace
+
+Event = Callable[[], Coroutine[Any, Any, None]]
+
+_EVENTS_PER_SECOND = 50
+"""Of each kind, at a rate of 1."""
+
+
+class Chaos:
+    """Runs for ``scenario.faults_until`` seconds; when it returns, all nodes run and nothing goes wrong any more."""
+
+    def __init__(
+        self, scenario: Scenario, cluster: EmbeddedCluster, faults: SimulatedFaults, trace: Trace, random: Random
+    ) -> None:
+        self._scenario = scenario
+        self._cluster = cluster
+        self._faults = faults
+        self._trace = trace
+        self._random = random
+        self.deleted: list[tuple[float, Topic]] = []
+        """Topics that are no more, and when they were deleted."""
+        self._stopped: set[int] = set()
+        self._late: list[TopicPlan] = []
+
+    async def run(self) -> None:
+        events: list[tuple[float, Event]] = []
+        for kind, event in (
+            ("leaders", self._move),
+            ("restarts", self._restart),
+            ("outages", self._outage),
+            ("recreate", self._recreate),
+        ):
+            rate = self._scenario.rates.get(kind, 0.0) * _EVENTS_PER_SECOND
+            when = self._random.expovariate(rate) if rate else self._scenario.faults_until
+            while when < self._scenario.faults_until:
+                events.append((when, event))
+                when += self._random.expovariate(rate)
+        late = [plan for plan in self._scenario.topics if plan.created_at > 0]
+        events += [(plan.created_at, partial(self._create_late, plan)) for plan in late]
+        events.sort(key=lambda event: event[0])
+        async with asyncio.TaskGroup() as group:
+            passed = 0.0
+            for when, event in events:
+                await asyncio.sleep(when - passed)
+                passed = when
+                group.create_task(event(), name="chaos event")
+            await asyncio.sleep(max(0.0, self._scenario.faults_until - passed))
+            self._faults.over = True
+            self._trace("faults are over")
+
+    def create(self, plan: TopicPlan) -> None:
+        if plan.name in [topic.name for topic in self._cluster.topics]:
+            return  # brokers that create topics by themselves were faster
+        self._trace("create", plan.name)
+        self._cluster.create_topic(plan.name, plan.partitions)
+
+    async def _create_late(self, plan: TopicPlan) -> None:
+        if len(self._stopped) > self._scenario.nodes - self._scenario.replication:
+            # As many nodes as replicas are needed.
+            self._late.append(plan)
+        else:
+            self.create(plan)
+
+    async def _move(self) -> None:
+        alive = [node for node in range(self._scenario.nodes) if node not in self._stopped]
+        partitions = [partition for topic in self._cluster.topics for partition in topic.partitions]
+        if not alive or not partitions:
+            return
+        partition = self._random.choice(partitions)
+        node = self._random.choice(alive)
+        self._trace("leader", partition, node)
+        self._cluster.move_leader(partition.topic, partition.index, node)
+
+    async def _restart(self) -> None:
+        node = self._random.randrange(self._scenario.nodes)
+        if node in self._stopped:
+            return
+        down = self._random.expovariate(5)
+        # The first one keeps its port: a cluster of which every address has changed cannot be found.
+        port = 0 if node and self._random.random() < 0.3 else None
+        self._trace("stop", node)
+        self._stopped.add(node)
+        await self._cluster.stop_node(node)
+        await asyncio.sleep(down)
+        self._trace("start", node)
+        await self._cluster.start_node(node, port=port)
+        self._stopped.discard(node)
+        late, self._late = self._late, []
+        for plan in late:
+            await self._create_late(plan)
+
+    async def _recreate(self) -> None:
+        names = [topic.name for topic in self._cluster.topics]
+        if not names:
+            return
+        plans = {plan.name: plan for plan in self._scenario.topics}
+        plan = plans[self._random.choice(names)]
+        self._trace("delete", plan.name)
+        self.deleted.append((self._now(), self._cluster.topic(plan.name)))
+        self._cluster.delete_topic(plan.name)
+        await asyncio.sleep(self._random.choice((0.0, 0.0, 0.1)))
+        await self._create_late(plan)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _outage(self) -> None:
+        servers = self._cluster.bootstrap_servers.split(",")
+        if servers == [""]:
+            return
+        _, _, port = self._random.choice(servers).rpartition(":")
+        seconds = self._random.choice((0.1, 1.0, 2.0)) * self._scenario.milliseconds("request_timeout_ms")
+        self._trace("outage", port, f"{seconds:.3f}")
+        self._faults.cut_off(int(port), self._now() + seconds)

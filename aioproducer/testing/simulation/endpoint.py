@@ -1,0 +1,182 @@
+"""One end of a TCP connection, as the kernel has it."""
+
+from __future__ import annotations
+
+import errno
+import zlib
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aioproducer.testing.simulation.network import Network
+    from aioproducer.testing.simulation.transport import SimulatedTransport
+
+
+class Endpoint:
+    """Bytes that are sent arrive at the peer in order, in pieces, later; and no more than the window at a time.
+
+    An end that is closed with bytes unread, or that gets bytes after, resets the connection, as TCP does. A connection
+    that is *severed* carries nothing more, and both ends learn of it by a reset.
+    """
+
+    def __init__(
+        self, network: Network, name: str, address: tuple[str, int], latency: float, *, is_client: bool
+    ) -> None:
+        self.name = name
+        self.is_client = is_client
+        self.address = address
+        self.peer: Endpoint
+        self.transport: SimulatedTransport | None = None
+        self.closed = False
+        self._network = network
+        self._latency = latency
+        self._arrived: deque[memoryview] = deque()
+        self._unread = 0
+        self._eof = False
+        self._reset = False
+        self._severed = False
+        self._in_transit = 0  # bytes on their way to the peer
+        self._last_arrival = 0.0  # at the peer
+
+    def __repr__(self) -> str:
+        return f"<Endpoint {self.name}>"
+
+    # For the transport
+
+    @property
+    def writes_later(self) -> bool:
+        return self._network.conditions.writes_later
+
+    def readable(self) -> bool:
+        return self._unread > 0 or self._eof or self._reset
+
+    def writable(self) -> bool:
+        return self._reset or self._room() > 0
+
+    def at_eof(self) -> bool:
+        return self._eof and not self._unread and not self._reset
+
+    def look(self) -> None:
+        """Something may have become possible: the loop shall look."""
+        if self.transport is not None:
+            self._network.look_at(self)
+
+    def written(self, data: memoryview) -> None:
+        """The process has written this; the kernel may get it later."""
+        if self.is_client:
+            self._network.watch.written(self, data)
+
+    def buffered(self, size: int) -> None:
+        """After a write: so much has not been taken over."""
+        if self.is_client:
+            self._network.watch.buffered(self, size)
+
+    def send(self, data: memoryview) -> int:
+        """How many bytes of it the kernel takes now."""
+        if self._reset or self.closed:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        count = min(self._room(), len(data))
+        if count <= 0:
+            return 0
+        if self._severed:
+            return count
+        cut = self._network.faults.cut(self, count)
+        for size in self._network.pieces(count if cut is None else cut):
+            self._carry(bytes(data[:size]))
+            data = data[size:]
+        if cut is not None:
+            self._network.trace("severed", self.name)
+            self.sever()
+        return count
+
+    def receive_into(self, buffer: memoryview) -> int:
+        taken = 0
+        while self._arrived and taken < len(buffer):
+            piece = self._arrived[0]
+            size = min(len(piece), len(buffer) - taken)
+            buffer[taken : taken + size] = piece[:size]
+            taken += size
+            if size == len(piece):
+                self._arrived.popleft()
+            else:
+                self._arrived[0] = piece[size:]
+        if not taken:
+            raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+        self._unread -= taken
+        if self.is_client:
+            self._network.watch.read(self, buffer[:taken])
+        self._network.at(self._when(), self.peer.look)  # the window opens
+        return taken
+
+    def receive(self, at_most: int) -> bytes:
+        buffer = bytearray(min(at_most, self._unread))
+        self.receive_into(memoryview(buffer))
+        return bytes(buffer)
+
+    def close(self) -> None:
+        """The process lets go of the socket. What it sent goes on its way, and then the end of the stream."""
+        if self.closed:
+            return
+        self.closed = True
+        self.transport = None
+        self._network.closed(self)
+        if self._severed or self._reset:
+            return
+        tell = self.peer._get_reset if self._unread else self.peer._get_eof
+        self._network.at(self._when(), tell)
+
+    def reset(self) -> None:
+        """Nobody wants this connection."""
+        self.closed = True
+        self._network.closed(self)
+        self._network.at(self._when(), self.peer._get_reset)
+
+    def sever(self) -> None:
+        """Something on the way has failed: nothing more gets through."""
+        for end in (self, self.peer):
+            if not end._severed:
+                end._severed = True
+                end._network.at(end._when(), end.peer._get_reset)
+
+    # The way to the peer
+
+    def _room(self) -> int:
+        return self._network.conditions.window - self._in_transit - self.peer._unread
+
+    def _when(self, size: int = 0) -> float:
+        """When what is sent now arrives at the peer; never before what was sent earlier."""
+        sent = max(self._network.when(self, self._latency), self._last_arrival)
+        self._last_arrival = sent + size / self._network.conditions.bandwidth
+        return self._last_arrival
+
+    def _carry(self, piece: bytes) -> None:
+        self._in_transit += len(piece)
+        self._network.at(self._when(len(piece)), lambda: self._arrive(piece))
+
+    def _arrive(self, piece: bytes) -> None:
+        peer = self.peer
+        self._in_transit -= len(piece)
+        if peer._reset:
+            return
+        if peer.closed:
+            self._network.at(peer._when(), self._get_reset)
+            return
+        self._network.trace("bytes", self.name, len(piece), zlib.crc32(piece))
+        peer._arrived.append(memoryview(piece))
+        peer._unread += len(piece)
+        peer.look()
+
+    def _get_eof(self) -> None:
+        if not self.closed and not self._reset:
+            self._eof = True
+            self.look()
+
+    def _get_reset(self) -> None:
+        if self.closed or self._reset:
+            return
+        self._network.trace("reset", self.name)
+        self._reset = True
+        if self._network.conditions.reset_drops_unread:
+            self._arrived.clear()
+            self._unread = 0
+        self.look()

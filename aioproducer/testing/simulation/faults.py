@@ -1,0 +1,223 @@
+"""What goes wrong in a simulated run: kinds of faults, and where each strikes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from random import Random
+
+from aioproducer.broker import AppendFault, Faults, Partition, RequestFault
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.headers import RequestHeader
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.testing.simulation.endpoint import Endpoint
+from aioproducer.testing.simulation.network import Address, Fate, NetworkFaults
+from aioproducer.testing.simulation.trace import Trace
+
+KINDS: Mapping[str, str] = {
+    "refuse": "connects are refused",
+    "hang": "connects are never answered",
+    "dns": "the brokers' name cannot be resolved",
+    "reset": "connections are reset: before a write, in the middle of a frame, after it",
+    "lost": "brokers drop a connection in place of handling a request",
+    "unanswered": "brokers handle a request and drop the connection in place of a response",
+    "queue": "requests wait in a broker's queue, even beyond the end of their connection",
+    "late": "responses come late, maybe too late",
+    "codes": "produce errors, some of them after the append",
+    "garbage": "bytes that are no response, answers that leave partitions out",
+    "ids": "errors in place of a producer id",
+    "metadata": "metadata that is missing or out of date",
+    "throttle": "brokers throttle the producer",
+    "leaders": "leaders move",
+    "restarts": "brokers stop and start again, maybe on another port",
+    "outages": "a broker cannot be reached for a while, nor reach anybody",
+    "stalls": "the event loop is held up",
+    "clock": "the clock that stamps records jumps",
+    "recreate": "topics are deleted and created anew",
+}
+
+SEQUENCE_ERRORS = (
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+)
+# What a broker answers instead of appending (``ReplicaManager``, ``LogValidator``, ``UnifiedLog``, ``KafkaApis``).
+REFUSED_FOR_NOW = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    *SEQUENCE_ERRORS,
+)
+REFUSED_FOR_GOOD = (
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.INVALID_TIMESTAMP,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    ErrorCode.POLICY_VIOLATION,
+    ErrorCode.INVALID_REQUEST,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
+# What it answers after its own append (``DelayedProduce``: the replicas are late, or it leads no longer).
+APPENDED = (
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
+NO_PRODUCER_ID_FOR_NOW = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.REQUEST_TIMED_OUT,
+)
+NO_PRODUCER_ID_FOR_GOOD = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_SERVER_ERROR)
+NO_METADATA_FOR_NOW = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
+NO_METADATA_FOR_GOOD = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION)
+
+_FOR_GOOD = 0.1
+"""How many of the errors are not retriable."""
+
+
+class SimulatedFaults(Faults, NetworkFaults):
+    """Strikes with the rate given for each kind, until it is :attr:`over`. ``late`` is in seconds: how late is late."""
+
+    def __init__(self, random: Random, rates: Mapping[str, float], late: float, trace: Trace) -> None:
+        self.over = False
+        self.fatal = False
+        """The producers were told something that no producer outlives."""
+        self.on_batch: Callable[[Partition, RecordBatch], object] = lambda partition, batch: None
+        """Told of every batch before it is appended or refused."""
+        self._random = random
+        self._rates = rates
+        self._late = late
+        self._trace = trace
+        self._outages: dict[int, float] = {}
+        self._leaders: dict[Partition, list[tuple[int, int]]] = defaultdict(list)
+
+    def strikes(self, kind: str) -> bool:
+        rate = self._rates.get(kind, 0.0)
+        return rate > 0 and not self.over and self._random.random() < rate
+
+    def _one_of(self, codes: tuple[ErrorCode, ...]) -> ErrorCode:
+        return self._random.choice(codes)
+
+    def _time(self) -> float:
+        """Mostly short, sometimes about the time after which a request counts as lost, or longer."""
+        return self._random.choice((0.01, 0.1, 0.7, 1.0, 1.5)) * self._late * self._random.uniform(0.8, 1.2)
+
+    # The network
+
+    def connecting(self, host: str) -> Fate:
+        if self.strikes("refuse"):
+            return Fate.REFUSED
+        if self.strikes("hang"):
+            return Fate.LOST
+        return Fate.UNKNOWN_HOST if self.strikes("dns") else Fate.ARRIVE
+
+    def cut(self, end: Endpoint, count: int) -> int | None:
+        if not self.strikes("reset"):
+            return None
+        return self._random.choice((0, count, self._random.randrange(count)))
+
+    def unreachable_until(self, server: Address) -> float:
+        return self._outages.get(server[1], 0.0)
+
+    def cut_off(self, port: int, until: float) -> None:
+        """Nothing gets to or from the broker on this port until then."""
+        self._outages[port] = until
+
+    # The brokers
+
+    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
+        fault = self._request_fault(header.api_key)
+        self._trace("request", node_id, ApiKey(header.api_key).name, header.correlation_id, fault or "")
+        return fault
+
+    def _request_fault(self, api_key: int) -> RequestFault | None:
+        if self.strikes("lost"):
+            return RequestFault(lost=True)
+        if api_key == ApiKey.INIT_PRODUCER_ID and self.strikes("ids"):
+            if self._random.random() < _FOR_GOOD:
+                self.fatal = True
+                return RequestFault(code=self._one_of(NO_PRODUCER_ID_FOR_GOOD))
+            return RequestFault(code=self._one_of(NO_PRODUCER_ID_FOR_NOW))
+        fault = RequestFault(
+            unanswered=self.strikes("unanswered"),
+            handled_after=self._time() if self.strikes("queue") else 0.0,
+            answered_after=self._time() if self.strikes("late") else 0.0,
+            garbage=self._garbage() if self.strikes("garbage") else None,
+        )
+        return None if fault == RequestFault() else fault
+
+    def _garbage(self) -> bytes:
+        """A frame that is too long or has a negative length, one that answers no request, the beginning of one."""
+        random = self._random
+        size, body = random.choice(
+            (
+                (2**31 - 1, b"?" * 20),
+                (-1, b""),
+                (0x48545450, b"/1.1 400"),
+                (20, b"?" * 20),
+                (4, b"\x7f" * 4),
+                (100, b"?"),
+            )
+        )
+        return size.to_bytes(4, "big", signed=True) + body
+
+    def leaves_out(self, node_id: int) -> bool:
+        return self.strikes("garbage")
+
+    def clock_jump(self) -> float:
+        """By how many seconds the wall clock is off from now on, or 0 if nothing changes."""
+        return self._random.uniform(-300, 300) if self.strikes("clock") else 0.0
+
+    def on_append(self, node_id: int, partition: Partition, batch: RecordBatch) -> AppendFault | None:
+        self.on_batch(partition, batch)
+        identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
+        repeated = partition.log.producer_state.find_duplicate(*identity, batch.last_sequence) is not None
+        fault = self._append_fault(repeated) if self.strikes("codes") else None
+        self._trace("batch", node_id, partition, *identity, batch.count, "again" if repeated else "", *(fault or ()))
+        return fault
+
+    def _append_fault(self, repeated: bool) -> AppendFault:
+        kind = self._random.random()
+        if repeated and kind < 0.5:
+            # It has forgotten what it appended, as a broker does that has lost a producer's state.
+            return AppendFault(self._one_of(SEQUENCE_ERRORS), appended=False)
+        if kind < 0.4:
+            return AppendFault(self._one_of(APPENDED), appended=True)
+        if kind < 0.4 + _FOR_GOOD:
+            return AppendFault(self._one_of(REFUSED_FOR_GOOD), appended=False)
+        return AppendFault(self._one_of(REFUSED_FOR_NOW), appended=False)
+
+    def throttle_ms(self, node_id: int) -> int:
+        return self._random.randrange(1, 200) if self.strikes("throttle") else 0
+
+    def on_topic_metadata(self, node_id: int, topic: str) -> ErrorCode:
+        if not self.strikes("metadata"):
+            return ErrorCode.NONE
+        return self._one_of(NO_METADATA_FOR_GOOD if self._random.random() < _FOR_GOOD else NO_METADATA_FOR_NOW)
+
+    def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
+        known = self._leaders[partition]
+        now = (partition.leader, partition.leader_epoch)
+        if not known or known[-1] != now:
+            known.append(now)
+        return self._random.choice(known[-3:]) if self.strikes("metadata") else now

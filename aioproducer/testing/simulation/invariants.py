@@ -1,0 +1,293 @@
+"""What must be true of a run: compares what the producers said with what is in the logs."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from uuid import UUID
+
+from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog, Topic
+from aioproducer.errors import (
+    BufferExhaustedException,
+    DeliveryError,
+    IllegalStateException,
+    Outcome,
+    OutOfOrderSequenceException,
+    RecordTooLargeException,
+    TimeoutException,
+)
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.records.record_batch import Record, RecordBatch
+from aioproducer.testing.simulation.endpoint import Endpoint
+from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
+from aioproducer.testing.simulation.network import Watch
+from aioproducer.testing.simulation.scenario import LARGE, Promise, Scenario
+from aioproducer.testing.simulation.violations import Violations
+from aioproducer.types import TimestampType
+
+
+class Found(NamedTuple):
+    """A record in a log."""
+
+    topic: str
+    partition: int
+    record: Record
+    topic_id: UUID
+
+    def __repr__(self) -> str:
+        return f"{self.topic}-{self.partition}@{self.record.offset}"
+
+
+class BatchWatch:
+    """A batch that is sent again is sent again byte for byte."""
+
+    def __init__(self, violations: Violations) -> None:
+        self._violations = violations
+        self._seen: dict[tuple[PartitionLog, int, int, int], bytes] = {}
+
+    def __call__(self, partition: Partition, batch: RecordBatch) -> None:
+        if batch.producer_id < 0:
+            return
+        identity = (partition.log, batch.producer_id, batch.producer_epoch, batch.base_sequence)
+        data = bytes(batch.data)
+        if self._seen.setdefault(identity, data) != data:
+            self._violations.add("a retry is byte-identical", f"{partition} {identity[1:]} was sent with other bytes")
+
+
+class WireWatch(Watch):
+    """No connection has more produce requests unanswered than it may, nor more bytes waiting for the socket than its
+    high-water mark and one more request."""
+
+    def __init__(self, scenario: Scenario, violations: Violations) -> None:
+        config = scenario.config
+        self._allowed = config["max_in_flight_requests_per_connection"]
+        largest = max(config["max_request_size"], config["batch_size"] + LARGE) + 4096
+        self._most_buffered = config["max_request_size"] + largest
+        self._answered = scenario.config.get("acks") != "0"
+        self._violations = violations
+        self._requests: dict[Endpoint, _Frames] = defaultdict(_Frames)
+        self._responses: dict[Endpoint, _Frames] = defaultdict(_Frames)
+        self._unanswered: dict[Endpoint, deque[int]] = defaultdict(deque)
+
+    def written(self, end: Endpoint, data: memoryview) -> None:
+        unanswered = self._unanswered[end]
+        for api_key in self._requests[end].feed(data):
+            if api_key == ApiKey.PRODUCE and not self._answered:
+                continue
+            unanswered.append(api_key)
+            count = unanswered.count(ApiKey.PRODUCE)
+            if count > self._allowed:
+                self._violations.add(
+                    "max.in.flight.requests.per.connection", f"{count} unanswered of {self._allowed} allowed on {end}"
+                )
+
+    def buffered(self, end: Endpoint, size: int) -> None:
+        if size > self._most_buffered:
+            self._violations.add("a slow broker costs little memory", f"{size} bytes wait to leave by {end}")
+
+    def read(self, end: Endpoint, data: memoryview) -> None:
+        unanswered = self._unanswered[end]
+        for _ in self._responses[end].feed(data):
+            if unanswered:  # else it is garbage
+                unanswered.popleft()
+
+
+class _Frames:
+    """Follows a stream of frames: yields the first two bytes of each (a request's API key) when it is complete."""
+
+    def __init__(self) -> None:
+        self._begun = bytearray()
+        self._missing = 0
+
+    def feed(self, data: memoryview) -> Iterator[int]:
+        while data and self._missing >= 0:  # after a size that is none there is nothing to follow
+            begun = self._begun
+            take = 6 - len(begun) if len(begun) < 6 else self._missing
+            part, data = data[:take], data[take:]
+            if len(begun) < 6:
+                begun += part
+                if len(begun) == 6:
+                    self._missing = int.from_bytes(begun[:4], "big") - 2
+            else:
+                self._missing -= len(part)
+            if len(begun) == 6 and not self._missing:
+                yield int.from_bytes(begun[4:], "big")
+                begun.clear()
+
+
+def check_end(entry: Entry, cluster: EmbeddedCluster, violations: Violations) -> None:
+    """As soon as a record has ended: if it is said to be in the log, it is in the log by now."""
+    metadata = entry.metadata()
+    if metadata is None or metadata.offset < 0:
+        return
+    log = cluster.log(metadata.topic, metadata.partition)
+    if metadata.offset >= log.log_end_offset:
+        violations.add("what is acknowledged is in the log", f"{entry} beyond {log.log_end_offset}")
+
+
+def check(scenario: Scenario, ledger: Ledger, topics: Iterable[Topic], violations: Violations) -> None:
+    """After the run. ``topics`` are all there have ever been, deleted ones too."""
+    logs = [
+        [Found(topic.name, partition.index, record, topic.id) for record in partition.log.records()]
+        for topic in topics
+        for partition in topic.partitions
+    ]
+    copies: dict[int, list[Found]] = defaultdict(list)
+    for log in logs:
+        for found in log:
+            copies[number_of(found.record)].append(found)
+    for entry in ledger.entries:
+        _check_ends(scenario, entry, violations)
+        _check_copies(scenario, entry, copies[entry.number], violations)
+    if scenario.promise is Promise.EXACTLY_ONCE:
+        # A new log takes any sequence for the first: a batch refused for its sequence with no good reason is overtaken.
+        if not scenario.rates.keys() >= {"codes", "recreate"}:
+            for log in logs:
+                _check_order(ledger, log, violations)
+        _check_gaps(scenario, ledger, violations)
+    elif "recreate" not in scenario.rates and scenario.config["max_in_flight_requests_per_connection"] == 1:
+        _check_order_of_offsets(ledger, violations)
+    if "recreate" not in scenario.rates:  # it may have another number of partitions then
+        _check_keys(ledger, copies, violations)
+
+
+def _check_ends(scenario: Scenario, entry: Entry, violations: Violations) -> None:
+    if not entry.settled():
+        violations.add("every record ends", entry)
+        return
+    if entry.watched and entry.ends != 1:
+        violations.add("every record ends exactly once", f"{entry} ended {entry.ends} times")
+    if entry.ended_at is not None:
+        limit = scenario.milliseconds("delivery_timeout_ms")
+        if entry.accepted_at is None:
+            limit += scenario.milliseconds("max_block_ms")
+        violations.in_time(repr(entry), entry.accepted_at or entry.sent_at, entry.ended_at, limit)
+    if scenario.calm:
+        _check_calm(scenario, entry, violations)
+
+
+def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> None:
+    failure = entry.failure()
+    if failure is not None:
+        if not _may_fail(scenario, entry):
+            violations.add("without faults everything is delivered", f"{entry}: {failure}")
+    elif entry.accepted_at is not None and entry.ended_at is not None:
+        # As if each record had a request of its own, and all were for one partition.
+        records = sum(work.records for work in scenario.work)
+        limit = 1 + scenario.milliseconds("linger_ms") + records * (4 * scenario.conditions.latency + 0.001)
+        violations.in_time(f"without faults {entry}", entry.accepted_at, entry.ended_at, limit)
+
+
+def _may_fail(scenario: Scenario, entry: Entry) -> bool:
+    failure = entry.failure()
+    if isinstance(failure, RecordTooLargeException | BufferExhaustedException | IllegalStateException):
+        return True
+    if entry.parked and entry.awaited:
+        return True  # withdrawn if whoever awaited it was cancelled
+    partitions = {plan.name: plan.partitions for plan in scenario.topics}[entry.record.topic]
+    beyond = entry.record.partition is not None and entry.record.partition >= partitions
+    return isinstance(failure, TimeoutException) and beyond
+
+
+def _check_copies(scenario: Scenario, entry: Entry, copies: list[Found], violations: Violations) -> None:
+    record = entry.record
+    for found in copies:
+        if (found.topic, found.record.key, found.record.value) != (record.topic, record.key, record.value) or (
+            tuple(record.headers or ()) != found.record.headers
+        ):
+            violations.add("records arrive as they were sent", f"{entry} is {found.record} at {found}")
+        if record.partition not in (None, found.partition):
+            violations.add("records go where they were meant to go", f"{entry} is at {found}")
+        given = None if scenario.log_append_time else record.timestamp_ms
+        if given not in (None, found.record.timestamp_ms):
+            violations.add("records keep their timestamps", f"{entry} has {found.record.timestamp_ms} at {found}")
+    metadata = entry.metadata()
+    different = {found.topic_id for found in copies}  # what a topic had before it was created anew does not count
+    if len(copies) > len(different) and (scenario.calm or scenario.promise is not Promise.AT_LEAST_ONCE):
+        violations.add("no record is there twice", f"{entry} is at {copies}")
+    if metadata is not None:
+        if scenario.config.get("acks") == "0":
+            if scenario.calm and not copies:
+                violations.add("without faults everything is in the log", entry)
+        elif not any(_fits(scenario, entry, found) for found in copies):
+            violations.add("what is acknowledged is in the log, where it is said to be", f"{entry} is at {copies}")
+    elif copies:
+        failure = entry.failure()
+        if isinstance(failure, DeliveryError) and failure.outcome is Outcome.NOT_SENT:
+            violations.add("what is said not to be sent is not in the log", f"{entry} is at {copies}: {failure}")
+        elif failure is not None and not isinstance(failure, DeliveryError):
+            violations.add("what was refused is not in the log", f"{entry} is at {copies}: {failure}")
+
+
+def _fits(scenario: Scenario, entry: Entry, found: Found) -> bool:
+    """Whether the record in the log is the one that the metadata speaks of."""
+    metadata = entry.metadata()
+    assert metadata is not None
+    if (metadata.topic, metadata.partition) != (found.topic, found.partition):
+        return False
+    if metadata.offset < 0:
+        return True
+    key, value = entry.record.key, entry.record.value
+    sizes = (-1 if key is None else len(key), -1 if value is None else len(value))
+    if (metadata.offset, metadata.serialized_key_size, metadata.serialized_value_size) != (found.record.offset, *sizes):
+        return False
+    if scenario.log_append_time and metadata.timestamp_type is TimestampType.CREATE_TIME:
+        return True  # appended in the very millisecond of its last record, which looks like a duplicate's answer
+    return metadata.timestamp_ms == found.record.timestamp_ms
+
+
+def _check_order(ledger: Ledger, log: list[Found], violations: Violations) -> None:
+    """The records of a producer stand in a partition in the order in which they were sent."""
+    last: dict[int, Found] = {}
+    for found in log:
+        entry = ledger.entries[number_of(found.record)]
+        before = last.get(entry.producer)
+        if before is not None and number_of(before.record) > entry.number:
+            violations.add(
+                "records of a partition are in order",
+                f"{entry} is at {found}, behind record {number_of(before.record)} at {before}",
+            )
+        last[entry.producer] = found
+
+
+def _check_gaps(scenario: Scenario, ledger: Ledger, violations: Violations) -> None:
+    """Brokers miss sequences only after a batch was given up, or if they say so though it is not true.
+
+    Where retries are counted, a batch may be given up for a gap that an earlier one makes and that would close.
+    """
+    if "retries" in scenario.config or not scenario.rates.keys().isdisjoint(("codes", "recreate")):
+        return
+    failures: dict[tuple[str, int] | None, list[Entry]] = defaultdict(list)
+    for entry in ledger.entries:
+        failure = entry.failure()
+        if isinstance(failure, DeliveryError):
+            failures[failure.topic_partition].append(entry)
+    for entries in failures.values():
+        if all(isinstance(entry.failure(), OutOfOrderSequenceException) for entry in entries):
+            violations.add("no batch is lost to a gap that nothing made", entries)
+
+
+def _check_order_of_offsets(ledger: Ledger, violations: Violations) -> None:
+    last: dict[tuple[int, str, int], tuple[int, Entry]] = {}
+    for entry in ledger.entries:
+        metadata = entry.metadata()
+        if metadata is None or metadata.offset < 0:
+            continue
+        where = (entry.producer, metadata.topic, metadata.partition)
+        if where in last and last[where][0] >= metadata.offset:
+            violations.add("with one request at a time offsets are in order", f"{entry} after {last[where][1]}")
+        last[where] = (metadata.offset, entry)
+
+
+def _check_keys(ledger: Ledger, copies: dict[int, list[Found]], violations: Violations) -> None:
+    """A key's records are in one partition."""
+    partitions: dict[tuple[UUID, bytes], tuple[int, Entry]] = {}
+    for entry in ledger.entries:
+        record = entry.record
+        if record.key is None or record.partition is not None:
+            continue
+        for found in copies[entry.number]:
+            first = partitions.setdefault((found.topic_id, record.key), (found.partition, entry))
+            if first[0] != found.partition:
+                violations.add("records with one key are in one partition", f"{entry} is at {found}, unlike {first[1]}")

@@ -1,0 +1,131 @@
+"""Every record that was handed to a producer, and what the producer said became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aioproducer.errors import DeliveryError, KafkaError
+from aioproducer.producer.delivery import Delivery
+from aioproducer.record_metadata import RecordMetadata
+from aioproducer.records.record_batch import Record
+from aioproducer.testing.simulation.trace import Trace
+from aioproducer.types import ProducerRecord
+
+NUMBER = "number"
+"""The header that tells which record it is."""
+
+
+class Entry:
+    """One record. Times are the loop's."""
+
+    __slots__ = (
+        "accepted_at",
+        "awaited",
+        "cancelled",
+        "delivery",
+        "ended_at",
+        "ends",
+        "error",
+        "number",
+        "parked",
+        "producer",
+        "record",
+        "sent_at",
+        "watched",
+    )
+
+    def __init__(self, number: int, producer: int, record: ProducerRecord, sent_at: float) -> None:
+        self.number = number
+        self.producer = producer
+        self.record = record
+        self.sent_at = sent_at
+        self.accepted_at: float | None = None
+        """When it is known to have been in the accumulator."""
+        self.parked = False
+        self.delivery: Delivery | None = None
+        self.error: KafkaError | None = None
+        """What ``enqueue`` raised."""
+        self.cancelled = False
+        """An ``enqueue`` that was cancelled: nobody knows what became of the record."""
+        self.awaited = False
+        self.watched = False
+        self.ends = 0
+        self.ended_at: float | None = None
+
+    def settled(self) -> bool:
+        return self.delivery is None or self.delivery.done()
+
+    def metadata(self) -> RecordMetadata | None:
+        """Of a record that was acknowledged."""
+        if self.delivery is None or not self.delivery.done() or self.delivery.exception() is not None:
+            return None
+        return self.delivery.result()
+
+    def failure(self) -> KafkaError | None:
+        if self.delivery is None:
+            return self.error
+        return self.delivery.exception() if self.delivery.done() else None
+
+    def outcome(self) -> str:
+        """In a few words, for the trace."""
+        metadata = self.metadata()
+        if metadata is not None:
+            return f"{metadata.topic}-{metadata.partition}@{metadata.offset}"
+        failure = self.failure()
+        if failure is None:
+            return "cancelled" if self.cancelled else "pending"
+        known = failure.outcome.value if isinstance(failure, DeliveryError) else "not accepted"
+        return f"{type(failure).__name__} {known}"
+
+    def __repr__(self) -> str:
+        record = self.record
+        where = record.topic if record.partition is None else f"{record.topic}-{record.partition}"
+        return f"record {self.number} for {where} ({self.outcome()})"
+
+
+class Ledger:
+    """Entries in the order in which the records were handed over."""
+
+    def __init__(self, clock: Callable[[], float], trace: Trace) -> None:
+        self.entries: list[Entry] = []
+        self.on_end: Callable[[Entry], object] = lambda entry: None
+        self._clock = clock
+        self._trace = trace
+
+    def open(self, producer: int, topic: str, fields: dict[str, Any]) -> Entry:
+        """A new entry; its record carries its number."""
+        number = len(self.entries)
+        headers = ((NUMBER, b"%d" % number), *fields.pop("headers", ()))
+        record = ProducerRecord(topic, **fields, headers=headers)
+        entry = Entry(number, producer, record, self._clock())
+        self.entries.append(entry)
+        return entry
+
+    def accepted(self, entry: Entry, delivery: Delivery, *, parked: bool, watched: bool) -> None:
+        entry.delivery = delivery
+        entry.parked = parked
+        if not parked:
+            entry.accepted_at = self._clock()
+        entry.watched = watched
+        if watched:
+            delivery.add_done_callback(lambda ended: self._ended(entry))
+
+    def _ended(self, entry: Entry) -> None:
+        entry.ends += 1
+        entry.ended_at = self._clock()
+        self._trace("end", entry.number, entry.outcome())
+        self.on_end(entry)
+
+    def deliveries(self, producer: int) -> list[Delivery]:
+        """Of the records that one producer took."""
+        return [entry.delivery for entry in self.entries if entry.producer == producer and entry.delivery is not None]
+
+    def pending(self, producer: int) -> list[Entry]:
+        """Accepted and not ended."""
+        return [entry for entry in self.entries if entry.producer == producer and not entry.settled()]
+
+
+def number_of(record: Record) -> int:
+    """The number of a record in a log."""
+    return int(dict(record.headers)[NUMBER] or b"")

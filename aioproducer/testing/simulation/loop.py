@@ -1,0 +1,194 @@
+"""An event loop in which time is a number, and a seed decides whatever asyncio leaves open."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import heapq
+import math
+import socket
+from collections.abc import Callable
+from contextvars import Context
+from random import Random
+from typing import Any, TypeVar
+
+from aioproducer.testing.simulation.network import Network
+from aioproducer.testing.simulation.server import SimulatedServer
+from aioproducer.testing.simulation.transport import SimulatedTransport
+
+T = TypeVar("T")
+
+EPOCH_MS = 1_700_000_000_000
+"""What record timestamps count from: the loop's time 0, in milliseconds since 1970."""
+
+
+class Stuck(Exception):
+    """The simulation cannot go on, or would go on for ever; the message says which."""
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """asyncio's own scheduling over a clock that jumps to whatever comes next, and a :class:`Network` in memory.
+
+    What asyncio promises holds: ``call_soon`` is first come first served, a timer never fires early, bytes of one
+    connection come in order. What it leaves open is drawn from ``random``: the order in which sockets are found ready,
+    how late a timer fires, and, with the probability ``stalls`` per turn, for how long the loop is held up.
+    ``collects``: garbage is collected all the time, so that a task that nobody holds on to is gone.
+    """
+
+    def __init__(
+        self, random: Random, network: Network, *, stalls: float = 0.0, collects: bool = False, max_steps: int = 50_000
+    ) -> None:
+        super().__init__()
+        self._selector = self  # BaseEventLoop asks it: see select
+        self._random = random
+        self._now = random.uniform(1, 1e6)
+        self._events: list[tuple[float, int, Callable[[], object]]] = []
+        self._event_count = 0
+        self._clock_resolution = 1e-9
+        self._longest_delay = random.choice((0.0, 0.0, 0.0005, 0.005))
+        self.max_steps = max_steps
+        self.stalls = stalls
+        self.collects = collects
+        self.set_debug(False)  # a run is the same in Python's development mode
+        self.steps = 0
+        """Turns of the loop so far."""
+        self.network = network
+        network.attach(self)
+
+    # Time
+
+    def time(self) -> float:
+        """Seconds. Looking at the clock takes a microsecond, so that no two looks agree by chance."""
+        self._now += 1e-6
+        return self._now
+
+    @property
+    def now(self) -> float:
+        """The time, without looking at the clock."""
+        return self._now
+
+    def hold(self, seconds: float) -> None:
+        """Time passes, and the loop does not turn: somebody computes."""
+        self._now += seconds
+
+    def at(self, when: float, callback: Callable[[], object]) -> None:
+        """``callback()`` at that time, before anything else: the world outside the loop goes on."""
+        self._event_count += 1
+        heapq.heappush(self._events, (when, self._event_count, callback))
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        if self._longest_delay:
+            when += self._random.uniform(0, self._longest_delay)
+        return super().call_at(when, callback, *args, context=context)
+
+    def timers(self) -> list[asyncio.TimerHandle]:
+        """Those that are still to fire."""
+        return [timer for timer in self._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]
+
+    # What BaseEventLoop asks of its selector
+
+    def select(self, timeout: float | None) -> list[asyncio.Handle]:
+        """Moves time on to the next thing that happens, at most by ``timeout``; returns what is to be called."""
+        self.steps += 1
+        if self.steps > self.max_steps:
+            raise Stuck(f"the loop has turned {self.steps} times: something spins")
+        if self.collects and self.steps % 16 == 0:
+            gc.collect()
+        deadline = math.inf if timeout is None else self._now + timeout
+        self._happen()
+        handles = self.network.ready()
+        while not handles and not self._ready and timeout != 0:  # type: ignore[attr-defined]
+            upcoming = self._events[0][0] if self._events else math.inf
+            if upcoming >= deadline:
+                if deadline == math.inf:
+                    raise Stuck("deadlock: nothing is ready, and nothing will ever be")
+                self._now = max(self._now, deadline)
+                break
+            self._now = max(self._now, upcoming)
+            self._happen()
+            handles = self.network.ready()
+        if self.stalls and self._random.random() < self.stalls:
+            self._now += self._random.expovariate(30)
+            self._happen()
+            handles = self.network.ready()
+        self._now += 1e-5
+        return handles
+
+    def _happen(self) -> None:
+        events = self._events
+        while events and events[0][0] <= self._now:
+            heapq.heappop(events)[2]()
+
+    def _process_events(self, handles: list[asyncio.Handle]) -> None:
+        for handle in handles:
+            self._add_callback(handle)  # type: ignore[attr-defined]
+
+    def _write_to_self(self) -> None:
+        pass  # there are no other threads
+
+    # What is asked of the world
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        """Calls ``func`` at once; how long it took is drawn."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            result = func(*args)
+        except Exception as error:
+            self._settle_later(future, future.set_exception, error)
+        else:
+            self._settle_later(future, future.set_result, result)
+        return future
+
+    def _settle_later(self, future: asyncio.Future[T], settle: Callable[[Any], object], value: object) -> None:
+        self.call_later(self._random.expovariate(1000), lambda: None if future.done() else settle(value))
+
+    async def getaddrinfo(  # type: ignore[override]
+        self, host: str, port: int, *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
+    ) -> list[tuple[Any, ...]]:
+        address = await self.network.resolve(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))]
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        address = await self.network.resolve(host)
+        endpoint = await self.network.connect(address, port)
+        protocol = protocol_factory()
+        made: asyncio.Future[None] = self.create_future()
+        transport = SimulatedTransport(self, endpoint, protocol, made)
+        try:
+            await made
+        except BaseException:
+            transport.close()
+            raise
+        return transport, protocol
+
+    async def create_server(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, backlog: int = 100
+    ) -> SimulatedServer:
+        server = SimulatedServer(self, protocol_factory, host)
+        server.port = self.network.listen(server, host, port)
+        return server
+
+
+class SimulatedClock:
+    """The loop's time, for who stamps records (``aioproducer.clock.Clock``).
+
+    ``jump()`` says by how many seconds the wall clock is off from now on, or 0.
+    """
+
+    def __init__(self, loop: SimulatedLoop, jump: Callable[[], float]) -> None:
+        self._loop = loop
+        self._jump = jump
+        self._off = 0.0
+
+    def monotonic(self) -> float:
+        return self._loop.time()
+
+    def time_ms(self) -> int:
+        self._off = self._jump() or self._off
+        return EPOCH_MS + int((self._loop.time() + self._off) * 1000)

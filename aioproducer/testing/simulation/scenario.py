@@ -1,0 +1,270 @@
+"""What is drawn from a seed before a run begins: the cluster, the producers' configs, what they do, what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from random import Random
+from typing import Any
+
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.testing.simulation.faults import KINDS
+from aioproducer.testing.simulation.network import Conditions
+
+LARGE = 2000
+"""How much larger than a batch a large record may be, in bytes."""
+KEYS = [b"a", b"b", b"c", b"d", b"e", None, None, None]
+
+
+class Promise(Enum):
+    """What the producer's configs promise of each record."""
+
+    EXACTLY_ONCE = "exactly once, in order"
+    AT_LEAST_ONCE = "at least once if acknowledged"
+    AT_MOST_ONCE = "at most once"
+
+
+class Ending(Enum):
+    """How a producer's life ends."""
+
+    AFTER_ALL = "closed when everything has ended"
+    CLOSED = "closed while records are under way"
+    CLOSED_IN_TIME = "closed with a time-out while records are under way"
+    ABORTED = "closed with a time-out of 0"
+    TORN_DOWN = "its tasks are cancelled from outside, as asyncio.run does at its end"
+    CANCELLED = "closed by a task that is cancelled"
+
+
+def stream(seed: int, what: str) -> Random:
+    """A source of randomness of its own for each thing that is random: one more draw here changes nothing there."""
+    return Random(f"{seed} {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPlan:
+    name: str
+    partitions: int
+    created_at: float
+    """Seconds after the start; negative for never: brokers may create it when they are asked for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPlan:
+    """What one task does with a producer."""
+
+    producer: int
+    records: int
+    pause: float
+    """Mean seconds between bursts."""
+    burst: int
+    large: float
+    """How probable a record larger than a batch is."""
+    waits: float
+    """How probable it is that a record is awaited before the next one."""
+    enqueues: bool
+    cancels: float
+    flushes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """All there is to know before the run; times in seconds after its start."""
+
+    seed: int
+    nodes: int
+    broker_configs: dict[str, Any]
+    topics: list[TopicPlan]
+    replication: int
+    producers: int
+    config: dict[str, Any]
+    promise: Promise
+    work: list[WorkPlan]
+    ending: Ending
+    ends_at: float
+    close_timeout: float
+    conditions: Conditions
+    newest_versions: dict[int, int]
+    """Older brokers: the newest version they have of an API."""
+    collects: bool
+    """Garbage is collected all the time."""
+    rates: dict[str, float] = field(default_factory=dict)
+    faults_until: float = 0.0
+
+    @property
+    def calm(self) -> bool:
+        """Nothing goes wrong, so everything has to be delivered."""
+        return not self.rates
+
+    @property
+    def log_append_time(self) -> bool:
+        """Records have the broker's timestamp."""
+        return bool(self.broker_configs["log.message.timestamp.type"] == "LogAppendTime")
+
+    def milliseconds(self, name: str) -> float:
+        """A config in seconds."""
+        return float(self.config[name]) / 1000
+
+    def describe(self) -> list[str]:
+        rates = ", ".join(f"{kind} {rate:.3f}" for kind, rate in self.rates.items())
+        return [
+            f"{self.nodes} nodes, brokers {self.broker_configs}",
+            *(f"{topic}, replication {self.replication}" for topic in self.topics),
+            f"{self.producers} producers, {self.promise.value}: {self.config}",
+            *(str(work) for work in self.work),
+            f"{self.conditions}",
+            f"newest versions {self.newest_versions}"
+            + (", garbage is collected all the time" if self.collects else ""),
+            f"faults for {self.faults_until:.3f} s: {rates or 'none'}",
+            f"{self.ending.value} ({self.ends_at:.3f} s, time-out {self.close_timeout:.3f} s)",
+        ]
+
+
+def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
+    """The scenario of a seed. Leaving kinds of faults out changes nothing else."""
+    random = stream(seed, "scenario")
+    nodes = random.choice((1, 1, 2, 3))
+    auto_create = random.random() < 0.5
+    versions = _draw_versions(random)
+    rates = _draw_rates(stream(seed, "rates"))
+    if versions:
+        # Before topics had ids, clients could not tell a topic that was created anew from old news.
+        rates.pop("recreate", None)
+    calm = not rates
+    latency = random.choice((0.0001, 0.001, 0.005) if calm else (0.0001, 0.001, 0.005, 0.03))
+    config, promise = _draw_config(random, calm, slow=latency > 0.01)
+    producers = 2 if random.random() < 0.2 else 1
+    by_default = random.choice((1, 3))
+    topics = [
+        _draw_topic(random, f"topic{number}", auto_create, by_default) for number in range(random.choice((1, 1, 2, 3)))
+    ]
+    ending = Ending.AFTER_ALL if calm or random.random() < 0.6 else random.choice(list(Ending))
+    duration = random.choice((0.2, 1.0, 3.0))
+    work = [_draw_work(random, number % producers, duration, config) for number in range(random.choice((1, 2, 3, 4)))]
+    if random.random() < 0.3:
+        # All of it for one partition, in batches of few records that are on their way together.
+        topics = [TopicPlan("topic0", 1, 0.0)]
+        work = [replace(plan, records=120, burst=40, waits=0.0) for plan in work]
+        config |= {"batch_size": random.choice((0, 120)), "linger_ms": 0, "buffer_memory": 100_000}
+        config["max_in_flight_requests_per_connection"] = random.choice((5, 20))
+    return Scenario(
+        seed=seed,
+        nodes=nodes,
+        broker_configs=_draw_broker_configs(random, auto_create, by_default, calm),
+        topics=topics,
+        replication=random.randint(1, nodes),
+        producers=producers,
+        config=config,
+        promise=promise,
+        work=work,
+        ending=ending,
+        ends_at=random.uniform(0, 1.5 * duration),
+        close_timeout=random.choice((0.01, 0.1, 1.0)),
+        conditions=Conditions(
+            latency=latency,
+            bandwidth=random.choice((1e6, 1e8) if calm else (1e5, 1e6, 1e8)),
+            window=random.choice((1000, 20_000, 256 * 1024)),
+            splits=random.choice((0.0, 0.05, 0.5)),
+            writes_later=random.random() < 0.3,
+            reset_drops_unread=random.random() < 0.3,
+        ),
+        newest_versions=versions,
+        collects=random.random() < 0.1,
+        rates={kind: rate for kind, rate in rates.items() if kind in kinds},
+        faults_until=random.uniform(0.5, 1.5) * duration + random.choice((0.0, 1.0)),
+    )
+
+
+def _draw_topic(random: Random, name: str, auto_create: bool, by_default: int) -> TopicPlan:
+    partitions = random.choice((1, 1, 2, 3, 6))
+    if auto_create and random.random() < 0.5:
+        return TopicPlan(name, by_default, -1.0)
+    late = not auto_create and random.random() < 0.3
+    return TopicPlan(name, partitions, random.uniform(0, 0.3) if late else 0.0)
+
+
+def _draw_rates(random: Random) -> dict[str, float]:
+    if random.random() < 0.1:
+        return {}
+    if random.random() < 0.4:  # few kinds, but these often
+        few = random.sample(list(KINDS), random.randint(1, 3))
+        return {kind: 10 ** random.uniform(-1.3, -0.3) for kind in KINDS if kind in few}
+    some = random.choice((0.15, 0.3, 0.5))
+    return {kind: 10 ** random.uniform(-2.3, -0.6) for kind in KINDS if random.random() < some}
+
+
+def _draw_config(random: Random, calm: bool, slow: bool) -> tuple[dict[str, Any], Promise]:
+    linger = random.choice((0, 0, 1, 5, 20, 100))
+    batch = random.choice((0, 120, 300, 1000, 16384))
+    request_timeout = 5000 if calm else random.choice((100, 300, 1000)) * (5 if slow else 1)
+    retry_backoff = 50 if calm else random.choice((5, 10, 50))
+    connecting = 5000 if calm else random.choice((100, 500, 2000)) * (5 if slow else 1)
+    config: dict[str, Any] = {
+        "linger_ms": linger,
+        "batch_size": batch,
+        "buffer_memory": max(batch, 1000) * random.choice((1, 2, 5, 50)) + 1000,
+        "parked_memory": random.choice((1000, 1 << 22, 1 << 22)),
+        "max_block_ms": random.choice((100, 500, 3000)) if not calm else 20_000,
+        "max_request_size": random.choice((1 << 20, 1 << 20, 3000)),
+        "max_in_flight_requests_per_connection": random.choice((1, 2, 5, 5, 20, 20)),
+        "request_timeout_ms": request_timeout,
+        "delivery_timeout_ms": linger
+        + request_timeout
+        + (random.choice((0, 200, 1000, 5000, 20_000)) if not calm else 60_000),
+        "retry_backoff_ms": retry_backoff,
+        "retry_backoff_max_ms": retry_backoff * random.choice((1, 10)),
+        "reconnect_backoff_ms": random.choice((1, 10, 50)),
+        "reconnect_backoff_max_ms": random.choice((50, 500)),
+        "socket_connection_setup_timeout_ms": connecting,
+        "socket_connection_setup_timeout_max_ms": connecting * random.choice((1, 3)),
+        "metadata_max_age_ms": random.choice((300_000, 300_000, 300, 2000)),
+        "connections_max_idle_ms": random.choice((540_000, 540_000, 100, 1000)),
+        "compression_type": random.choice(("none", "none", "none", "gzip")),
+    }
+    kind = random.random()
+    if kind < 0.8:
+        if random.random() < 0.3:
+            config["retries"] = random.randint(1, 3)
+        return config, Promise.EXACTLY_ONCE
+    if kind < 0.94:
+        config["acks"] = random.choice(("1", "all"))
+        config["enable_idempotence"] = False
+        if random.random() < 0.3:
+            config["retries"] = 0
+            return config, Promise.AT_MOST_ONCE
+        return config, Promise.AT_LEAST_ONCE
+    config["acks"] = "0"
+    return config, Promise.AT_MOST_ONCE
+
+
+def _draw_broker_configs(random: Random, auto_create: bool, by_default: int, calm: bool) -> dict[str, Any]:
+    return {
+        "auto.create.topics.enable": auto_create,
+        "num.partitions": by_default,
+        "log.message.timestamp.type": random.choice(("CreateTime", "CreateTime", "CreateTime", "LogAppendTime")),
+        "connections.max.idle.ms": 600_000 if calm else random.choice((600_000, 600_000, 300)),
+    }
+
+
+def _draw_versions(random: Random) -> dict[int, int]:
+    if random.random() < 0.7:
+        return {}
+    # Kafka 2.1, 2.4, 3.3 and 3.7, as far as it matters.
+    produce, metadata = random.choice(((7, 7), (8, 9), (9, 12), (10, 12)))
+    return {ApiKey.PRODUCE: produce, ApiKey.METADATA: metadata}
+
+
+def _draw_work(random: Random, producer: int, duration: float, config: dict[str, Any]) -> WorkPlan:
+    records = random.choice((1, 20, 60, 120))
+    burst = random.choice((1, 1, 5, 40))
+    return WorkPlan(
+        producer=producer,
+        records=records,
+        pause=random.choice((0.0, duration * burst / records)),
+        burst=burst,
+        large=random.choice((0.0, 0.0, 0.05, 0.3)),
+        waits=random.choice((0.0, 0.0, 0.2, 1.0)),
+        enqueues=random.random() < 0.5,
+        cancels=random.choice((0.0, 0.0, 0.2)),
+        flushes=random.choice((0.0, 0.0, 0.05)),
+    )

@@ -1,0 +1,214 @@
+"""What the users of a simulated producer do with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from random import Random
+from typing import Any, TypeVar
+
+from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.producer import KafkaProducer
+from aioproducer.testing.simulation.ledger import Entry, Ledger
+from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
+from aioproducer.testing.simulation.scenario import KEYS, LARGE, Scenario, WorkPlan
+from aioproducer.testing.simulation.violations import Violations
+
+T = TypeVar("T")
+
+
+class CallbackRaised(Exception):
+    """Raised by callbacks on purpose."""
+
+
+class Work:
+    """One task that uses one producer as its plan says, and checks what it is told at once."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        plan: WorkPlan,
+        producer: KafkaProducer,
+        ledger: Ledger,
+        violations: Violations,
+        loop: SimulatedLoop,
+        random: Random,
+    ) -> None:
+        self._scenario = scenario
+        self._plan = plan
+        self._producer = producer
+        self._ledger = ledger
+        self._violations = violations
+        self._loop = loop
+        self._random = random
+        self._longest_block = scenario.milliseconds("max_block_ms")
+        self._longest = self._longest_block + scenario.milliseconds("delivery_timeout_ms")
+
+    async def run(self) -> None:
+        """Until all records were handed over, or the producer is closed."""
+        plan, random = self._plan, self._random
+        try:
+            for count in range(plan.records):
+                if count and count % plan.burst == 0:
+                    await self._pause()
+                await self._hand_over()
+                if random.random() < plan.flushes:
+                    await self._flush()
+                if random.random() < 0.01:
+                    await self._ask_for_partitions()
+        except IllegalStateException:
+            pass  # closed, or failed
+
+    async def _pause(self) -> None:
+        if self._plan.pause:
+            await asyncio.sleep(self._random.expovariate(1 / self._plan.pause))
+        elif self._random.random() < 0.2:
+            self._loop.hold(self._random.expovariate(1000))
+        else:
+            await asyncio.sleep(0)
+
+    # Records
+
+    def _fields(self) -> tuple[str, dict[str, Any]]:
+        random = self._random
+        topic = random.choice(self._scenario.topics)
+        size = random.randrange(100)
+        if random.random() < self._plan.large:
+            size = self._scenario.config["batch_size"] + random.randrange(LARGE)
+        fields: dict[str, Any] = {"value": None if random.random() < 0.03 else random.randbytes(size)}
+        kind = random.random()
+        if kind < 0.2:
+            beyond = random.random() < 0.02
+            fields["partition"] = topic.partitions if beyond else random.randrange(topic.partitions)
+        elif kind < 0.9:
+            fields["key"] = random.choice(KEYS)
+        if random.random() < 0.1:
+            fields["timestamp_ms"] = EPOCH_MS + random.randrange(1000)
+        if random.random() < 0.1:
+            fields["headers"] = (("null", None),)
+        return topic.name, fields
+
+    def _entry(self) -> Entry:
+        return self._ledger.open(self._plan.producer, *self._fields())
+
+    async def _hand_over(self) -> None:
+        if self._plan.enqueues and self._random.random() < 0.8:
+            await self._enqueue()
+        else:
+            entry = self._entry()
+            delivery = self._send(entry)
+            if self._random.random() < self._plan.waits:
+                entry.awaited = True
+                await self._wait(delivery)
+
+    def _send(self, entry: Entry) -> Delivery:
+        parked = self._producer.metrics()["parked-bytes"]
+        try:
+            delivery = self._producer.send(entry.record)
+        except IllegalStateException as error:
+            entry.error = error
+            raise
+        self._accepted(entry, delivery, parked=self._producer.metrics()["parked-bytes"] > parked)
+        return delivery
+
+    def _accepted(self, entry: Entry, delivery: Delivery, *, parked: bool) -> None:
+        random = self._random
+        self._ledger.accepted(entry, delivery, parked=parked, watched=random.random() < 0.7)
+        if random.random() < 0.03:
+            delivery.add_done_callback(self._send_another)
+        if random.random() < 0.02:
+            delivery.add_done_callback(_raise)
+
+    def _send_another(self, delivery: Delivery) -> None:
+        try:
+            _ = self._send(self._entry())
+        except IllegalStateException:
+            pass
+
+    async def _enqueue(self) -> None:
+        try:
+            await self._maybe_cancelled(self._enqueue_now())
+        except asyncio.CancelledError:
+            pass
+
+    async def _enqueue_now(self) -> None:
+        entry = self._entry()  # only now: its number is its place in the order
+        try:
+            delivery = await self._producer.enqueue(entry.record)
+        except asyncio.CancelledError:
+            entry.cancelled = True
+            raise
+        except IllegalStateException as error:
+            entry.error = error
+            raise
+        except KafkaError as error:
+            entry.error = error
+        else:
+            self._accepted(entry, delivery, parked=False)
+        self._in_time("enqueue", entry.sent_at, self._longest_block)
+
+    async def _wait(self, delivery: Delivery) -> None:
+        began = self._loop.time()
+        try:
+            metadata = await self._maybe_cancelled(_outcome(delivery))
+            if metadata != delivery.result():
+                self._violations.add("who awaits is told the truth", f"{metadata}, not {delivery.result()}")
+        except asyncio.CancelledError:
+            return
+        except DeliveryError as error:
+            told = delivery.exception()
+            if told is None or (type(told), str(told)) != (type(error), str(error)):
+                self._violations.add("who awaits is told the truth", f"{error!r}, not {told!r}")
+        self._in_time("a delivery", began, self._longest)
+
+    async def _maybe_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
+        """Awaits it in a task of its own, which may be cancelled; CancelledError if it was."""
+        random = self._random
+        if random.random() >= self._plan.cancels:
+            return await work
+        task = self._loop.create_task(work)
+        for _ in range(random.randrange(6)):
+            await asyncio.sleep(0)
+        if random.random() < 0.5:
+            await asyncio.wait([task], timeout=random.expovariate(20))
+        task.cancel()
+        return await task
+
+    # The rest
+
+    async def _flush(self) -> None:
+        pending = self._ledger.pending(self._plan.producer)
+        began = self._loop.time()
+        try:
+            await self._maybe_cancelled(self._producer.flush())
+        except asyncio.CancelledError:
+            return
+        self._in_time("flush", began, self._longest)
+        left = [entry for entry in pending if not entry.settled()]
+        if left:
+            self._violations.add("flush returns when all before it has ended", f"still pending: {left}")
+
+    async def _ask_for_partitions(self) -> None:
+        topic = self._random.choice(self._scenario.topics)
+        began = self._loop.time()
+        try:
+            await self._maybe_cancelled(self._producer.partitions_for(topic.name))
+        except asyncio.CancelledError:
+            return
+        except IllegalStateException:
+            raise
+        except KafkaError:
+            pass
+        self._in_time("partitions_for", began, self._longest_block)
+
+    def _in_time(self, what: str, began: float, allowed: float) -> None:
+        self._violations.in_time(what, began, self._loop.time(), allowed)
+
+
+async def _outcome(delivery: Delivery) -> Any:
+    return await delivery
+
+
+def _raise(delivery: Delivery) -> None:
+    raise CallbackRaised

@@ -1,0 +1,54 @@
+"""What goes in and what comes out: the record to send, and what the broker made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+Headers = Sequence[tuple[str, bytes | None]]
+"""Record headers in order: names may repeat, a value may be ``None`` (Kafka's record format v2)."""
+
+
+class TopicPartition(NamedTuple):
+    """A topic and one of its partitions."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class TimestampType(Enum):
+    """Who set a record's timestamp (topic config ``message.timestamp.type``)."""
+
+    CREATE_TIME = 0
+    """The producer, or the one who called it."""
+    LOG_APPEND_TIME = 1
+    """The broker, when it appended the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerRecord:
+    """One record to send. ``timestamp_ms`` counts from the epoch in UTC; ``None`` means now."""
+
+    topic: str
+    value: Any = None
+    key: Any = None
+    partition: int | None = None
+    timestamp_ms: int | None = None
+    headers: Headers | None = None
+
+
+class PartitionInfo(NamedTuple):
+    """A partition as the cluster's metadata describes it; ``leader`` is -1 while there is none."""
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync_replicas: tuple[int, ...]
+    offline_replicas: tuple[int, ...]

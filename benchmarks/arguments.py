@@ -1,0 +1,71 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from benchmarks.clients import CLIENTS
+from benchmarks.works import WORKS
+
+RECORD_SIZES = (100, 1000)
+ROUNDS = 5
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """``arguments`` default to those of this process; exits with status 2 when they make no sense."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Runs Kafka producers side by side and prints how aioproducer compares with each of them.",
+        epilog="Exit status 0: every run was right; 1: some failed or lost records; 2: wrong usage.",
+    )
+    parser.add_argument(
+        "--rounds", type=_positive, default=ROUNDS, help="how often each client takes its turn (%(default)s)"
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer records: two minutes or less, and noisier")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
+    parser.add_argument(
+        "--bootstrap-server",
+        metavar="HOST:PORT[,...]",
+        help="measure against this cluster, in topics made and deleted there, instead of starting Kafka here",
+    )
+    parser.add_argument(
+        "--clients", type=_some_of(CLIENTS), default=list(CLIENTS), metavar="NAME[,...]", help=_list_of(CLIENTS)
+    )
+    parser.add_argument(
+        "--works", type=_some_of(WORKS), default=list(WORKS), metavar="NAME[,...]", help=_list_of(WORKS)
+    )
+    parser.add_argument(
+        "--record-sizes", type=_sizes, default=list(RECORD_SIZES), metavar="BYTES[,...]", help="100,1000 by default"
+    )
+    parser.add_argument("--records", type=_positive, metavar="N", help="records a run, in place of what the work says")
+    parser.add_argument("--no-uvloop", action="store_true", help="asyncio's own event loop, even if uvloop is there")
+    parser.add_argument("--plain", action="store_true", help="Markdown, even on a terminal")
+    return parser.parse_args(arguments)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not at least 1")
+    return number
+
+
+def _sizes(text: str) -> list[int]:
+    return [_positive(size) for size in text.split(",")]
+
+
+def _some_of(known: Iterable[str]) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        names = text.split(",")
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(known)}")
+        return names
+
+    return parse
+
+
+def _list_of(names: Iterable[str]) -> str:
+    return f"of {', '.join(names)}; separated by commas, all by default"

@@ -1,0 +1,65 @@
+"""aiokafka: ``send`` and the future of every record; ``send_and_wait`` for those who await each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from aiokafka.record import default_records
+
+from benchmarks.clients.client import LINGER_MS, AwaitingClient, StreamingClient
+
+CHUNK = 10_000
+"""Futures are looked at in chunks of so many, each while the next one is on its way."""
+
+
+class Aiokafka(StreamingClient, AwaitingClient):
+    name = "aiokafka"
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        super().__init__(bootstrap_servers)
+        self._producer = AIOKafkaProducer(
+            bootstrap_servers=bootstrap_servers, acks="all", enable_idempotence=True, linger_ms=LINGER_MS
+        )
+
+    @classmethod
+    def about(cls) -> str:
+        pure = default_records.DefaultRecordBatchBuilder is default_records._DefaultRecordBatchBuilderPy
+        return f"{version('aiokafka')}, {'pure Python' if pure else 'with its Cython extensions'}"
+
+    async def start(self) -> None:
+        await self._producer.start()
+
+    async def close(self) -> None:
+        await self._producer.stop()
+
+    async def stream(self, topic: str, value: bytes, records: int) -> Counter[str]:
+        send = self._producer.send
+        failures: Counter[str] = Counter()
+        earlier: list[asyncio.Future[object]] = []
+        for start in range(0, records, CHUNK):
+            chunk = [await send(topic, value) for _ in range(min(CHUNK, records - start))]
+            await _check(earlier, failures)
+            earlier = chunk
+        await self._producer.flush()
+        await _check(earlier, failures)
+        return failures
+
+    def awaitable_send(self) -> Callable[[str, bytes], Awaitable[object]]:
+        send_and_wait: Callable[[str, bytes], Awaitable[object]] = self._producer.send_and_wait
+        return send_and_wait
+
+
+async def _check(futures: list[asyncio.Future[object]], failures: Counter[str]) -> None:
+    for future in futures:
+        try:
+            await future
+        except KafkaError as error:
+            failures[type(error).__name__] += 1
+
+
+CLIENT = Aiokafka

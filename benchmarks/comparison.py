@@ -1,0 +1,66 @@
+"""One whole comparison: which clients are there, a broker, all runs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.util
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable
+
+from aioproducer.testing.apache_kafka import ApacheKafka
+from benchmarks.case import Case, Done
+from benchmarks.environment import Environment
+from benchmarks.machine_cpu import MachineCpu
+from benchmarks.report import Report
+from benchmarks.runner import Runner
+from benchmarks.worker_process import describe
+from benchmarks.works import WORKS
+
+
+class NoClients(Exception):
+    """None of the clients is installed."""
+
+
+async def compare(options: Namespace, told: Callable[[str], object]) -> Report:
+    """``options`` are those of ``parse_arguments``; ``told`` hears of every run, in a line each.
+
+    Raises KafkaUnavailable or KafkaFailed when there is to be a Kafka and cannot be, and NoClients.
+    """
+    clients = [await describe(name) for name in options.clients]
+    if all(client.missing for client in clients):
+        raise NoClients("; ".join(f"{client.name}: {client.missing}" for client in clients))
+    loop = "asyncio" if options.no_uvloop or importlib.util.find_spec("uvloop") is None else "uvloop"
+    cases = [
+        Case(work, size, options.records or work.records(size, quick=options.quick))
+        for work in (WORKS[name] for name in options.works)
+        for size in options.record_sizes
+    ]
+    environment, cpu = Environment.now(loop=loop, broker=_broker(options)), MachineCpu()
+    async with _bootstrap_servers(options) as bootstrap_servers:
+        runner = Runner(bootstrap_servers, loop, lambda case, done: told(_line(case, done)))
+        await runner.run(cases, [client for client in clients if not client.missing], options.rounds)
+    return Report(dataclasses.replace(environment, others=cpu.others()), clients, cases, options.rounds)
+
+
+def _broker(options: Namespace) -> str:
+    if options.bootstrap_server is not None:
+        return f"a cluster that was there, {options.bootstrap_server}"
+    return f"Apache Kafka {ApacheKafka().version}, one node on the same machine, started for this"
+
+
+@contextlib.asynccontextmanager
+async def _bootstrap_servers(options: Namespace) -> AsyncIterator[str]:
+    if options.bootstrap_server is not None:
+        yield options.bootstrap_server
+        return
+    async with ApacheKafka(performance=True) as kafka:
+        yield kafka.bootstrap_servers
+
+
+def _line(case: Case, done: Done) -> str:
+    turn = f"round {done.round}" if done.round else "warm-up"
+    where = f"{case.work.name} {case.record_size} B, {turn}, {done.client}"
+    if done.problem or done.measurement is None:
+        return f"{where}: {done.problem}"
+    return f"{where}: {case.records / done.measurement.seconds:,.0f} records/s"

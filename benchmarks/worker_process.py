@@ -1,0 +1,52 @@
+"""Starts worker processes, and takes their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.run import Description, Measurement, Run
+
+# What is installed goes before the checkout: only an installed aioproducer is compiled.
+_START = (
+    f"import sys; sys.path.append({str(Path(__file__).parents[1])!r}); "
+    "from benchmarks.worker import main; main(sys.argv[1:])"
+)
+
+
+class WorkerFailed(Exception):
+    """The worker has given no answer; the message says why."""
+
+
+async def describe(client: str) -> Description:
+    return Description(**await _answer("describe", client, timeout=60.0))
+
+
+async def measure(run: Run, *, timeout: float) -> Measurement:
+    """``timeout`` is in seconds, for everything from the start of the process to its end."""
+    return Measurement(**await _answer("run", json.dumps(asdict(run)), timeout=timeout))
+
+
+async def _answer(*arguments: str, timeout: float) -> dict[str, Any]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-c", _START, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(timeout):
+            said, complaints = await process.communicate()
+    except TimeoutError:
+        raise WorkerFailed(f"no answer within {timeout:g} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    sys.stderr.write(complaints.decode(errors="replace"))
+    if process.returncode != 0:
+        last = complaints.decode(errors="replace").strip().rpartition("\n")[2]
+        raise WorkerFailed(last or f"exit status {process.returncode}")
+    answer: dict[str, Any] = json.loads(said.splitlines()[-1])
+    return answer

@@ -1,0 +1,140 @@
+"""The part of the build that pyproject.toml cannot say: compiling the hot modules with mypyc, where that is possible.
+
+The environment variable AIOPRODUCER_COMPILE decides: "1" compiles or fails, "0" installs pure Python, unset compiles
+where there is a C compiler and falls back to pure Python with a warning. An editable install is always pure Python: an
+extension module beside its source would hide every later edit of it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
+import textwrap
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import SetupError
+
+COMPILED_MODULES = [
+    "aioproducer/record_metadata.py",
+    "aioproducer/records/record_writer.py",
+    "aioproducer/producer/buffer_pool.py",
+    "aioproducer/producer/delivery.py",
+    "aioproducer/producer/murmur2.py",
+    "aioproducer/producer/partition_queue.py",
+    "aioproducer/producer/producer_batch.py",
+    "aioproducer/producer/record_accumulator.py",
+    "aioproducer/producer/record_sizes.py",
+]
+
+DEPENDENCIES = ["google-crc32c>=1.6,<2", "javaproperties>=0.8.1,<1", "mypy-extensions>=1.0"]
+
+# Compiled code talks to librt through an interface that mypyc fixes, so these two go together.
+MYPYC = "mypy>=2.4.1,<2.5"
+LIBRT = "librt>=0.16,<0.17"
+
+
+def find_compiler() -> str | None:
+    """The command of a C compiler that is there, or None."""
+    candidates = [os.environ["CC"]] if "CC" in os.environ else [sysconfig.get_config_var("CC"), "cc", "gcc", "clang"]
+    return next((command for command in candidates if command and shutil.which(shlex.split(command)[0])), None)
+
+
+def obstacle() -> str | None:
+    """Why nothing can be compiled here, or None."""
+    if sys.implementation.name != "cpython":
+        return f"mypyc compiles for CPython, this is {sys.implementation.name}"
+    if sys.platform == "win32":
+        return None  # setuptools finds Visual C++ by itself, when it compiles
+    if find_compiler() is None:
+        return "there is no C compiler" + (f" {os.environ['CC']!r} (CC)" if "CC" in os.environ else "")
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        return "Python.h is missing (packages python3-dev, python3-devel)"
+    return None
+
+
+def compiling() -> bool:
+    """Whether this build compiles, as far as can be said before trying."""
+    if WISH not in ("", "0", "1"):
+        raise SetupError(f"AIOPRODUCER_COMPILE={WISH}: expected 1 (compile or fail), 0 (pure Python) or nothing (try)")
+    reason = None if WISH == "0" else obstacle()
+    if reason and WISH == "1":
+        raise SetupError(f"AIOPRODUCER_COMPILE=1, but {reason}")
+    if reason:
+        warn(reason)
+    return WISH != "0" and reason is None
+
+
+def warn(reason: str) -> None:
+    print(f"warning: aioproducer will be pure Python, several times slower than compiled: {reason}", file=sys.stderr)
+
+
+class Build(build):
+    """Starts with an empty directory, so that nothing an earlier build left behind gets into the package."""
+
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.build_base = f"build/{sys.implementation.cache_tag}-{'compiled' if native else 'pure'}"
+
+    def run(self) -> None:
+        shutil.rmtree(self.build_base, ignore_errors=True)
+        super().run()
+
+
+class BuildExtensions(build_ext):
+    """Puts what mypyc makes of COMPILED_MODULES in the place of the extensions that stand for them."""
+
+    def run(self) -> None:
+        if self.inplace or self.editable_mode:
+            if WISH == "1":
+                raise SetupError("AIOPRODUCER_COMPILE=1, but an editable install is always pure Python")
+            self.extensions = []
+            return
+        try:
+            self.compile()
+        except (Exception, SystemExit) as error:  # SystemExit is how mypycify says what it found
+            if WISH == "1":
+                raise
+            warn(textwrap.shorten(f"compiling failed: {type(error).__name__}: {error}", 200))
+            for extension in self.extensions:
+                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            self.extensions = []
+
+    def compile(self) -> None:
+        from mypyc.build import mypycify
+
+        if compiler := find_compiler():
+            os.environ["CC"] = compiler
+        # How strictly everything else is typed is the type checker's business, not a reason not to compile.
+        options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
+        options += ["--cache-dir", f"{self.build_temp}/mypy_cache"]
+        self.distribution.ext_modules = mypycify(
+            [*options, *COMPILED_MODULES], group_name="aioproducer", debug_level="0", target_dir=self.build_temp
+        )
+        for extension in self.distribution.ext_modules:
+            # Nor is a warning that some compiler has learnt since.
+            extension.extra_compile_args = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
+        self.reinitialize_command(self)  # it was finalized with the stand-ins
+        self.ensure_finalized()
+        super().run()
+
+
+WISH = os.environ.get("AIOPRODUCER_COMPILE", "")
+missing = [module for module in COMPILED_MODULES if not Path(module).is_file()]
+if missing:
+    raise SetupError(f"COMPILED_MODULES lists files that are not there: {', '.join(missing)}")
+
+native = compiling()
+setup(
+    install_requires=[*DEPENDENCIES, *([LIBRT] if native else [])],
+    setup_requires=[MYPYC] if native else [],
+    ext_modules=[
+        Extension(module.removesuffix(".py").replace("/", "."), [module]) for module in COMPILED_MODULES if native
+    ],
+    cmdclass={"build": Build, "build_ext": BuildExtensions},
+)

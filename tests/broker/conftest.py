@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+
+from .raw_client import Connect, RawClient
+
+
+@pytest.fixture
+async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
+    """A running cluster of one node, or as ``@pytest.mark.parametrize("cluster", [{...}], indirect=True)`` says."""
+    async with EmbeddedCluster(**getattr(request, "param", {})) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def connect(cluster: EmbeddedCluster) -> AsyncIterator[Connect]:
+    """Opens connections to nodes of the cluster, all of them running."""
+    async with AsyncExitStack() as stack:
+
+        async def open_connection(node_id: int = 0) -> RawClient:
+            client = await RawClient.connect(cluster.bootstrap_servers.split(",")[node_id])
+            stack.push_async_callback(client.close)
+            return client
+
+        yield open_connection
+
+
+@pytest.fixture
+async def client(connect: Connect) -> RawClient:
+    """A connection to node 0."""
+    return await connect()

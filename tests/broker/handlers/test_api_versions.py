@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
+from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest
+
+from . import RawClient
+
+REQUEST = ApiVersionsRequest("aioproducer", "1.0")
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_every_version_tells_the_same(client: RawClient, version: int) -> None:
+    response = await client.request(REQUEST, version)
+    assert response.error_code == ErrorCode.NONE
+    assert {api.api_key: (api.min_version, api.max_version) for api in response.api_keys} == {
+        ApiKey.PRODUCE: (0, 13),
+        ApiKey.FETCH: (4, 18),
+        ApiKey.LIST_OFFSETS: (1, 11),
+        ApiKey.METADATA: (0, 13),
+        ApiKey.FIND_COORDINATOR: (0, 6),
+        ApiKey.API_VERSIONS: (0, 4),
+        ApiKey.CREATE_TOPICS: (2, 7),
+        ApiKey.DELETE_TOPICS: (1, 6),
+        ApiKey.INIT_PRODUCER_ID: (0, 5),
+    }
+
+
+async def test_every_version_offered_can_be_read_but_the_produce_ones_for_librdkafka(client: RawClient) -> None:
+    response = await client.request(ApiVersionsRequest(), 0)
+    for api in response.api_keys:
+        first = 3 if api.api_key == ApiKey.PRODUCE else api.min_version
+        for version in range(first, api.max_version + 1):
+            assert version in APIS[ApiKey(api.api_key)].request.VALID_VERSIONS
+
+
+async def test_a_newer_version_is_told_the_versions_of_this_api_in_version_0(client: RawClient) -> None:
+    # Version 99 of an unknown client: header version 2 (with tagged fields), a body that nobody here can read.
+    frame = b"\x00\x12\x00\x63\x00\x00\x00\x07\x00\x03new\x00" + b"whatever comes with version 99"
+    await client.send_bytes(len(frame).to_bytes(4, "big") + frame)
+    correlation_id, response = await client.receive(ApiKey.API_VERSIONS, 0)
+    assert correlation_id == 7
+    assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert response.api_keys == [ApiVersion(ApiKey.API_VERSIONS, 0, 4)]
+    # The connection is as good as before.
+    assert (await client.request(REQUEST, 4)).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a b", "x."])
+async def test_a_client_has_a_proper_name(client: RawClient, name: str) -> None:
+    request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
+    assert (await client.request(request, 3)).error_code == ErrorCode.INVALID_REQUEST

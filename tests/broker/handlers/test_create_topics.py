@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from aioproducer.protocol.primitives import ZERO_UUID
+
+from . import RawClient
+
+TWO_NODES = pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
+
+
+async def create(client: RawClient, *topics: CreatableTopic, version: int = 7, **more: Any) -> list[Any]:
+    response = await client.request(CreateTopicsRequest(list(topics), **more), version)
+    results: list[Any] = response.topics
+    return results
+
+
+@TWO_NODES
+@pytest.mark.parametrize("version", range(2, 8))
+async def test_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    (result,) = await create(client, CreatableTopic("t", 3, 2), version=version)
+    assert (result.name, result.error_code, result.error_message) == ("t", ErrorCode.NONE, None)
+    topic = cluster.topic("t")
+    assert len(topic.partitions) == 3
+    if version >= 5:
+        assert (result.num_partitions, result.replication_factor) == (3, 2)
+    assert result.topic_id == (topic.id if version >= 7 else ZERO_UUID)
+
+
+async def test_configs_are_told_with_where_they_come_from(cluster: EmbeddedCluster, client: RawClient) -> None:
+    configs = [CreatableTopicConfig("max.message.bytes", "5000"), CreatableTopicConfig("retention.ms", "1")]
+    (result,) = await create(client, CreatableTopic("t", -1, -1, configs=configs))
+    told = {config.name: (config.value, config.config_source) for config in result.configs}
+    assert told["max.message.bytes"] == ("5000", 1)
+    assert told["retention.ms"] == ("1", 1)
+    assert told["min.insync.replicas"] == ("1", 5)
+    assert cluster.topic("t").config.max_message_bytes == 5000
+
+
+async def test_only_validate(cluster: EmbeddedCluster, client: RawClient) -> None:
+    for _ in range(2):
+        (result,) = await create(client, CreatableTopic("t", 2, 1), validate_only=True)
+        assert (result.error_code, result.num_partitions) == (ErrorCode.NONE, 2)
+    (result,) = await create(client, CreatableTopic("t", 2, 1))
+    assert result.error_code == ErrorCode.NONE
+
+
+@TWO_NODES
+async def test_replicas_as_assigned(cluster: EmbeddedCluster, client: RawClient) -> None:
+    assignments = [CreatableReplicaAssignment(1, [0, 1]), CreatableReplicaAssignment(0, [1, 0])]
+    (result,) = await create(client, CreatableTopic("t", -1, -1, assignments))
+    assert result.error_code == ErrorCode.NONE
+    assert [cluster.leader("t", index) for index in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("topic", "error"),
+    [
+        (CreatableTopic("there", 1, 1), ErrorCode.TOPIC_ALREADY_EXISTS),
+        (CreatableTopic("no/name", 1, 1), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (CreatableTopic("t", 0, 1), ErrorCode.INVALID_PARTITIONS),
+        (CreatableTopic("t", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (CreatableTopic("t", 1, 1, [CreatableReplicaAssignment(0, [0])]), ErrorCode.INVALID_REQUEST),
+        (CreatableTopic("t", -1, -1, [CreatableReplicaAssignment(1, [0])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (CreatableTopic("t", -1, -1, [CreatableReplicaAssignment(0, [5])]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (CreatableTopic("t", 1, 1, configs=[CreatableTopicConfig("no.config", "1")]), ErrorCode.INVALID_CONFIG),
+        (CreatableTopic("t", 1, 1, configs=[CreatableTopicConfig("segment.bytes", None)]), ErrorCode.INVALID_CONFIG),
+    ],
+)
+async def test_what_cannot_be(
+    cluster: EmbeddedCluster, client: RawClient, topic: CreatableTopic, error: ErrorCode
+) -> None:
+    cluster.create_topic("there")
+    bad, good = await create(client, topic, CreatableTopic("good", 1, 1))
+    assert bad.error_code == error
+    assert bad.error_message
+    assert good.error_code == ErrorCode.NONE
+
+
+async def test_a_name_twice(cluster: EmbeddedCluster, client: RawClient) -> None:
+    (result,) = await create(client, CreatableTopic("t", 1, 1), CreatableTopic("t", 2, 1))
+    assert result.error_code == ErrorCode.INVALID_REQUEST

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from aioproducer.records.record_batch import RecordBatch
+
+from . import NOW_MS, RawClient, make_batch
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = range(-1, -7, -1)
+
+
+@pytest.fixture(autouse=True)
+def log(cluster: EmbeddedCluster) -> None:
+    """Offsets 1 to 4 with times 101, 102, 50 and 51; the batch with 0 was deleted."""
+    cluster.create_topic("t")
+    log = cluster.log("t")
+    for first, *_ in ([100, 101, 102], [50, 51]):
+        batch = make_batch(b"a", b"b", b"c") if first == 100 else make_batch(b"a", b"b")
+        count = 3 if first == 100 else 2
+        stamped = make_batch(*[b"x"] * count, base_timestamp=first, max_timestamp=first + count - 1)
+        assert len(stamped) == len(batch)
+        log.append(RecordBatch(stamped), leader_epoch=count, now_ms=NOW_MS)
+    log.delete_records(1)
+
+
+async def ask(client: RawClient, timestamp: int, version: int = 11, **more: Any) -> Any:
+    partition = ListOffsetsPartition(more.pop("index", 0), more.pop("current_leader_epoch", -1), timestamp)
+    request = ListOffsetsRequest(-1, topics=[ListOffsetsTopic(more.pop("topic", "t"), [partition])])
+    (topic,) = (await client.request(request, version)).topics
+    (answer,) = topic.partitions
+    return answer
+
+
+@pytest.mark.parametrize("version", range(1, 12))
+async def test_ends_in_every_version(client: RawClient, version: int) -> None:
+    latest = await ask(client, LATEST, version)
+    assert (latest.error_code, latest.timestamp, latest.offset) == (ErrorCode.NONE, -1, 5)
+    earliest = await ask(client, EARLIEST, version)
+    assert (earliest.error_code, earliest.timestamp, earliest.offset) == (ErrorCode.NONE, -1, 1)
+    assert (latest.leader_epoch, earliest.leader_epoch) == ((0, 3) if version >= 4 else (-1, -1))
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "offset", "found"), [(0, 1, 101), (101, 1, 101), (102, 2, 102), (103, -1, -1), (50, 1, 101)]
+)
+async def test_by_timestamp(client: RawClient, timestamp: int, offset: int, found: int) -> None:
+    answer = await ask(client, timestamp)
+    assert (answer.error_code, answer.offset, answer.timestamp) == (ErrorCode.NONE, offset, found)
+
+
+async def test_the_largest_timestamp(client: RawClient) -> None:
+    answer = await ask(client, MAX_TIMESTAMP)
+    assert (answer.offset, answer.timestamp, answer.leader_epoch) == (2, 102, 3)
+
+
+async def test_there_is_no_tiered_storage(client: RawClient) -> None:
+    assert (await ask(client, EARLIEST_LOCAL)).offset == 1
+    assert (await ask(client, LATEST_TIERED)).offset == -1
+    assert (await ask(client, EARLIEST_PENDING_UPLOAD)).offset == -1
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "version"),
+    [(MAX_TIMESTAMP, 6), (EARLIEST_LOCAL, 7), (LATEST_TIERED, 8), (EARLIEST_PENDING_UPLOAD, 10), (-7, 11)],
+)
+async def test_what_a_version_does_not_know(client: RawClient, timestamp: int, version: int) -> None:
+    assert (await ask(client, timestamp, version)).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+async def test_unknown_partitions(client: RawClient) -> None:
+    assert (await ask(client, LATEST, index=1)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (await ask(client, LATEST, topic="x")).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_a_partition_asked_for_twice(client: RawClient) -> None:
+    partitions = [ListOffsetsPartition(0, -1, LATEST), ListOffsetsPartition(0, -1, EARLIEST)]
+    response = await client.request(ListOffsetsRequest(-1, topics=[ListOffsetsTopic("t", partitions)]), 11)
+    assert [answer.error_code for answer in response.topics[0].partitions] == [ErrorCode.INVALID_REQUEST] * 2
+
+
+@pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
+async def test_leaders(cluster: EmbeddedCluster, client: RawClient) -> None:
+    assert (await ask(client, LATEST, current_leader_epoch=1)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    cluster.move_leader("t", 0, 1)
+    assert (await ask(client, LATEST)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    cluster.move_leader("t", 0, 0)
+    assert (await ask(client, LATEST, current_leader_epoch=1)).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert (await ask(client, LATEST, current_leader_epoch=2)).leader_epoch == 2

@@ -1,0 +1,532 @@
+"""The embedded broker and Apache Kafka, asked the same: their answers must be the same.
+
+Each case is a conversation with a broker: it returns what must not differ. Topics are named after the case.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
+from aioproducer.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
+from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.protocol.primitives import ZERO_UUID
+from aioproducer.records.compression import CompressionType, compress
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record_batch import encode_batch_header, read_batches
+from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.pytest_kafka import running_kafka
+
+from .batches import NOW_MS, make_batch, make_body
+from .raw_client import RawClient
+
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
+
+NO_ID = UUID(int=12345)
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[ApacheKafka]:
+    with running_kafka("4.3.1") as kafka:
+        yield kafka
+
+
+@pytest.fixture
+async def pair(kafka: ApacheKafka) -> AsyncIterator[tuple[Asker, Asker]]:
+    """A connection to the embedded broker, and one to Apache Kafka."""
+    async with EmbeddedCluster() as cluster:
+        brokers = (cluster.bootstrap_servers, kafka.bootstrap_servers)
+        askers = [Asker(await RawClient.connect(servers)) for servers in brokers]
+        yield askers[0], askers[1]
+        for asker in askers:
+            await asker.client.close()
+
+
+class Asker:
+    """Short ways to ask a broker something."""
+
+    def __init__(self, client: RawClient) -> None:
+        self.client = client
+
+    async def create(self, name: str, **configs: str) -> UUID:
+        """Creates a topic with one partition and waits until the broker leads it."""
+        wanted = [CreatableTopicConfig(config.replace("_", "."), value) for config, value in configs.items()]
+        response = await self.client.request(CreateTopicsRequest([CreatableTopic(name, 1, 1, configs=wanted)]), 7)
+        assert response.topics[0].error_code == ErrorCode.NONE
+        topic_id: UUID = response.topics[0].topic_id
+        # Kafka's broker hears of the topic a little later, and knows that it leads before it has made the log.
+        while (await self.list_offset(name, -1))[0] != ErrorCode.NONE.name:
+            pass
+        return topic_id
+
+    async def produce(self, topic: str, batch: bytes, version: int = 12, acks: int = -1, index: int = 0) -> Any:
+        data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, batch)])
+        response = await self.client.request(ProduceRequest(acks=acks, timeout_ms=5000, topic_data=[data]), version)
+        answer = response.responses[0].partition_responses[0]
+        return ErrorCode(answer.error_code).name, answer.base_offset, answer.log_append_time_ms
+
+    async def list_offset(self, topic: str, timestamp: int, version: int = 9, epoch: int = -1, index: int = 0) -> Any:
+        partition = ListOffsetsPartition(index, epoch, timestamp)
+        response = await self.client.request(ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic, [partition])]), version)
+        answer = response.topics[0].partitions[0]
+        return ErrorCode(answer.error_code).name, answer.timestamp, answer.offset, answer.leader_epoch
+
+    async def fetch(self, topic: str, offset: int, version: int = 12, index: int = 0, **more: Any) -> Any:
+        epoch = more.pop("epoch", -1)
+        size = more.pop("size", 2**20)
+        partition = FetchPartition(index, epoch, offset, partition_max_bytes=size)
+        topic_id = more.pop("topic_id", ZERO_UUID)
+        request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[FetchTopic(topic, topic_id, [partition])], **more)
+        response = await self.client.request(request, version)
+        if not response.responses:
+            return ErrorCode(response.error_code).name
+        (answer,) = response.responses[0].partitions
+        return (
+            ErrorCode(answer.error_code).name,
+            answer.high_watermark,
+            answer.last_stable_offset,
+            answer.log_start_offset,
+            answer.aborted_transactions or [],
+            answer.preferred_read_replica,
+            [record for batch in read_batches(answer.records, allow_partial=True) for record in batch.records()],
+        )
+
+
+async def same(pair: tuple[Asker, Asker], case: Any) -> list[Any]:
+    embedded, real = pair
+    ours, theirs = await case(embedded), await case(real)
+    assert ours == theirs
+    assert ours
+    answers: list[Any] = ours
+    return answers
+
+
+def with_field(batch: bytes, offset: int, format: str, value: int) -> bytes:
+    data = bytearray(batch)
+    struct.pack_into(format, data, offset, value)
+    struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+    return bytes(data)
+
+
+def with_body(body: bytes, count: int, codec: CompressionType = CompressionType.NONE) -> bytes:
+    packed = compress(codec, body)
+    header = encode_batch_header(packed, count=count, base_timestamp=NOW_MS, max_timestamp=NOW_MS, codec=codec)
+    return header + packed
+
+
+def with_magic(batch: bytes, magic: int) -> bytes:
+    return batch[:16] + bytes([magic]) + batch[17:]
+
+
+IDEMPOTENT: dict[str, Any] = {"producer_id": 4242, "producer_epoch": 0, "base_sequence": 0}
+
+BATCHES: dict[str, bytes] = {
+    "good": make_batch(b"a", b"b"),
+    "empty": b"",
+    "short": b"abc",
+    "cut": make_batch(b"a")[:-1],
+    "followed by a few bytes": make_batch(b"a") + b"\0\0\0",
+    "two": make_batch(b"a") * 2,
+    "crc": make_batch(b"a")[:-1] + b"!",
+    "base offset": make_batch(b"a", base_offset=3),
+    "count above": make_batch(b"a", count=2),
+    "count below": make_batch(b"a", b"b", count=1),
+    "no records": make_batch(count=0),
+    "negative count": with_field(make_batch(b"a"), 57, ">i", -1),
+    "offsets and count": with_field(make_batch(b"a", b"b"), 23, ">i", 7),
+    "negative offsets": with_field(make_batch(b"a"), 23, ">i", -5),
+    "control": make_batch(b"a", control=True),
+    "no sequence": make_batch(b"a", **{**IDEMPOTENT, "base_sequence": -1}),
+    "magic 0": with_magic(make_batch(b"a"), 0),
+    "magic 1": with_magic(make_batch(b"a"), 1),
+    "magic 3": with_magic(make_batch(b"a"), 3),
+    "negative length": make_batch(b"a")[:8] + b"\xff\xff\xff\xff" + make_batch(b"a")[12:],
+    "small length": make_batch(b"a")[:8] + b"\0\0\0\x05" + make_batch(b"a")[12:],
+    "large length": make_batch(b"a")[:8] + b"\x7f\0\0\0" + make_batch(b"a")[12:],
+    "too large": make_batch(bytes(1_048_588)),
+    "future": make_batch(b"a", base_timestamp=2**45, max_timestamp=2**45),
+    "log append time": make_batch(b"a", log_append_time=True),
+    "record cut": with_body(make_body(b"a", b"b")[:-1], 2),
+    "byte after the records": with_body(make_body(b"a", b"b") + b"\0", 2),
+    "negative record size": with_body(b"\x01" + make_body(b"a"), 2),
+    **{f"{codec}": make_batch(b"a" * 1000, b"b", codec=codec) for codec in CompressionType},
+    "negative size in gzip": with_body(b"\x01" + make_body(b"a"), 2, CompressionType.GZIP),
+    "record cut in zstd": with_body(make_body(b"a", b"b")[:-1], 2, CompressionType.ZSTD),
+}
+
+
+@pytest.mark.parametrize("kind", BATCHES)
+async def test_batches(pair: tuple[Asker, Asker], kind: str) -> None:
+    topic = "batches-" + kind.replace(" ", "-")
+
+    async def case(broker: Asker) -> Any:
+        await broker.create(topic)
+        first = await broker.produce(topic, BATCHES[kind])
+        return [first, await broker.list_offset(topic, -1), await broker.produce(topic, make_batch(b"next"))]
+
+    await same(pair, case)
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+async def test_zstd_by_version(pair: tuple[Asker, Asker], version: int) -> None:
+    async def case(broker: Asker) -> Any:
+        topic = f"zstd-{version}"
+        await broker.create(topic)
+        return [await broker.produce(topic, make_batch(b"a", codec=CompressionType.ZSTD), version)]
+
+    await same(pair, case)
+
+
+@pytest.mark.parametrize("acks", [0x7FFF, 2, 1, -1, -2])
+async def test_acks(pair: tuple[Asker, Asker], acks: int) -> None:
+    async def case(broker: Asker) -> Any:
+        topic = f"acks-{acks}"
+        await broker.create(topic)
+        return [await broker.produce(topic, make_batch(b"a"), acks=acks), await broker.list_offset(topic, -1)]
+
+    await same(pair, case)
+
+
+async def test_idempotent_sequences(pair: tuple[Asker, Asker]) -> None:
+    """Each step: producer, epoch, first sequence, records."""
+    steps = [
+        (1, 0, 0, 3),
+        (1, 0, 3, 2),
+        (1, 0, 3, 2),
+        (1, 0, 0, 3),
+        (1, 0, 0, 2),
+        (1, 0, 1, 2),
+        (1, 0, 7, 1),
+        (1, 0, 5, 1),
+        *((1, 0, sequence, 1) for sequence in range(6, 12)),
+        (1, 0, 0, 3),  # older than the batches that are kept
+        (1, 0, 5, 1),
+        (1, 0, 7, 1),
+        (1, 2, 12, 1),
+        (1, 1, 0, 1),
+        (1, 0, 12, 1),
+        (1, 0, 7, 1),  # a duplicate of an older epoch
+        (1, 1, 0, 1),
+        (2, 5, 77, 1),  # a producer that nobody knows may begin anywhere
+        (2, 5, 79, 1),
+        (2, 5, 78, 1),
+        (3, 0, 2**31 - 2, 2),
+        (3, 0, 0, 1),
+        (3, 0, 2**31 - 2, 2),
+        (4, 0, 2**31 - 2, 5),
+        (4, 0, 3, 1),
+        (4, 0, 2**31 - 2, 5),
+    ]
+
+    async def case(broker: Asker) -> Any:
+        await broker.create("sequences")
+        answers = []
+        for producer, epoch, sequence, count in steps:
+            header: dict[str, Any] = {
+                "producer_id": 1000 + producer,
+                "producer_epoch": epoch,
+                "base_sequence": sequence,
+            }
+            answers.append(
+                (
+                    (producer, epoch, sequence, count),
+                    await broker.produce("sequences", make_batch(*[b"x"] * count, **header)),
+                )
+            )
+        return answers
+
+    await same(pair, case)
+
+
+async def test_log_append_time(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("stamped", message_timestamp_type="LogAppendTime")
+        error, offset, first = await broker.produce("stamped", make_batch(b"a", **IDEMPOTENT))
+        again = await broker.produce("stamped", make_batch(b"a", **IDEMPOTENT))
+        refused = await broker.produce("stamped", make_batch(b"a", log_append_time=True))
+        future = await broker.produce("stamped", make_batch(b"a", max_timestamp=2**45))
+        fetched = await broker.fetch("stamped", 0)
+        times = [record.timestamp_ms == first for record in fetched[-1][:1]]
+        return [error, offset, first > NOW_MS, again[:2], again[2] == first, refused, future[:2], times]
+
+    await same(pair, case)
+
+
+async def test_small_batches_only(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("small", max_message_bytes="100")
+        return [await broker.produce("small", make_batch(bytes(size))) for size in range(20, 60)]
+
+    answers = await same(pair, case)
+    assert {answer[0] for answer in answers} == {"NONE", "MESSAGE_TOO_LARGE"}
+
+
+async def test_unknown_topics_and_partitions(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("known")
+        by_id = TopicProduceData(topic_id=NO_ID, partition_data=[PartitionProduceData(0, make_batch(b"a"))])
+        response = await broker.client.request(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[by_id]), 13)
+        return [
+            await broker.produce("unknown-topic", make_batch(b"a")),
+            await broker.produce("known", make_batch(b"a"), index=1),
+            await broker.produce("known", make_batch(b"a"), index=-1),
+            response.responses[0].partition_responses[0].error_code,
+            await broker.list_offset("unknown-topic", -1),
+            await broker.list_offset("known", -1, index=1),
+            await broker.fetch("unknown-topic", 0),
+            await broker.fetch("known", 0, index=1),
+            await broker.fetch("", 0, version=13, topic_id=NO_ID),
+        ]
+
+    await same(pair, case)
+
+
+async def test_offsets(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("offsets")
+        empty = [await broker.list_offset("offsets", timestamp) for timestamp in (-1, -2, -3, -4, 0)]
+        for first, count in ((1000, 3), (500, 2), (2000, 1)):
+            batch = make_batch(*[b"x"] * count, base_timestamp=first, max_timestamp=first + count - 1)
+            await broker.produce("offsets", batch)
+        found = [
+            (timestamp, await broker.list_offset("offsets", timestamp))
+            for timestamp in (-1, -2, -3, -4, -5, 0, 1, 500, 501, 1000, 1001, 1002, 1003, 2000, 2001)
+        ]
+        by_version = [
+            (timestamp, version, await broker.list_offset("offsets", timestamp, version))
+            for timestamp in (-1, -2, -3, -4, -5, -6, -7)
+            for version in range(1, 12)
+        ]
+        epochs = [await broker.list_offset("offsets", -1, epoch=epoch) for epoch in (-1, 0, 1)]
+        return [empty, found, by_version, epochs]
+
+    await same(pair, case)
+
+
+async def test_fetches(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        topic_id = await broker.create("fetches")
+        empty = await broker.fetch("fetches", 0)
+        for first in (1000, 2000, 3000):
+            await broker.produce("fetches", make_batch(b"a", b"b", base_timestamp=first, max_timestamp=first + 1))
+        return [
+            empty,
+            [await broker.fetch("fetches", offset) for offset in (-1, 0, 1, 2, 5, 6, 7)],
+            [await broker.fetch("fetches", 0, epoch=epoch) for epoch in (-1, 0, 1)],
+            [await broker.fetch("fetches", 0, version) for version in range(4, 13)],
+            [await broker.fetch("", 0, version, topic_id=topic_id) for version in range(13, 19)],
+            [await broker.fetch("fetches", 2, size=size) for size in (0, 1, len(make_batch(b"a", b"b")))],
+            await broker.fetch("fetches", 0, session_id=77, session_epoch=5),
+            await broker.fetch("fetches", 0, session_id=0, session_epoch=5),
+        ]
+
+    await same(pair, case)
+
+
+async def test_metadata(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("metadata")
+        names = ["metadata", "unknown-topic", "no/name", "", "x" * 250, "."]
+        answers: list[Any] = []
+        for version in range(14):
+            topics = [MetadataRequestTopic(name=name) for name in names]
+            response = await broker.client.request(
+                MetadataRequest(topics, allow_auto_topic_creation=version < 4), version
+            )
+            if version < 4:
+                continue  # creates unknown-topic, in Kafka's own time
+            answers.append(
+                {(topic.name, topic.error_code) for topic in response.topics if topic.name != "unknown-topic"}
+            )
+        operations = MetadataRequest(
+            [MetadataRequestTopic(name="metadata")],
+            include_cluster_authorized_operations=True,
+            include_topic_authorized_operations=True,
+        )
+        response = await broker.client.request(operations, 8)
+        answers.append((response.cluster_authorized_operations, response.topics[0].topic_authorized_operations))
+        by_id = await broker.client.request(MetadataRequest([MetadataRequestTopic(NO_ID, None)]), 12)
+        answers.append([(topic.name, topic.topic_id, topic.error_code) for topic in by_id.topics])
+        unwanted = MetadataRequest([MetadataRequestTopic(name="never-seen")], allow_auto_topic_creation=False)
+        missing = (await broker.client.request(unwanted, 12)).topics
+        answers.append([(topic.name, topic.topic_id, topic.error_code) for topic in missing])
+        nothing = await broker.client.request(MetadataRequest([]), 12)
+        answers.append((nothing.topics, len(nothing.brokers), len(nothing.cluster_id)))
+        return answers
+
+    await same(pair, case)
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        CreatableTopic("there", 1, 1),
+        CreatableTopic("no/name", 1, 1),
+        CreatableTopic("", 1, 1),
+        CreatableTopic("colli.sion", 1, 1),
+        CreatableTopic("zero", 0, 1),
+        CreatableTopic("minus", -2, 1),
+        CreatableTopic("no-replicas", 1, 0),
+        CreatableTopic("replicas", 1, 3),
+        CreatableTopic("defaults", -1, -1),
+        CreatableTopic("config", 1, 1, configs=[CreatableTopicConfig("no.such.config", "1")]),
+        CreatableTopic("config", 1, 1, configs=[CreatableTopicConfig("max_message_bytes", "1")]),
+        CreatableTopic("config", 1, 1, configs=[CreatableTopicConfig("max.message.bytes", "many")]),
+        CreatableTopic("config", 1, 1, configs=[CreatableTopicConfig("max.message.bytes", "-1")]),
+        CreatableTopic("config", 1, 1, configs=[CreatableTopicConfig("max.message.bytes", None)]),
+        CreatableTopic("config", 1, 1, configs=[CreatableTopicConfig("min.insync.replicas", "0")]),
+        CreatableTopic("config", 1, 1, configs=[CreatableTopicConfig("message.timestamp.type", "Never")]),
+        CreatableTopic("config", 1, 1, configs=[CreatableTopicConfig("segment.bytes", "5")]),
+        CreatableTopic("both", 1, 1, [CreatableReplicaAssignment(0, [0])]),
+        CreatableTopic("not-from-zero", -1, -1, [CreatableReplicaAssignment(1, [1])]),
+        CreatableTopic("no-node", -1, -1, [CreatableReplicaAssignment(0, [99])]),
+        CreatableTopic("twice", -1, -1, [CreatableReplicaAssignment(0, [1, 1])]),
+        CreatableTopic("nobody", -1, -1, [CreatableReplicaAssignment(0, [])]),
+    ],
+    ids=str,
+)
+async def test_create_topics(pair: tuple[Asker, Asker], topic: CreatableTopic) -> None:
+    async def case(broker: Asker) -> Any:
+        existing = [CreatableTopic(name, 1, 1) for name in ("there", "colli_sion")]
+        await broker.client.request(CreateTopicsRequest(existing), 7)
+        response = await broker.client.request(CreateTopicsRequest([topic], validate_only=True), 7)
+        return [
+            (result.name, ErrorCode(result.error_code).name, result.num_partitions, result.replication_factor)
+            for result in response.topics
+        ]
+
+    await same(pair, case)
+
+
+async def test_create_a_topic_twice_in_one_request(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        request = CreateTopicsRequest([CreatableTopic("same", 1, 1), CreatableTopic("same", 2, 1)])
+        return [(result.name, result.error_code) for result in (await broker.client.request(request, 7)).topics]
+
+    await same(pair, case)
+
+
+async def test_delete_topics(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        topic_id = await broker.create("deleted")
+        answers = []
+        for wanted in (
+            DeleteTopicState("not-there"),
+            DeleteTopicState(None, NO_ID),
+            DeleteTopicState("deleted", topic_id),
+            DeleteTopicState(None, topic_id),
+        ):
+            response = await broker.client.request(DeleteTopicsRequest([wanted], timeout_ms=5000), 6)
+            answers += [(result.name, result.topic_id == topic_id, result.error_code) for result in response.responses]
+        return answers
+
+    await same(pair, case)
+
+
+async def test_producer_ids(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        answers = []
+        for version in range(6):
+            request = InitProducerIdRequest(None, 2**31 - 1)
+            response = await broker.client.request(request, version)
+            while response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:  # Kafka asks its controller for ids
+                response = await broker.client.request(request, version)
+            answers.append((response.error_code, response.producer_id >= 0, response.producer_epoch))
+        return answers
+
+    await same(pair, case)
+
+
+async def test_coordinators_of_another_kind(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        response = await broker.client.request(FindCoordinatorRequest(key_type=7, coordinator_keys=["a"]), 6)
+        return [(found.key, found.error_code) for found in response.coordinators]
+
+    await same(pair, case)
+
+
+async def test_api_versions(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        frame = b"\x00\x12\x00\x63\x00\x00\x00\x07\x00\x03new\x00" + b"whatever comes with version 99"
+        await broker.client.send_bytes(len(frame).to_bytes(4, "big") + frame)
+        answers: list[Any] = [await broker.client.receive(ApiKey.API_VERSIONS, 0)]
+        for name in ("good", "", "b a d", "-bad", "bad."):
+            response = await broker.client.request(ApiVersionsRequest(name, "1"), 3)
+            answers.append((response.error_code, bool(response.api_keys)))
+        response = await broker.client.request(ApiVersionsRequest("name", "1"), 4)
+        answers.append(
+            [
+                api
+                for api in response.api_keys
+                if api.api_key
+                in (
+                    ApiKey.PRODUCE,
+                    ApiKey.FETCH,
+                    ApiKey.METADATA,
+                    ApiKey.LIST_OFFSETS,
+                    ApiKey.CREATE_TOPICS,
+                    ApiKey.DELETE_TOPICS,
+                    ApiKey.API_VERSIONS,
+                    ApiKey.FIND_COORDINATOR,
+                )
+            ]
+        )
+        return answers
+
+    await same(pair, case)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xff\xff\xff",
+        b"\x7f\xff\xff\xff",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x15\x03\x01\x00\x02",
+        b"\0\0\0\0",
+        b"\0\0\0\x02\0\0",
+        b"\0\0\0\x0a\x00\x63\x00\x01\x00\x00\x00\x01\xff\xff",
+        b"\0\0\0\x0b\x00\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff",
+        b"\0\0\0\x0a\x00\x03\x00\x63\x00\x00\x00\x01\xff\xff",
+        b"\0\0\0\x0b\x00\x03\x00\x01\x00\x00\x00\x01\xff\xff\x00",
+        b"\0\0\0\x0e\x00\x03\x00\x01\x00\x00\x00\x01\xff\xff\x7f\xff\xff\xff",
+    ],
+    ids=[
+        "-1",
+        "2**31-1",
+        "HTTP",
+        "TLS alert",
+        "0",
+        "2",
+        "unknown API",
+        "Produce 0",
+        "Metadata 99",
+        "cut",
+        "endless array",
+    ],
+)
+async def test_bytes_that_close_the_connection(pair: tuple[Asker, Asker], data: bytes) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.client.send_bytes(data)
+        return [await broker.client.is_closed()]
+
+    assert await same(pair, case) == [True]

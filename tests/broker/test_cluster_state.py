@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
+from aioproducer.broker.topic import NO_LEADER
+from aioproducer.errors import (
+    ApiException,
+    InvalidConfigurationException,
+    InvalidPartitionsException,
+    InvalidReplicaAssignmentException,
+    InvalidReplicationFactorException,
+    InvalidTopicException,
+    TopicExistsException,
+    UnknownTopicIdException,
+    UnknownTopicOrPartitionException,
+)
+
+
+def node(node_id: int) -> Node:
+    return Node(node_id, "127.0.0.1", 9092 + node_id)
+
+
+def make_state(nodes: int = 1, **configs: object) -> ClusterState:
+    state = ClusterState(range(nodes), BrokerConfig.of(configs))
+    for node_id in range(nodes):
+        state.node_started(node(node_id))
+    return state
+
+
+def leaders(state: ClusterState, topic: str) -> list[int]:
+    return [partition.leader for partition in state.topics[topic].partitions]
+
+
+class TestCreate:
+    def test_leaders_are_spread_over_the_nodes(self) -> None:
+        state = make_state(3)
+        state.create_topic(NewTopic("a", partitions=4, replication_factor=2))
+        state.create_topic(NewTopic("b", partitions=2))
+        assert leaders(state, "a") == [0, 1, 2, 0]
+        assert leaders(state, "b") == [1, 2]
+        assert [partition.replicas for partition in state.topics["a"].partitions] == [(0, 1), (1, 2), (2, 0), (0, 1)]
+
+    def test_defaults_are_the_brokers(self) -> None:
+        state = make_state(2, num_partitions=3, default_replication_factor=2)
+        topic = state.create_topic(NewTopic("a"))
+        assert [len(partition.replicas) for partition in topic.partitions] == [2, 2, 2]
+
+    def test_replicas_as_assigned(self) -> None:
+        state = make_state(3)
+        topic = state.create_topic(NewTopic("a", assignments=[[2, 0], [1, 2]]))
+        assert [partition.replicas for partition in topic.partitions] == [(2, 0), (1, 2)]
+        assert leaders(state, "a") == [2, 1]
+
+    def test_configs(self) -> None:
+        topic = make_state().create_topic(NewTopic("a", configs={"max.message.bytes": "10", "retention.ms": "5"}))
+        assert topic.config.max_message_bytes == 10
+        assert topic.configs == {"max.message.bytes": "10", "retention.ms": "5"}
+
+    def test_only_to_see_whether_it_could_be(self) -> None:
+        state = make_state()
+        state.create_topic(NewTopic("a"), validate_only=True)
+        assert not state.topics
+
+    @pytest.mark.parametrize(
+        ("new", "error"),
+        [
+            (NewTopic("no/name"), InvalidTopicException),
+            (NewTopic("there.is"), TopicExistsException),
+            (NewTopic("there_is"), InvalidTopicException),
+            (NewTopic("a", partitions=0), InvalidPartitionsException),
+            (NewTopic("a", partitions=-2), InvalidPartitionsException),
+            (NewTopic("a", replication_factor=0), InvalidReplicationFactorException),
+            (NewTopic("a", replication_factor=3), InvalidReplicationFactorException),
+            (NewTopic("a", assignments=[[0, 1], [0]]), InvalidReplicaAssignmentException),
+            (NewTopic("a", assignments=[[0, 0]]), InvalidReplicaAssignmentException),
+            (NewTopic("a", assignments=[[]]), InvalidReplicaAssignmentException),
+            (NewTopic("a", assignments=[[7]]), InvalidReplicaAssignmentException),
+            (NewTopic("a", configs={"no.config": "1"}), InvalidConfigurationException),
+        ],
+    )
+    def test_what_cannot_be_is_not(self, new: NewTopic, error: type[ApiException]) -> None:
+        state = make_state(2)
+        state.create_topic(NewTopic("there.is"))
+        with pytest.raises(error):
+            state.create_topic(new)
+        assert list(state.topics) == ["there.is"]
+
+    def test_ids_are_new_each_time(self) -> None:
+        state = make_state()
+        first = state.create_topic(NewTopic("a"))
+        state.delete_topic("a")
+        second = state.create_topic(NewTopic("a"))
+        assert first.id != second.id
+        assert state.topic_by_id(first.id) is None
+        assert state.topic_by_id(second.id) is second
+
+
+class TestDelete:
+    def test_by_name_and_by_id(self) -> None:
+        state = make_state()
+        for name in ("a", "b"):
+            state.create_topic(NewTopic(name))
+        state.delete_topic("a")
+        state.delete_topic_by_id(state.topics["b"].id)
+        assert not state.topics
+
+    def test_what_is_not_there(self) -> None:
+        state = make_state()
+        with pytest.raises(UnknownTopicOrPartitionException):
+            state.delete_topic("a")
+        with pytest.raises(UnknownTopicIdException):
+            state.delete_topic_by_id(uuid4())
+
+    def test_nobody_leads_what_is_deleted(self) -> None:
+        state = make_state()
+        (partition,) = state.create_topic(NewTopic("a")).partitions
+        state.delete_topic("a")
+        assert partition.leader == NO_LEADER
+
+
+class TestLeaders:
+    def test_move(self) -> None:
+        state = make_state(2)
+        (partition,) = state.create_topic(NewTopic("a", replication_factor=2)).partitions
+        state.move_leader("a", 0, 1)
+        assert (partition.leader, partition.leader_epoch) == (1, 1)
+        state.move_leader("a", 0, 1)
+        assert partition.leader_epoch == 1
+
+    def test_to_a_node_without_a_replica(self) -> None:
+        state = make_state(2)
+        (partition,) = state.create_topic(NewTopic("a")).partitions
+        state.move_leader("a", 0, 1)
+        assert partition.replicas == (1,)
+
+    def test_not_to_a_node_that_is_not_alive(self) -> None:
+        state = make_state(2)
+        state.create_topic(NewTopic("a"))
+        state.node_stopped(1)
+        with pytest.raises(InvalidReplicaAssignmentException):
+            state.move_leader("a", 0, 1)
+        with pytest.raises(UnknownTopicOrPartitionException):
+            state.move_leader("a", 1, 0)
+
+    def test_a_stopped_node_leads_nothing(self) -> None:
+        state = make_state(3)
+        topic = state.create_topic(NewTopic("a", partitions=3, replication_factor=2))
+        state.node_stopped(1)
+        assert leaders(state, "a") == [0, 2, 2]
+        assert [partition.leader_epoch for partition in topic.partitions] == [0, 1, 0]
+        assert state.in_sync_replicas(topic.partitions[1]) == [2]
+
+    def test_without_replicas_there_is_no_leader_until_the_node_is_back(self) -> None:
+        state = make_state(2)
+        state.create_topic(NewTopic("a", partitions=2))
+        state.node_stopped(1)
+        assert leaders(state, "a") == [0, NO_LEADER]
+        state.node_started(node(1))
+        assert leaders(state, "a") == [0, 1]
+
+    def test_the_controller_is_alive(self) -> None:
+        state = make_state(2)
+        assert state.controller_id == 0
+        state.node_stopped(0)
+        assert state.controller_id == 1
+        state.node_stopped(1)
+        assert state.controller_id == -1
+
+
+def test_producer_ids_are_given_out_once() -> None:
+    state = make_state()
+    assert len({state.allocate_producer_id() for _ in range(100)}) == 100

@@ -1,0 +1,125 @@
+"""Faults of partitions and topics, as clients see them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from aioproducer.broker import AppendFault, EmbeddedCluster, Faults, Partition
+from aioproducer.broker.faults import NO_FAULTS
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.records.record_batch import RecordBatch
+
+from .batches import make_batch
+from .raw_client import RawClient
+
+
+class Told(Faults):
+    """Goes wrong as told."""
+
+    def __init__(self) -> None:
+        self.appends: list[AppendFault | None] = []
+        self.throttle = 0
+        self.left_out = 0
+        self.topic_code = ErrorCode.NONE
+        self.known_leader: tuple[int, int] | None = None
+
+    def on_append(self, node_id: int, partition: Partition, batch: RecordBatch) -> AppendFault | None:
+        assert (node_id, str(partition), batch.count) == (0, "t-0", 1)
+        return self.appends.pop(0) if self.appends else None
+
+    def leaves_out(self, node_id: int) -> bool:
+        self.left_out -= 1
+        return self.left_out >= 0
+
+    def throttle_ms(self, node_id: int) -> int:
+        return self.throttle
+
+    def on_topic_metadata(self, node_id: int, topic: str) -> ErrorCode:
+        return self.topic_code if topic == "t" else ErrorCode.NONE
+
+    def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
+        return self.known_leader or super().leader(node_id, partition)
+
+
+@pytest.fixture
+def faults() -> Told:
+    return Told()
+
+
+@pytest.fixture
+async def cluster(faults: Told) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(faults=faults) as cluster:
+        cluster.create_topic("t")
+        yield cluster
+
+
+async def produce(cluster: EmbeddedCluster, client: RawClient, value: bytes) -> tuple[Any, Any]:
+    """The response, and what it says of the partition."""
+    data = TopicProduceData("t", cluster.topic("t").id, [PartitionProduceData(0, make_batch(value))])
+    response = await client.request(ProduceRequest(acks=-1, topic_data=[data]), 13)
+    (topic,) = response.responses
+    return response, topic.partition_responses[0]
+
+
+def values(cluster: EmbeddedCluster) -> list[bytes | None]:
+    return [record.value for record in cluster.log("t").records()]
+
+
+async def test_an_append_is_refused_or_denied(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+    faults.appends = [
+        AppendFault(ErrorCode.NOT_ENOUGH_REPLICAS, appended=False),
+        AppendFault(ErrorCode.REQUEST_TIMED_OUT, appended=True),
+        None,
+    ]
+    refused = (await produce(cluster, client, b"a"))[1]
+    assert (refused.error_code, refused.base_offset) == (ErrorCode.NOT_ENOUGH_REPLICAS, -1)
+    assert values(cluster) == []
+    denied = (await produce(cluster, client, b"b"))[1]
+    assert (denied.error_code, denied.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, -1)
+    assert values(cluster) == [b"b"]
+    assert (await produce(cluster, client, b"c"))[1].base_offset == 1
+
+
+async def test_a_partition_is_left_out(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+    faults.left_out = 1
+    data = TopicProduceData("t", cluster.topic("t").id, [PartitionProduceData(0, make_batch(b"a"))])
+    (topic,) = (await client.request(ProduceRequest(acks=-1, topic_data=[data]), 13)).responses
+    assert topic.partition_responses == []
+    assert values(cluster) == [b"a"]
+    assert (await produce(cluster, client, b"b"))[1].base_offset == 1
+
+
+async def test_throttling(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+    assert (await produce(cluster, client, b"a"))[0].throttle_time_ms == 0
+    faults.throttle = 250
+    assert (await produce(cluster, client, b"b"))[0].throttle_time_ms == 250
+
+
+async def test_metadata_that_is_missing_or_old(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+    async def described() -> Any:
+        (topic,) = (await client.request(MetadataRequest([MetadataRequestTopic(name="t")]), 12)).topics
+        return topic
+
+    first = (await described()).partitions[0]
+    assert (first.error_code, first.leader_id, first.leader_epoch) == (ErrorCode.NONE, 0, 0)
+    faults.known_leader = (-1, 7)
+    first = (await described()).partitions[0]
+    assert (first.error_code, first.leader_id, first.leader_epoch) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, 7)
+    faults.topic_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    topic = await described()
+    assert (topic.error_code, topic.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
+
+
+async def test_by_default_nothing_goes_wrong() -> None:
+    async with EmbeddedCluster() as cluster:
+        partition = cluster.create_topic("t").partitions[0]
+        assert NO_FAULTS.on_append(0, partition, RecordBatch(make_batch(b"a"))) is None
+        assert not NO_FAULTS.leaves_out(0)
+        assert NO_FAULTS.throttle_ms(0) == 0
+        assert NO_FAULTS.on_topic_metadata(0, "t") is ErrorCode.NONE
+        assert NO_FAULTS.leader(0, partition) == (0, 0)

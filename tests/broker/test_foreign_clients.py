@@ -1,0 +1,215 @@
+"""Clients that know nothing of this project produce to the embedded broker and read back what they wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.records.compression import CompressionType
+from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
+
+CODECS = [str(codec) for codec in CompressionType]
+COUNT = 500
+
+Pairs = list[tuple[bytes | None, bytes | None]]
+
+RECORDS: Pairs = [(b"key %d" % index, b"value %d " % index * 10) for index in range(COUNT)]
+
+
+def stored(cluster: EmbeddedCluster, topic: str) -> Pairs:
+    """What is in the log, partition by partition."""
+    return [
+        (record.key, record.value)
+        for partition in cluster.topic(topic).partitions
+        for record in partition.log.records()
+    ]
+
+
+def check(cluster: EmbeddedCluster, topic: str, codec: str) -> None:
+    """Every record once, and compressed as asked (a client may leave alone what compression makes larger)."""
+    assert sorted(stored(cluster, topic)) == sorted(RECORDS)
+    for partition in cluster.topic(topic).partitions:
+        used = {batch.codec for batch in partition.log.batches() if batch.count > 5}
+        assert used <= {CompressionType.of(codec)}
+
+
+@pytest.mark.parametrize("cluster", [{"nodes": 2, "configs": {"num.partitions": 3}}], indirect=True)
+class TestAiokafka:
+    @pytest.fixture(autouse=True)
+    def aiokafka(self) -> Any:
+        return pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+
+    @pytest.mark.parametrize("idempotent", [True, False])
+    @pytest.mark.parametrize("codec", CODECS)
+    async def test_produce_and_consume(
+        self, cluster: EmbeddedCluster, aiokafka: Any, codec: str, idempotent: bool
+    ) -> None:
+        producer = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            enable_idempotence=idempotent,
+            compression_type=None if codec == "none" else codec,
+            linger_ms=5,
+        )
+        async with producer:
+            deliveries = [await producer.send("t", value, key=key) for key, value in RECORDS]
+            offsets = {(metadata.partition, metadata.offset) for metadata in await asyncio.gather(*deliveries)}
+        assert len(offsets) == COUNT
+        check(cluster, "t", codec)
+
+        consumer = aiokafka.AIOKafkaConsumer(
+            bootstrap_servers=cluster.bootstrap_servers, group_id=None, auto_offset_reset="earliest"
+        )
+        async with consumer:
+            consumer.assign([aiokafka.TopicPartition("t", partition) for partition in range(3)])
+            records = [await consumer.getone() for _ in range(COUNT)]
+        assert sorted((record.key, record.value) for record in records) == sorted(RECORDS)
+        assert {(record.partition, record.offset) for record in records} == offsets
+
+
+class TestConfluent:
+    @pytest.fixture(autouse=True)
+    def confluent(self) -> Any:
+        return pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+
+    async def test_lists_topics(self, cluster: EmbeddedCluster, confluent: Any) -> None:
+        """librdkafka sends bytes after the end of this request, and Kafka passes them over."""
+        cluster.create_topic("listed", partitions=2)
+        producer = confluent.Producer({"bootstrap.servers": cluster.bootstrap_servers})
+        found = await asyncio.to_thread(producer.list_topics, timeout=10)
+        assert len(found.topics["listed"].partitions) == 2
+
+    @pytest.mark.parametrize("idempotent", [True, False])
+    @pytest.mark.parametrize("codec", CODECS)
+    async def test_produce_and_consume(
+        self, cluster: EmbeddedCluster, confluent: Any, codec: str, idempotent: bool
+    ) -> None:
+        await asyncio.to_thread(self.produce, confluent, cluster.bootstrap_servers, codec, idempotent)
+        check(cluster, "t", codec)
+        assert stored(cluster, "t") == RECORDS
+        if codec != "none":
+            assert {batch.codec for batch in cluster.log("t").batches()} == {CompressionType.of(codec)}
+        assert await asyncio.to_thread(self.consume, confluent, cluster.bootstrap_servers) == RECORDS
+
+    @pytest.mark.parametrize("cluster", [{"nodes": 3}], indirect=True)
+    async def test_each_record_once_while_leaders_move_and_nodes_stop(
+        self, cluster: EmbeddedCluster, confluent: Any
+    ) -> None:
+        cluster.create_topic("t", replication_factor=3)
+        log = cluster.log("t")
+        small = {"batch.num.messages": 10, "linger.ms": 0, "retry.backoff.ms": 10}
+        producing = asyncio.create_task(
+            asyncio.to_thread(self.produce, confluent, cluster.bootstrap_servers, "none", True, **small)
+        )
+        for step in range(8):
+            seen = log.log_end_offset
+            while log.log_end_offset == seen and not producing.done():  # noqa: ASYNC110 - the log has no event for this
+                await asyncio.sleep(0)
+            leader = cluster.leader("t")
+            if step % 4 == 3:
+                await cluster.stop_node(leader)
+                await cluster.start_node(leader)
+            else:
+                cluster.move_leader("t", 0, (leader + 1) % 3)
+        await producing
+        assert len({batch.partition_leader_epoch for batch in log.batches()}) > 3
+        assert stored(cluster, "t") == RECORDS
+
+    def produce(self, confluent: Any, servers: str, codec: str, idempotent: bool, **more: int) -> None:
+        config = {"bootstrap.servers": servers, "compression.type": codec, "enable.idempotence": idempotent}
+        producer = confluent.Producer({**config, "linger.ms": 5, **more})
+        failures = []
+
+        def delivered(error: object, message: object) -> None:
+            if error is not None:
+                failures.append(error)
+
+        for key, value in RECORDS:
+            producer.produce("t", value, key, on_delivery=delivered)
+        assert producer.flush(30) == 0
+        assert failures == []
+
+    def consume(self, confluent: Any, servers: str) -> Pairs:
+        consumer = confluent.Consumer({"bootstrap.servers": servers, "group.id": "unused", "enable.auto.commit": False})
+        consumer.assign([confluent.TopicPartition("t", 0, 0)])
+        messages = consumer.consume(COUNT, 30)
+        consumer.close()
+        return [(message.key(), message.value()) for message in messages]
+
+
+class TestKafkaPython:
+    @pytest.fixture(autouse=True)
+    def kafka_python(self) -> Any:
+        return pytest.importorskip("kafka", reason="kafka-python is not installed")
+
+    @pytest.mark.parametrize("codec", CODECS)
+    async def test_produce(self, cluster: EmbeddedCluster, kafka_python: Any, codec: str) -> None:
+        if codec != "none" and not getattr(kafka_python.codec, f"has_{codec}")():
+            pytest.skip(f"kafka-python has no library for {codec}")
+        await asyncio.to_thread(self.produce, kafka_python, cluster.bootstrap_servers, codec)
+        check(cluster, "t", codec)
+
+    def produce(self, kafka_python: Any, servers: str, codec: str) -> None:
+        compression = None if codec == "none" else codec
+        producer = kafka_python.KafkaProducer(bootstrap_servers=servers, compression_type=compression, linger_ms=5)
+        deliveries = [producer.send("t", value, key) for key, value in RECORDS]
+        producer.flush(30)
+        assert [delivery.get(0).offset for delivery in deliveries] == list(range(COUNT))
+        producer.close()
+
+
+@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+def java_tools(request: pytest.FixtureRequest) -> Callable[[EmbeddedCluster], KafkaTools]:
+    """Kafka's own tools of this release."""
+    try:
+        libs = fetch_kafka(request.param)
+    except KafkaUnavailable as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"Kafka's own clients are NOT tested: {missing}")
+    return lambda cluster: KafkaTools(libs, cluster.bootstrap_servers)
+
+
+@pytest.mark.conformance
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
+class TestKafkaTools:
+    @pytest.fixture
+    def tools(self, cluster: EmbeddedCluster, java_tools: Callable[[EmbeddedCluster], KafkaTools]) -> KafkaTools:
+        return java_tools(cluster)
+
+    async def test_console_producer_and_consumer(self, cluster: EmbeddedCluster, tools: KafkaTools) -> None:
+        records = [(None if index % 7 == 0 else f"key {index}", f"value {index}") for index in range(COUNT)]
+        await tools.console_producer("t", records, configs={"compression.type": "zstd"})
+        expected = [(key and key.encode(), value.encode()) for key, value in records]
+        assert stored(cluster, "t") == expected
+        assert all(batch.producer_id >= 0 and batch.base_sequence >= 0 for batch in cluster.log("t").batches())
+        consumed = await tools.console_consumer("t", partition=0, max_messages=COUNT)
+        assert [(record.key, record.value) for record in consumed] == expected
+        assert [record.offset for record in consumed] == list(range(COUNT))
+
+    async def test_topics(self, cluster: EmbeddedCluster, tools: KafkaTools) -> None:
+        await tools.create_topic("made", partitions=3, replication_factor=2, configs={"retention.ms": "1000"})
+        assert [partition.replicas for partition in cluster.topic("made").partitions] == [(0, 1), (1, 0), (0, 1)]
+        assert cluster.topic("made").configs == {"retention.ms": "1000"}
+        assert await tools.list_topics() == ["made"]
+        assert await tools.get_offsets("made") == {0: 0, 1: 0, 2: 0}
+        await tools.delete_topic("made")
+        assert await tools.list_topics() == []
+
+    @pytest.mark.parametrize("acks", ["all", "1", "0"])
+    async def test_producer_performance(self, cluster: EmbeddedCluster, tools: KafkaTools, acks: str) -> None:
+        cluster.create_topic("t", partitions=4)
+        configs = {"acks": acks, "enable.idempotence": str(acks == "all").lower(), "compression.type": "lz4"}
+        result = await tools.producer_performance("t", num_records=20_000, record_size=100, configs=configs)
+        assert result.records == 20_000
+        # With acks=0 the tool has ended when the last records may still be on their way.
+        async with asyncio.timeout(30):
+            partitions = cluster.topic("t").partitions
+            while sum(partition.log.log_end_offset for partition in partitions) < 20_000:  # noqa: ASYNC110 - no event
+                await asyncio.sleep(0)
+        assert len(stored(cluster, "t")) == 20_000

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.broker import log_validator
+from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.log_validator import batch_of_request, validate
+from aioproducer.errors import (
+    ApiException,
+    ConfigException,
+    CorruptRecordException,
+    InvalidRecordException,
+    InvalidTimestampException,
+    InvalidTxnStateException,
+    RecordBatchTooLargeException,
+    RecordTooLargeException,
+    UnsupportedCompressionTypeException,
+)
+from aioproducer.records.compression import CompressionType, compress
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+
+from .batches import NOW_MS, make_batch, make_body
+
+CODECS = list(CompressionType)
+HOUR_MS = 3_600_000
+
+
+def topic_config(**configs: object) -> TopicConfig:
+    given = {name.replace("_", "."): value for name, value in configs.items()}
+    return TopicConfig.of(given, BrokerConfig.of({}))
+
+
+def check(data: bytes, now_ms: int = NOW_MS, **configs: object) -> None:
+    validate(RecordBatch(data), topic_config(**configs), now_ms)
+
+
+def changed(batch: bytes, offset: int, format: str, value: int) -> bytes:
+    """The batch with another value at ``offset``, and the CRC that goes with it."""
+    data = bytearray(batch)
+    struct.pack_into(format, data, offset, value)
+    checksum = crc32c(bytes(data[21:]))
+    struct.pack_into(">I", data, 17, checksum)
+    return bytes(data)
+
+
+class TestBatchOfRequest:
+    def test_the_one_batch(self) -> None:
+        assert batch_of_request(make_batch(b"a", b"b"), 9).count == 2
+
+    @pytest.mark.parametrize(
+        "records", [None, b"", b"short", make_batch(b"a")[:-1]], ids=["null", "empty", "short", "cut"]
+    )
+    def test_there_must_be_one(self, records: bytes | None) -> None:
+        with pytest.raises(InvalidRecordException):
+            batch_of_request(records, 9)
+
+    def test_there_must_not_be_two(self) -> None:
+        with pytest.raises(InvalidRecordException, match="one record batch"):
+            batch_of_request(make_batch(b"a") * 2, 9)
+
+    @pytest.mark.parametrize(
+        ("magic", "error"), [(0, InvalidRecordException), (1, InvalidRecordException), (3, CorruptRecordException)]
+    )
+    def test_of_another_format(self, magic: int, error: type[ApiException]) -> None:
+        data = bytearray(make_batch(b"a"))
+        data[16] = magic
+        with pytest.raises(error, match="format"):
+            batch_of_request(data, 9)
+
+    def test_a_length_that_is_no_length(self) -> None:
+        data = bytearray(make_batch(b"a"))
+        struct.pack_into(">i", data, 8, -5)
+        with pytest.raises(CorruptRecordException):
+            batch_of_request(data, 9)
+
+    def test_zstd_came_with_version_7(self) -> None:
+        zstd = make_batch(b"a", codec=CompressionType.ZSTD)
+        assert batch_of_request(zstd, 7).codec is CompressionType.ZSTD
+        with pytest.raises(UnsupportedCompressionTypeException):
+            batch_of_request(zstd, 6)
+
+
+class TestValidate:
+    @pytest.mark.parametrize("codec", CODECS)
+    def test_what_a_producer_writes_is_valid(self, codec: CompressionType) -> None:
+        check(make_batch(b"a", b"", b"c" * 100, b"d" * 10_000, b"e" * 3_000_000, codec=codec), max_message_bytes=10**8)
+
+    @pytest.mark.parametrize(
+        ("batch", "error"),
+        [
+            (make_batch(b"a", base_offset=1), InvalidRecordException),
+            (make_batch(b"a", b"b", count=1), InvalidRecordException),
+            (make_batch(b"a", count=2), InvalidRecordException),
+            (make_batch(count=0), InvalidRecordException),
+            (make_batch(b"a", control=True), InvalidRecordException),
+            (make_batch(b"a", producer_id=1, producer_epoch=0), InvalidRecordException),
+            (
+                make_batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True),
+                InvalidTxnStateException,
+            ),
+            (make_batch(b"a", max_timestamp=NOW_MS + HOUR_MS + 1), InvalidTimestampException),
+            (changed(make_batch(b"a", b"b"), 23, ">i", 5), InvalidRecordException),
+            (changed(make_batch(b"a"), 23, ">i", -1), InvalidRecordException),
+            (changed(make_batch(b"a"), 57, ">i", -1), InvalidRecordException),
+            (changed(make_batch(b"a"), 21, ">h", 7), CorruptRecordException),
+        ],
+        ids=[
+            "base offset",
+            "fewer than there are",
+            "more than there are",
+            "none",
+            "control",
+            "no sequence",
+            "transaction",
+            "future",
+            "offsets and count",
+            "negative offsets",
+            "negative count",
+            "codec",
+        ],
+    )
+    def test_what_is_not(self, batch: bytes, error: type[ApiException]) -> None:
+        with pytest.raises(error):
+            check(batch)
+
+    @pytest.mark.parametrize("position", [21, 30, 60, 61, -1])
+    def test_a_flipped_bit_is_found(self, position: int) -> None:
+        data = bytearray(make_batch(b"a", b"b"))
+        data[position] ^= 1
+        with pytest.raises(CorruptRecordException, match="CRC"):
+            check(bytes(data))
+
+    def test_sizes(self) -> None:
+        batch = make_batch(b"a" * 1000)
+        check(batch, max_message_bytes=len(batch))
+        with pytest.raises(RecordTooLargeException, match=r"max\.message\.bytes"):
+            check(batch, max_message_bytes=len(batch) - 1)
+
+    def test_larger_than_a_segment(self) -> None:
+        batch = make_batch(b"a" * 1024 * 1024)
+        with pytest.raises(RecordBatchTooLargeException, match=r"segment\.bytes"):
+            check(batch, max_message_bytes=10**7, segment_bytes=1024 * 1024)
+
+    def test_log_append_time_is_the_brokers_to_set(self) -> None:
+        with pytest.raises(InvalidTimestampException):
+            check(make_batch(b"a", log_append_time=True), message_timestamp_type="LogAppendTime")
+        # With the broker's time the producer's does not matter.
+        check(make_batch(b"a", max_timestamp=NOW_MS + 2 * HOUR_MS), message_timestamp_type="LogAppendTime")
+
+    def test_how_far_in_the_future(self) -> None:
+        batch = make_batch(b"a", max_timestamp=NOW_MS + 11)
+        check(batch, message_timestamp_after_max_ms=11)
+        with pytest.raises(InvalidTimestampException):
+            check(batch, message_timestamp_after_max_ms=10)
+
+
+class TestRecords:
+    @pytest.mark.parametrize("codec", CODECS)
+    @pytest.mark.parametrize(
+        "body",
+        [
+            make_body(b"a", b"b")[:-1],
+            make_body(b"a", b"b") + b"\0",
+            b"\x01" + make_body(b"a", b"b"),
+            b"\xff\xff\xff\xff\xff\xff" + make_body(b"a"),
+            b"\x80\x80\x80\x80\x80\x01" + make_body(b"a"),
+            bytes(20),
+            b"\x80",
+        ],
+        ids=["cut", "more", "negative size", "endless size", "long size", "empty records", "half a size"],
+    )
+    def test_must_fill_the_batch(self, codec: CompressionType, body: bytes) -> None:
+        data = compress(codec, body)
+        header = encode_batch_header(data, count=2, base_timestamp=NOW_MS, max_timestamp=NOW_MS, codec=codec)
+        with pytest.raises(InvalidRecordException):
+            check(header + data)
+
+    @pytest.mark.parametrize("codec", CODECS[1:])
+    def test_that_cannot_be_decompressed(self, codec: CompressionType) -> None:
+        data = compress(codec, make_body(b"a" * 100))[:-3]
+        header = encode_batch_header(data, count=1, base_timestamp=NOW_MS, max_timestamp=NOW_MS, codec=codec)
+        with pytest.raises(InvalidRecordException, match="decompressed"):
+            check(header + data)
+
+    def test_a_decompression_bomb(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(log_validator, "MAX_DECOMPRESSED_SIZE", 1000)
+        with pytest.raises(InvalidRecordException, match="1000"):
+            check(make_batch(bytes(10_000), codec=CompressionType.GZIP))
+
+    def test_are_not_looked_at_without_the_codecs_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def missing(codec: CompressionType) -> None:
+            raise ConfigException("lz4 is not installed")
+
+        monkeypatch.setattr(log_validator, "check_codec", missing)
+        data = b"who knows"
+        header = encode_batch_header(
+            data, count=1, base_timestamp=NOW_MS, max_timestamp=NOW_MS, codec=CompressionType.LZ4
+        )
+        check(header + data)
+
+    @given(
+        sizes=st.lists(st.one_of(st.integers(0, 200), st.sampled_from([8184, 8185, 8186, 2**20, 2**21])), max_size=6)
+    )
+    def test_of_any_sizes(self, sizes: list[int]) -> None:
+        check(make_batch(b"x", *(bytes(size) for size in sizes)), max_message_bytes=10**9)
+
+    @given(body=st.binary(max_size=60), count=st.integers(1, 5))
+    def test_garbage_is_refused_or_is_records(self, body: bytes, count: int) -> None:
+        header = encode_batch_header(body, count=count, base_timestamp=NOW_MS, max_timestamp=NOW_MS)
+        try:
+            check(header + body)
+        except InvalidRecordException:
+            return
+        sizes = 0
+        position = 0
+        while position < len(body):
+            # What was accepted is a chain of sizes from the first byte to the last.
+            assert not body[position] & 1
+            position += 1 + (body[position] >> 1) if body[position] < 128 else len(body)
+            sizes += 1
+        assert sizes <= count

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.processor import Processor
+from aioproducer.broker.request import Request
+from aioproducer.broker.socket_server import SocketServer
+from aioproducer.clock import ManualClock, SystemClock
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+
+from .raw_client import Connect, RawClient
+
+HEADER = struct.Struct(">ihhih")
+
+
+def frame(api_key: int, version: int, body: bytes = b"") -> bytes:
+    """A request of client id null."""
+    return HEADER.pack(HEADER.size - 4 + len(body), api_key, version, 1, -1) + body
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\xff\xff\xff\xff", "negative"),
+        (b"\x7f\xff\xff\xff", "above the limit"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP"),
+        (b"\x15\x03\x01\x00\x02\x02\x28", "TLS"),
+        (b"\x16\x03\x01\x02\x00\x01\x00", "TLS"),
+        (b"\0\0\0\0", "header"),
+        (b"\0\0\0\x02\0\0", "header"),
+        (frame(99, 0), "API 99 version 0"),
+        (frame(0, 2), "API 0 version 2"),
+        (frame(3, 14, b"\0"), "API 3 version 14"),
+        (frame(3, -1), "API 3 version -1"),
+        (frame(3, 1, b"\x7f\xff\xff\xff"), "MetadataRequest"),
+        (frame(3, 1, b"\0\0\0\1more"), "MetadataRequest"),
+    ],
+)
+async def test_what_is_no_request_closes_the_connection_with_one_line(
+    client: RawClient, connect: Connect, data: bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for broken in (client, await connect(), await connect()):
+        await broken.send_bytes(data)
+        assert await broken.is_closed()
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert reason in line
+    # Other clients are served as before.
+    assert (await (await connect()).request(MetadataRequest([]), 13)).brokers
+
+
+@given(
+    data=st.one_of(
+        st.binary(max_size=200), st.binary(max_size=200).map(lambda data: struct.pack(">i", len(data)) + data)
+    )
+)
+def test_no_bytes_upset_it(data: bytes) -> None:
+    async def send() -> None:
+        async with EmbeddedCluster() as cluster:
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            try:
+                await client.send_bytes(data)
+                client.writer.write_eof()
+                await client.reader.read()
+            except ConnectionError:
+                pass  # dropped at once, as it should be
+            await client.close()
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            assert (await client.request(MetadataRequest([]), 13)).brokers
+            await client.close()
+
+    asyncio.run(send())
+
+
+class Handler:
+    """Keeps requests until the test answers them."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.arrived = asyncio.Event()
+        self.fail = False
+
+    def is_supported(self, api_key: int, api_version: int) -> bool:
+        return True
+
+    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+        if self.fail:
+            raise ZeroDivisionError("a bug")
+        self.requests.append(request)
+        self.arrived.set()
+
+    async def next(self) -> Request:
+        while not self.requests:
+            self.arrived.clear()
+            await self.arrived.wait()
+        return self.requests.pop(0)
+
+
+class Served:
+    """A processor behind a socket, with a handler that does what the test says."""
+
+    def __init__(self, *, max_idle_ms: int = -1, clock: ManualClock | None = None) -> None:
+        self.handler = Handler()
+        self.processor = Processor(
+            self.handler, clock or SystemClock(), max_receive_size=1_000_000, max_idle_ms=max_idle_ms
+        )
+        self.server = SocketServer(self.processor)
+        self.clients: list[RawClient] = []
+        self.port = 0
+
+    async def __aenter__(self) -> Served:
+        self.port = await self.server.open("127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for client in self.clients:
+            await client.close()
+        await self.server.close()
+
+    async def connect(self) -> RawClient:
+        client = await RawClient.connect(f"127.0.0.1:{self.port}")
+        self.clients.append(client)
+        return client
+
+
+async def test_requests_of_one_connection_wait_for_each_other() -> None:
+    async with Served() as served:
+        client = await served.connect()
+        await client.send_bytes(frame(3, 0) * 3)
+        for _ in range(3):
+            request = await served.handler.next()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert served.handler.requests == []
+            request.respond(MetadataResponse())
+
+
+async def test_connections_do_not_wait_for_each_other() -> None:
+    async with Served() as served:
+        slow, quick = await served.connect(), await served.connect()
+        await slow.send_bytes(frame(3, 0))
+        await served.handler.next()
+        await quick.send_bytes(frame(3, 0))
+        (await served.handler.next()).respond(MetadataResponse())
+        assert await quick.receive_frame()
+
+
+async def test_a_bug_in_a_handler_closes_the_connection_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with Served() as served:
+        client = await served.connect()
+        served.handler.fail = True
+        await client.send_bytes(frame(3, 0))
+        assert await client.is_closed()
+        served.handler.fail = False
+        client = await served.connect()
+        await client.send_bytes(frame(3, 0))
+        (await served.handler.next()).respond(MetadataResponse())
+        assert await client.receive_frame()
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+
+
+async def test_who_leaves_abandons_the_request_under_way() -> None:
+    async with Served() as served:
+        client = await served.connect()
+        await client.send_bytes(frame(3, 0))
+        request = await served.handler.next()
+        abandoned = asyncio.Event()
+        request.on_abandon(abandoned.set)
+        await served.server.close()
+        assert abandoned.is_set()
+        assert request.abandoned
+        request.respond(MetadataResponse())  # nobody is there to read it: no harm done
+
+
+async def test_a_client_that_never_reads_is_not_read_either() -> None:
+    """Beside what the kernel takes there is one response of its at most; its next requests wait."""
+    async with Served() as served:
+        client = await served.connect()
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        answered = 0
+        big = MetadataResponse(cluster_id="x" * 30_000)
+        await client.send_bytes(frame(3, 2) * 1000)
+        served.handler.requests.append(await served.handler.next())
+        while served.handler.requests:
+            served.handler.requests.pop().respond(big)  # hands over the next request, unless this one waits to be sent
+            answered += 1
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert served.handler.requests == []
+        assert answered < 1000
+        other = await served.connect()
+        await other.send_bytes(frame(3, 2))
+        (await served.handler.next()).respond(big)
+        assert await other.receive_frame()
+        # When it reads again, it gets everything it asked for.
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        reading = asyncio.create_task(read_frames(client, 1000))
+        for _ in range(1000 - answered):
+            (await served.handler.next()).respond(big)
+        assert await reading == 1000
+
+
+async def read_frames(client: RawClient, count: int) -> int:
+    for _ in range(count):
+        await client.receive_frame()
+    return count
+
+
+class TestIdle:
+    """The timers are real and short; what they see is a clock that the test moves."""
+
+    async def test_connections_without_requests_are_closed(self) -> None:
+        clock = ManualClock()
+        async with Served(max_idle_ms=10, clock=clock) as served:
+            idle, busy = await served.connect(), await served.connect()
+            for client in (idle, busy):
+                await exchange(served, client)
+            clock.advance(0.007)
+            await exchange(served, busy)
+            clock.advance(0.007)
+            assert await idle.is_closed()
+            assert served.processor.connection_count == 1
+            clock.advance(0.007)
+            assert await busy.is_closed()
+
+    async def test_never_with_a_negative_time(self) -> None:
+        clock = ManualClock()
+        async with Served(max_idle_ms=-1, clock=clock) as served:
+            client = await served.connect()
+            clock.advance(10**9)
+            await exchange(served, client)
+
+
+async def exchange(served: Served, client: RawClient) -> None:
+    await client.send_bytes(frame(3, 0))
+    (await served.handler.next()).respond(MetadataResponse())
+    await client.receive_frame()

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.topic import Partition, validate_topic_name
+from aioproducer.errors import InvalidTopicException
+
+
+@pytest.mark.parametrize("name", ["a", "orders.v1", "A_b-3", "x" * 249, "..."])
+def test_allowed_names(name: str) -> None:
+    validate_topic_name(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "ü", "a/b", "x" * 250, "a\n"])
+def test_other_names(name: str) -> None:
+    with pytest.raises(InvalidTopicException):
+        validate_topic_name(name)
+
+
+def test_a_new_leader_has_a_new_epoch_and_watchers_know() -> None:
+    partition = Partition("t", 0, (0, 1), PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({}))), leader=0)
+    seen = []
+    partition.watchers.add(lambda: seen.append((partition.leader, partition.leader_epoch)))
+    partition.elect(1)
+    assert seen == [(1, 1)]
+
+
+def test_a_watcher_may_leave_while_watchers_are_told() -> None:
+    partition = Partition("t", 0, (0,), PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({}))), leader=0)
+    told = []
+
+    def watch_once() -> None:
+        told.append(1)
+        partition.watchers.discard(watch_once)
+
+    partition.watchers.add(watch_once)
+    partition.notify()
+    partition.notify()
+    assert told == [1]

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioproducer import KafkaProducer
+from aioproducer.admin import KafkaAdmin
+from tests.cli.conftest import Cluster, Run
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+def first_line(process: subprocess.Popen[bytes]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().decode().strip()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_runs_until_it_is_told_to_stop(start_process: Start, number: signal.Signals) -> None:
+    process = start_process("broker", "--port", 0, "--brokers", 2, "-X", "num.partitions=3")
+    servers = first_line(process)
+    assert servers.count("127.0.0.1:") == 2
+
+    async def use() -> Any:
+        async with KafkaProducer(bootstrap_servers=servers) as producer:
+            await producer.send("t", b"x")
+        async with KafkaAdmin(bootstrap_servers=servers) as admin:
+            return await admin.describe_topic("t")
+
+    described = asyncio.run(use())
+    assert len(described.partitions) == 3
+    process.send_signal(number)
+    out, err = process.communicate()
+    assert process.returncode == 0
+    assert out == b""
+    assert err == b"Records are kept in memory only. Ctrl-C stops the broker.\n"
+
+
+def test_a_port_that_is_in_use(run: Run, cluster: Cluster) -> None:
+    host, _, port = cluster.servers.rpartition(":")
+    result = run("broker", "--port", port)
+    assert (result.status, result.out) == (1, "")
+    assert result.err == (
+        f"Error: cannot listen on {host}:{port}: the port is in use; choose another with --port (0: any free one)\n"
+    )
+
+
+def test_an_address_that_is_not_ours(run: Run) -> None:
+    result = run("broker", "--host", "192.0.2.1", "--port", 0)
+    assert (result.status, result.out) == (1, "")
+    assert result.err.startswith("Error: cannot listen on 192.0.2.1:0: ")
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("num.partition=1", "unknown broker config 'num.partition'; did you mean 'num.partitions'?"),
+        ("num.partitions=x", "'x'"),
+    ],
+)
+def test_wrong_configs(run: Run, config: str, message: str) -> None:
+    result = run("broker", "--port", 0, "-X", config)
+    assert (result.status, result.out) == (1, "")
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1

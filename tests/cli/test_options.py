@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from aioproducer.admin import AdminConfig
+from aioproducer.cli.options import client_configs, known_to, pairs, read_config_file
+from aioproducer.errors import ConfigException
+
+
+def test_pairs() -> None:
+    assert pairs(["a=1", " b = x=y ", "c="], "-X") == {"a": "1", "b": "x=y", "c": ""}
+    assert pairs(None, "-X") == {}
+
+
+@pytest.mark.parametrize("text", ["a", "=1", ""])
+def test_no_pair(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="is not NAME=VALUE"):
+        pairs([text], "-X")
+
+
+def test_what_overrides_what(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("# comment\nbootstrap.servers=file:1\nlinger.ms : 1\nclient.id=é\n", encoding="utf-8")
+    assert client_configs(None, None, None) == {"bootstrap.servers": "localhost:9092"}
+    assert client_configs(None, None, None, default_server=None) == {}
+    assert client_configs(None, file, None) == {"bootstrap.servers": "file:1", "linger.ms": "1", "client.id": "é"}
+    overrides = ["linger_ms=2", "bootstrap.servers=x:1"]
+    assert client_configs(None, file, overrides) == {"bootstrap.servers": "x:1", "linger.ms": "2", "client.id": "é"}
+    assert client_configs("option:1", file, overrides)["bootstrap.servers"] == "option:1"
+
+
+@pytest.mark.parametrize(("content", "message"), [(b"a=\\u00zz", "Invalid"), (b"a=\xff", "byte 2 is not UTF-8")])
+def test_a_file_that_holds_no_properties(tmp_path: Path, content: bytes, message: str) -> None:
+    file = tmp_path / "bad.properties"
+    file.write_bytes(content)
+    with pytest.raises(ConfigException, match=rf"bad\.properties.*{message}"):
+        read_config_file(file)
+
+
+def test_other_clients_do_not_hear_of_what_only_producers_know() -> None:
+    given = {"bootstrap.servers": "x:1", "linger.ms": "1", "default.api.timeout.ms": "1", "lingr.ms": "1"}
+    assert known_to(AdminConfig, given).keys() == {"bootstrap.servers", "default.api.timeout.ms", "lingr.ms"}

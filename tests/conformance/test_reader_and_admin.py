@@ -1,0 +1,96 @@
+"""The partition reader, the admin client and the demo against real Kafka; its own tools are the other side."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+
+import pytest
+
+from aioproducer.admin import KafkaAdmin, NewTopic
+from aioproducer.errors import (
+    InvalidConfigurationException,
+    InvalidReplicationFactorException,
+    InvalidTopicException,
+    OffsetOutOfRangeException,
+    TopicExistsException,
+    UnknownTopicOrPartitionException,
+)
+from aioproducer.reader import PartitionReader
+from aioproducer.testing.apache_kafka import ApacheKafka
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+async def test_reads_what_kafka_s_producer_wrote(kafka: ApacheKafka, codec: str) -> None:
+    topic = f"read-{codec}"
+    await kafka.tools.create_topic(topic, partitions=1)
+    sent = [(None if number % 3 == 0 else f"k{number}", f"value {number} é") for number in range(500)]
+    await kafka.tools.console_producer(topic, [*sent, ("tombstone", None)], configs={"compression.type": codec})
+    async with PartitionReader(kafka.bootstrap_servers, topic, 0, max_partition_fetch_bytes=4000) as reader:
+        records = [record async for record in reader.read_to_end()]
+        assert (await reader.beginning_offset(), await reader.end_offset()) == (0, 501)
+        assert await reader.offset_for_time(records[-1].timestamp_ms + 1) is None
+    expected = [(None if key is None else key.encode(), value.encode()) for key, value in sent]
+    assert [(record.key, record.value) for record in records] == [*expected, (b"tombstone", None)]
+    assert [record.offset for record in records] == list(range(501))
+
+
+async def test_markers_of_transactions_are_passed(kafka_431: ApacheKafka) -> None:
+    await kafka_431.tools.create_topic("transactions", partitions=1)
+    configs = {"transactional.id": "x"}
+    await kafka_431.tools.producer_performance("transactions", num_records=1000, record_size=10, configs=configs)
+    async with PartitionReader(kafka_431.bootstrap_servers, "transactions", 0) as reader:
+        records = [record async for record in reader.read_to_end()]
+        assert len(records) == 1000
+        assert reader.position == await reader.end_offset() > 1000
+
+
+async def test_offsets_that_are_not_there(kafka: ApacheKafka) -> None:
+    await kafka.tools.create_topic("short", partitions=1)
+    async with PartitionReader(kafka.bootstrap_servers, "short", 0, 5) as reader:
+        with pytest.raises(OffsetOutOfRangeException, match="begins at 0 and ends at 0"):
+            await anext(aiter(reader))
+    async with PartitionReader(kafka.bootstrap_servers, "nosuch", 0, default_api_timeout_ms=300) as reader:
+        with pytest.raises(UnknownTopicOrPartitionException, match="nosuch"):
+            await reader.end_offset()
+    assert "nosuch" not in await kafka.tools.list_topics()
+
+
+async def test_topics(kafka: ApacheKafka) -> None:
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        await admin.create_topic(NewTopic("admin-made", 3, 1, {"retention.ms": "7200000"}))
+        made = await kafka.tools.describe_topic("admin-made")
+        assert made.configs["retention.ms"] == "7200000"
+        described = await admin.describe_topic("admin-made")
+        assert len(described.partitions) == len(made.partitions) == 3
+        assert (await admin.list_topics())["admin-made"] == described
+        wrong = [
+            NewTopic("admin-made"),
+            NewTopic("admin-many", replication_factor=7),
+            NewTopic("admin-odd", configs={"nosuch": "1"}),
+            NewTopic("no/name"),
+        ]
+        results = await admin.create_topics([*wrong, NewTopic("admin-more")])
+        assert {name: type(error) for name, error in results.items()} == {
+            "admin-made": TopicExistsException,
+            "admin-many": InvalidReplicationFactorException,
+            "admin-odd": InvalidConfigurationException,
+            "no/name": InvalidTopicException,
+            "admin-more": type(None),
+        }
+        assert all(name in str(error) or name == "admin-many" for name, error in results.items() if error is not None)
+        deleted = await admin.delete_topics(["admin-made", "nosuch", "admin-more"])
+        assert deleted["admin-made"] is deleted["admin-more"] is None
+        with pytest.raises(UnknownTopicOrPartitionException, match="'nosuch'"):
+            await admin.delete_topic("nosuch")
+    assert not {"admin-made", "admin-more"} & set(await kafka.tools.list_topics())
+
+
+async def test_the_demo(kafka: ApacheKafka) -> None:
+    command = [sys.executable, "-m", "aioproducer", "demo", "--bootstrap-server", kafka.bootstrap_servers]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = r"Every record arrived once and in order: 336,776 records with 4,044 keys in 6 partitions"
+    assert re.search(expected, done.stdout)

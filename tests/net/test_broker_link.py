@@ -1,0 +1,479 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+
+from aioproducer.config import producer_config
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import NetworkException, TimeoutException, UnsupportedVersionException
+from aioproducer.net.addresses import Address, parse_addresses
+from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.supervisor import Supervisor
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.framing import encode_response
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from aioproducer.protocol.messages.produce import ProduceRequest
+from tests.support.scripted_broker import (
+    Exchange,
+    ScriptedCluster,
+    after,
+    answer,
+    drop,
+    edited,
+    error,
+    never,
+    raw,
+    with_appendix,
+)
+from tests.support.virtual_time import World, virtual
+
+IDLE, CONNECTING, READY, BACKOFF, CLOSED = LinkState
+
+
+class Watched:
+    """A link and its task, and every state it told."""
+
+    def __init__(self, address: Address, node_id: int = 0, **config: Any) -> None:
+        self.states: list[LinkState] = []
+        self.crashes: list[BaseException] = []
+        self.changed = asyncio.Event()
+        self.supervisor = Supervisor(self.crashes.append)
+        self.link = BrokerLink(
+            node_id,
+            address,
+            producer_config({"bootstrap.servers": str(address), **config}),
+            Random(1),
+            on_change=self._changed,
+            on_crash=self.crashes.append,
+        )
+        self.task = self.supervisor.spawn(self.link.run(), "link")
+
+    def _changed(self, link: BrokerLink) -> None:
+        self.states.append(link.state)
+        self.changed.set()
+
+    async def until(self, condition: Callable[[BrokerLink], bool]) -> BrokerLink:
+        while not condition(self.link):
+            self.changed.clear()
+            await self.changed.wait()
+        return self.link
+
+    async def ready(self) -> BrokerLink:
+        await self.until(lambda link: link.state is IDLE)
+        self.link.want()
+        return await self.until(BrokerLink.ready)
+
+    async def stop(self) -> None:
+        await self.supervisor.stop()
+        await self.link.close(0)
+        assert not self.crashes
+
+
+@asynccontextmanager
+async def linked(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, Watched]]:
+    async with ScriptedCluster() as cluster:
+        watched = Watched(parse_addresses([cluster.bootstrap_servers])[0], **config)
+        try:
+            yield cluster, watched
+        finally:
+            await watched.stop()
+
+
+async def ask(link: BrokerLink) -> MetadataResponse:
+    return await link.call(MetadataRequest(topics=[]), MetadataResponse)
+
+
+@virtual
+async def test_it_connects_when_wanted_and_not_before(world: World) -> None:
+    async with linked() as (cluster, watched):
+        await asyncio.sleep(100)
+        assert (watched.states, world.attempts) == ([IDLE], 0)
+        link = await watched.ready()
+        assert watched.states == [IDLE, CONNECTING, READY]
+        assert (await ask(link)).cluster_id == cluster.cluster_id
+        link.want()
+        assert world.attempts == 1
+
+
+@virtual
+async def test_without_a_connection_nothing_is_sent(world: World) -> None:
+    async with linked() as (_, watched):
+        with pytest.raises(NetworkException, match="not connected"):
+            await ask(watched.link)
+        with pytest.raises(NetworkException, match="not connected"):
+            watched.link.send(MetadataRequest(), 1, lambda response, error: None)
+        assert not watched.link.can_send(0)
+
+
+@virtual
+async def test_a_broker_that_is_not_there_is_told_of_once_and_tried_with_patience(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with linked() as (cluster, watched):
+        await cluster.stop_node(0)
+        loop = asyncio.get_running_loop()
+        tried: list[float] = []
+        while len(tried) < 12:
+            await watched.until(lambda link: link.state is IDLE)
+            tried.append(loop.time())
+            watched.link.want()
+            await watched.until(lambda link: link.state is BACKOFF)
+            assert "Connection refused" in str(watched.link.last_error)
+        waits = [later - earlier for earlier, later in pairwise(tried)]
+        assert waits[0] < 0.1
+        assert all(0.8 <= wait <= 1.3 for wait in waits[5:])
+        await cluster.start_node(0)
+        await ask(await watched.ready())
+        assert watched.link.last_error is None
+        said = [record.getMessage() for record in caplog.records if record.name.endswith("broker_link")]
+        assert len(said) == 2
+        assert "cannot be reached" in said[0]
+        assert "is reached again" in said[1]
+        # The next outage is news again.
+        cluster.broker.script(ApiKey.METADATA, drop())
+        with pytest.raises(NetworkException):
+            await ask(watched.link)
+        assert len([record for record in caplog.records if "cannot be reached" in record.getMessage()]) == 2
+
+
+@virtual
+async def test_a_lost_connection_is_told_before_anything_else_happens(world: World) -> None:
+    async with linked() as (cluster, watched):
+        link = await watched.ready()
+        told: list[Any] = []
+        cluster.broker.script(ApiKey.METADATA, drop())
+        link.send(
+            MetadataRequest(topics=[]), 9, lambda response, error: told.append((error, link.in_flight(), link.state))
+        )
+        await watched.until(lambda link: link.state is not READY)
+        assert [type(error) for error, _, _ in told] == [NetworkException]
+        assert not link.can_send(asyncio.get_running_loop().time())
+        assert watched.states[-1] is BACKOFF
+        await ask(await watched.ready())
+
+
+@virtual
+async def test_a_broker_that_does_not_answer_has_longer_each_time(world: World) -> None:
+    async with linked(**{"request.timeout.ms": 60_000}) as (cluster, watched):
+        cluster.broker.always(ApiKey.API_VERSIONS, never())
+        loop = asyncio.get_running_loop()
+        for allowed in (10, 20, 30, 30):
+            await watched.until(lambda link: link.state is IDLE)
+            began = loop.time()
+            watched.link.want()
+            await watched.until(lambda link: link.state is BACKOFF)
+            assert loop.time() - began == pytest.approx(allowed, abs=0.1)
+            assert isinstance(watched.link.last_error, TimeoutException)
+
+
+@virtual
+async def test_a_network_that_swallows_everything(world: World) -> None:
+    world.silent = {"10.1.1.1"}
+    watched = Watched(Address("10.1.1.1", 9092))
+    await asyncio.sleep(0)
+    watched.link.want()
+    await watched.until(lambda link: link.state is BACKOFF)
+    assert "was not ready within 10000 ms" in str(watched.link.last_error)
+    await watched.stop()
+
+
+async def test_an_address_that_is_none() -> None:
+    for address, says in ((Address("a" * 70, 9092), "a" * 70), (Address("127.0.0.1", 99_999), "99999")):
+        watched = Watched(Address("127.0.0.1", 1))
+        watched.link.address = address
+        await asyncio.sleep(0)
+        watched.link.want()
+        await watched.until(lambda link: link.state is BACKOFF)
+        assert isinstance(watched.link.last_error, NetworkException)
+        assert says in str(watched.link.last_error)
+        await watched.stop()
+
+
+# ApiVersions
+
+
+@virtual
+async def test_an_older_broker_is_asked_in_its_own_version(world: World) -> None:
+    async def only_version_0(exchange: Exchange) -> None:
+        """As a broker from before KIP-511 answers: in version 0, with the versions of this API alone."""
+        response = exchange.handle()
+        response.error_code = ErrorCode.UNSUPPORTED_VERSION
+        response.api_keys = [api for api in response.api_keys if api.api_key == ApiKey.API_VERSIONS]
+        response.api_keys[0].max_version = 0
+        parts = encode_response(response, version=0, correlation_id=exchange.header.correlation_id)
+        exchange.writer.writelines(parts)
+
+    async with linked() as (cluster, watched):
+        cluster.broker.script(ApiKey.API_VERSIONS, only_version_0)
+        link = await watched.ready()
+        asked = [header.api_version for header, _ in cluster.broker.requests]
+        assert asked == [4, 0]
+        assert link.version_for(MetadataRequest) > 0
+
+
+@virtual
+async def test_a_broker_that_refuses_to_tell_its_versions(world: World) -> None:
+    async with linked() as (cluster, watched):
+        cluster.broker.script(ApiKey.API_VERSIONS, error(ErrorCode.INVALID_REQUEST))
+        await watched.until(lambda link: link.state is IDLE)
+        watched.link.want()
+        await watched.until(lambda link: link.state is BACKOFF)
+        assert "refused to tell its API versions" in str(watched.link.last_error)
+        await watched.ready()
+
+
+@virtual
+async def test_a_connection_lost_in_the_tick_in_which_it_became_usable(world: World) -> None:
+    async with linked() as (cluster, watched):
+        cluster.broker.script(ApiKey.API_VERSIONS, with_appendix(), with_appendix(b"\xff\xff\xff\xff"), answer)
+        for _ in range(2):
+            await watched.until(lambda link: link.state is IDLE)
+            watched.link.want()
+            await watched.until(lambda link: link.state is BACKOFF)
+        assert READY not in watched.states
+        await ask(await watched.ready())
+
+
+@virtual
+async def test_versions_both_sides_speak(world: World) -> None:
+    async with linked() as (_, watched):
+        link = await watched.ready()
+        link.versions = {ApiKey.PRODUCE: (5, 9), ApiKey.METADATA: (90, 99)}
+        assert link.version_for(ProduceRequest) == 9
+        assert link.version_for(ProduceRequest, at_most=7) == 7
+        with pytest.raises(UnsupportedVersionException, match="PRODUCE 5 to 9, and 3 to 4 would be needed"):
+            link.version_for(ProduceRequest, at_most=4)
+        with pytest.raises(UnsupportedVersionException, match="METADATA 90 to 99"):
+            link.version_for(MetadataRequest)
+        link.versions = {}
+        with pytest.raises(UnsupportedVersionException, match="does not speak PRODUCE"):
+            link.version_for(ProduceRequest)
+
+
+def test_the_version_told_to_brokers_is_one_they_accept() -> None:
+    from aioproducer.broker.handlers.api_versions import _SOFTWARE
+    from aioproducer.net.broker_link import SOFTWARE_VERSION
+
+    assert _SOFTWARE.fullmatch(SOFTWARE_VERSION)
+
+
+# Windows, throttling
+
+
+@virtual
+async def test_requests_under_way_are_bounded(world: World) -> None:
+    async with linked(**{"max.in.flight.requests.per.connection": 2}) as (cluster, watched):
+        gate = asyncio.Event()
+        cluster.broker.always(ApiKey.METADATA, after(gate))
+        link = await watched.ready()
+        calls = []
+        for in_flight in range(2):
+            assert link.can_send(0)
+            calls.append(asyncio.ensure_future(ask(link)))
+            await asyncio.sleep(0)
+            assert link.in_flight() == in_flight + 1
+        assert not link.can_send(0)
+        assert "2 requests that it has not answered" in link.why_busy(0)
+        gate.set()
+        await asyncio.gather(*calls)
+        assert link.can_send(0)
+
+
+@virtual
+async def test_a_throttled_link_says_when_it_is_over(world: World) -> None:
+    async with linked() as (_, watched):
+        link = await watched.ready()
+        loop = asyncio.get_running_loop()
+        link.throttle(0)
+        assert link.can_send(loop.time())
+        link.throttle(60_000)
+        link.throttle(1000)  # a shorter one does not shorten it
+        told = len(watched.states)
+        assert not link.can_send(loop.time())
+        assert "throttles" in link.why_busy(loop.time())
+        await asyncio.sleep(59)
+        assert len(watched.states) == told
+        await asyncio.sleep(2)
+        assert watched.states[told:] == [READY]
+        assert link.can_send(loop.time())
+        link.throttle(3_600_000)
+
+
+@virtual
+async def test_a_broker_that_does_not_read_is_sent_no_more(world: World) -> None:
+    async with linked(**{"max.request.size": 1000}) as (cluster, watched):
+        cluster.broker.always(ApiKey.METADATA, never())
+        link = await watched.ready()
+        request = MetadataRequest(topics=[])
+        while link.can_send(0):
+            connection = link._connection
+            assert connection is not None
+            connection._transport.write(bytes(100_000))  # type: ignore[union-attr]
+        assert "does not read" in link.why_busy(0)
+        assert request.API_KEY is ApiKey.METADATA
+
+
+# Rest and end
+
+
+@virtual
+async def test_rest_is_no_failure(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with linked() as (cluster, watched):
+        link = await watched.ready()
+        link.rest()
+        await watched.until(lambda link: link.state is IDLE)
+        assert link.last_error is None
+        assert not cluster.broker.connections
+        await ask(await watched.ready())
+        assert not [record for record in caplog.records if record.name.endswith("broker_link")]
+
+
+@virtual
+async def test_a_broker_may_close_an_idle_connection_without_a_word_in_the_log(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with linked() as (cluster, watched):
+        for _ in range(3):
+            await ask(await watched.ready())
+            cluster.broker.drop_connections()
+            await watched.until(lambda link: link.state is IDLE)
+            assert watched.link.last_error is None
+        assert not caplog.records
+
+
+@virtual
+async def test_a_connection_closed_before_it_was_of_use_is_a_failure(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with linked() as (cluster, watched):
+        for _ in range(3):
+            await watched.ready()
+            cluster.broker.drop_connections()
+            await watched.until(lambda link: link.state is BACKOFF)
+            assert watched.link.last_error is not None
+        assert len(caplog.records) == 1
+
+
+@virtual
+async def test_a_connection_closed_after_a_request_without_response_is_a_failure(world: World) -> None:
+    """That is how a broker says that it could not append what was produced with acks=0."""
+    async with linked() as (cluster, watched):
+        link = await watched.ready()
+        await ask(link)
+        link.send(MetadataRequest(topics=[]), 9, lambda response, error: None, expect_response=False)
+        cluster.broker.drop_connections()
+        await watched.until(lambda link: link.state is BACKOFF)
+        assert link.last_error is not None
+
+
+@virtual
+async def test_an_idle_connection_is_closed_but_not_while_an_answer_is_due(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    config = {"connections.max.idle.ms": 10_000, "request.timeout.ms": 100_000}
+    async with linked(**config) as (cluster, watched):
+        gate = asyncio.Event()
+        cluster.broker.script(ApiKey.METADATA, after(gate))
+        link = await watched.ready()
+        call = asyncio.ensure_future(ask(link))
+        await asyncio.sleep(50)
+        assert link.ready()
+        gate.set()
+        await call
+        await asyncio.sleep(9)
+        assert link.ready()
+        await asyncio.sleep(2)
+        assert link.state is IDLE
+        assert not caplog.records
+
+
+@virtual
+async def test_connections_that_may_be_idle_for_ever(world: World) -> None:
+    async with linked(**{"connections.max.idle.ms": -1}) as (cluster, watched):
+        link = await watched.ready()
+        await asyncio.sleep(100_000)
+        assert link.ready()
+        cluster.broker.drop_connections()
+        await watched.until(lambda link: link.state is IDLE)
+
+
+@virtual
+async def test_a_retired_link_is_answered_and_ends(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    async with linked() as (cluster, watched):
+        gate = asyncio.Event()
+        cluster.broker.script(ApiKey.METADATA, after(gate))
+        link = await watched.ready()
+        call = asyncio.ensure_future(ask(link))
+        await cluster.broker.received(ApiKey.METADATA)
+        watched.supervisor.cancel(watched.task)
+        link.throttle(10_000)
+        link.retire(NetworkException("it has moved"))
+        assert link.state is CLOSED
+        assert not link.can_send(0)
+        with pytest.raises(NetworkException, match="it has moved"):
+            await ask(link)
+        gate.set()
+        assert (await call).cluster_id == cluster.cluster_id
+        await cluster.broker.until(lambda broker: not broker.connections)
+        assert not caplog.records
+
+
+@virtual
+async def test_a_retired_link_that_is_not_answered_ends_in_time(world: World) -> None:
+    async with linked() as (cluster, watched):
+        cluster.broker.script(ApiKey.METADATA, never())
+        link = await watched.ready()
+        call = asyncio.ensure_future(ask(link))
+        await asyncio.sleep(0)
+        link.retire(NetworkException("it has moved"))
+        with pytest.raises(NetworkException, match=r"request\.timeout\.ms"):
+            await call
+
+
+@virtual
+async def test_abort_ends_what_is_under_way(world: World) -> None:
+    async with linked() as (cluster, watched):
+        cluster.broker.script(ApiKey.METADATA, never())
+        link = await watched.ready()
+        call = asyncio.ensure_future(ask(link))
+        await asyncio.sleep(0)
+        watched.supervisor.cancel(watched.task)
+        link.abort(NetworkException("no more"))
+        with pytest.raises(NetworkException, match="no more"):
+            await call
+        assert link.state is CLOSED
+
+
+@virtual
+async def test_a_task_cancelled_at_any_tick_of_connecting_leaves_no_connection(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        for ticks in range(25):
+            watched = Watched(parse_addresses([cluster.bootstrap_servers])[0])
+            await asyncio.sleep(0)
+            watched.link.want()
+            for _ in range(ticks):
+                await asyncio.sleep(0.0005)
+            await watched.stop()
+        await asyncio.sleep(1)
+        assert not cluster.broker.connections
+
+
+@virtual
+async def test_garbage_ends_a_connection_and_the_next_is_a_fresh_start(world: World) -> None:
+    async with linked() as (cluster, watched):
+        cluster.broker.script(ApiKey.METADATA, raw(b"HTTP/1.1 400 Bad Request"), edited(lambda response: None))
+        link = await watched.ready()
+        with pytest.raises(NetworkException, match="HTTP"):
+            await ask(link)
+        await ask(await watched.ready())

@@ -1,0 +1,363 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
+from aioproducer.net.connection import Connection
+from aioproducer.protocol.framing import decode_request, encode_response
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.leaks import no_leaks as no_leaks
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+VERSION = 9
+
+
+class Transport:
+    """Keeps what is written, and tells the protocol of its end as asyncio does."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.written = bytearray()
+        self.closed = ""
+        self.high = 0
+
+    def writelines(self, parts: Any) -> None:
+        assert not self.closed
+        self.written += b"".join(parts)
+
+    def write(self, data: Any) -> None:
+        self.writelines([data])
+
+    def set_write_buffer_limits(self, high: int) -> None:
+        self.high = high
+
+    def close(self) -> None:
+        self._end("close")
+
+    def abort(self) -> None:
+        self._end("abort")
+
+    def _end(self, how: str) -> None:
+        if not self.closed:
+            self.closed = how
+            asyncio.get_running_loop().call_soon(self.connection.connection_lost, None)
+
+
+class Scene:
+    """A connection on a transport of the test's, and everything it tells."""
+
+    def __init__(self, *, request_timeout: float = 30.0, connected: bool = True) -> None:
+        self.closings: list[KafkaError] = []
+        self.crashes: list[BaseException] = []
+        self.writable = 0
+        self.connection = Connection(
+            "broker:1",
+            client_id="me",
+            request_timeout=request_timeout,
+            write_buffer=1000,
+            on_closed=lambda connection, error: self.closings.append(error),
+            on_writable=self._writable,
+            on_crash=self.crashes.append,
+        )
+        self.transport = Transport(self.connection)
+        if connected:
+            self.connect()
+
+    def _writable(self) -> None:
+        self.writable += 1
+
+    def connect(self) -> None:
+        self.connection.connection_made(self.transport)  # type: ignore[arg-type]
+
+    def send(self, told: list[Any], **options: Any) -> None:
+        """Sends a request; ``told`` gets (response, error)."""
+        request = MetadataRequest(topics=[])
+        self.connection.send(request, VERSION, lambda *end: told.append(end), **options)
+
+    def correlation_ids(self) -> list[int]:
+        """Of everything sent so far."""
+        ids, data = [], bytes(self.transport.written)
+        while data:
+            size = int.from_bytes(data[:4], "big")
+            ids.append(decode_request(data[4 : 4 + size])[0].correlation_id)
+            data = data[4 + size :]
+        return ids
+
+    def answer(self, correlation_id: int, cluster_id: str = "c") -> bytes:
+        parts = encode_response(MetadataResponse(cluster_id=cluster_id), version=VERSION, correlation_id=correlation_id)
+        return b"".join(parts)
+
+    def receive(self, data: bytes) -> None:
+        while data:
+            buffer = self.connection.get_buffer(-1)
+            count = min(len(buffer), len(data))
+            buffer[:count] = data[:count]
+            data = data[count:]
+            self.connection.buffer_updated(count)
+
+
+async def test_answers_come_in_order_however_they_are_cut() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    for _ in range(3):
+        scene.send(told)
+    ids = scene.correlation_ids()
+    assert len(set(ids)) == 3
+    data = b"".join(scene.answer(correlation_id, str(n)) for n, correlation_id in enumerate(ids))
+    for byte in data[:-1]:
+        scene.receive(bytes([byte]))
+    assert len(told) == 2
+    scene.receive(data[-1:])
+    assert [response.cluster_id for response, _ in told] == ["0", "1", "2"]
+    assert scene.connection.answers == 3
+    scene.connection.close(NetworkException("the end"))
+
+
+async def test_all_answers_in_one_piece() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    for _ in range(3):
+        scene.send(told)
+    scene.receive(b"".join(map(scene.answer, scene.correlation_ids())))
+    assert len(told) == 3
+    assert not scene.connection.in_flight
+    scene.connection.close(NetworkException("the end"))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "says"),
+    [
+        (b"\xff\xff\xff\xff", InvalidReceiveException, "negative"),
+        (b"HTTP/1.1 400", InvalidReceiveException, "HTTP"),
+        (b"\x15\x03\x03\x00\x02\x02\x50", InvalidReceiveException, "TLS"),
+        (b"\0\0\0\x02ab", SchemaException, ""),
+        (b"\0\0\0\x06\x7f\xff\xff\xff\0\0", SchemaException, ""),
+    ],
+)
+async def test_bytes_that_are_no_answer_end_everything_with_that_cause(
+    data: bytes, kind: type[KafkaError], says: str
+) -> None:
+    scene = Scene()
+    told: list[Any] = []
+    scene.send(told)
+    scene.send(told)
+    scene.receive(data)
+    assert [type(error) for error in scene.closings] == [kind]
+    assert says in str(scene.closings[0])
+    for response, error in told:
+        assert response is None
+        assert isinstance(error, NetworkException)
+        assert isinstance(error.__cause__, kind)
+        assert "METADATA" in str(error)
+    assert scene.transport.closed == "abort"
+    assert not scene.crashes
+
+
+async def test_an_answer_to_another_request_is_not_believed() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    scene.send(told)
+    scene.send(told)
+    scene.receive(scene.answer(scene.correlation_ids()[1]))
+    assert isinstance(scene.closings[0], SchemaException)
+    assert [response for response, _ in told] == [None, None]
+
+
+async def test_an_answer_nobody_asked_for_ends_the_connection_and_what_follows_is_not_looked_at() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    scene.send(told)
+    (correlation_id,) = scene.correlation_ids()
+    scene.receive(scene.answer(correlation_id) + scene.answer(correlation_id) * 2)
+    assert told[0][1] is None
+    assert len(scene.closings) == 1
+    assert "nobody asked for" in str(scene.closings[0])
+
+
+@pytest.mark.parametrize("how", ["eof", "lost", "lost with an error"])
+async def test_the_end_of_the_connection_is_told_once(how: str) -> None:
+    scene = Scene()
+    told: list[Any] = []
+    scene.send(told)
+    if how == "eof":
+        assert not scene.connection.eof_received()
+    else:
+        scene.connection.connection_lost(ConnectionResetError("reset") if how == "lost with an error" else None)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(scene.closings) == len(told) == 1
+    assert ("reset" in str(told[0][1])) == (how == "lost with an error")
+    with pytest.raises(NetworkException):
+        scene.send(told)
+
+
+async def test_the_oldest_request_out_of_time_ends_the_connection() -> None:
+    scene = Scene(request_timeout=10)
+    told: list[Any] = []
+    scene.send(told, timeout=0.01)
+    scene.send(told)
+    await asyncio.wait([scene.connection._ended])
+    assert isinstance(scene.closings[0], TimeoutException)
+    assert "request.timeout.ms" in str(scene.closings[0])
+    assert [type(error) for _, error in told] == [NetworkException, NetworkException]
+
+
+async def test_the_timer_moves_on_with_the_answers() -> None:
+    scene = Scene(request_timeout=0.02)
+    told: list[Any] = []
+    loop = asyncio.get_running_loop()
+    until = loop.time() + 0.06
+    while loop.time() < until:
+        scene.send(told)
+        scene.receive(scene.answer(scene.correlation_ids()[-1]))
+        await asyncio.sleep(0.002)
+    assert not scene.closings
+    scene.connection.close(NetworkException("the end"))
+    assert scene.connection._timer is None
+
+
+async def test_a_request_without_response_is_not_waited_for() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    scene.send(told, expect_response=False)
+    assert scene.correlation_ids()
+    assert not scene.connection.in_flight
+    scene.connection.close(NetworkException("the end"))
+    assert not told
+
+
+async def test_backpressure_is_passed_on() -> None:
+    scene = Scene()
+    assert scene.transport.high == 1000
+    assert scene.connection.writable
+    scene.connection.pause_writing()
+    assert not scene.connection.writable
+    scene.connection.resume_writing()
+    assert scene.connection.writable
+    assert scene.writable == 1
+    scene.connection.close(NetworkException("the end"))
+    assert not scene.connection.writable
+
+
+async def test_a_connection_given_up_before_it_was_made() -> None:
+    scene = Scene(connected=False)
+    with pytest.raises(NetworkException, match="not connected"):
+        scene.send([])
+    scene.connection.close(NetworkException("never mind"))
+    scene.connect()
+    assert scene.transport.closed == "abort"
+    assert not scene.connection.writable
+
+
+async def test_call_returns_the_answer_or_raises() -> None:
+    scene = Scene()
+    calls = [
+        asyncio.ensure_future(scene.connection.call(MetadataRequest(topics=[]), MetadataResponse, VERSION))
+        for _ in range(3)
+    ]
+    await asyncio.sleep(0)
+    calls[1].cancel()
+    await asyncio.sleep(0)
+    ids = scene.correlation_ids()
+    scene.receive(scene.answer(ids[0], "first") + scene.answer(ids[1]))  # the second one's caller is gone
+    scene.connection.close(NetworkException("the end"))
+    assert (await calls[0]).cluster_id == "first"
+    with pytest.raises(NetworkException, match="the end"):
+        await calls[2]
+    assert not scene.crashes
+
+
+async def test_a_graceful_close_lets_what_was_written_leave() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    scene.send(told)
+    await scene.connection.close_gracefully(10)
+    assert scene.transport.closed == "close"
+    assert isinstance(told[0][1], NetworkException)
+    await scene.connection.close_gracefully(10)
+
+
+async def test_a_graceful_close_that_takes_too_long_or_is_cancelled_aborts() -> None:
+    class Stuck(Transport):
+        def close(self) -> None:
+            pass  # bytes are left that the other side does not read
+
+    for cancelled in (False, True):
+        scene = Scene(connected=False)
+        scene.transport = Stuck(scene.connection)
+        scene.connect()
+        closing = asyncio.ensure_future(scene.connection.close_gracefully(100 if cancelled else 0.005))
+        await asyncio.sleep(0)
+        if cancelled:
+            closing.cancel()
+        await asyncio.wait([closing])
+        assert closing.cancelled() == cancelled
+        assert scene.transport.closed == "abort"
+
+
+async def test_close_when_answered() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    scene.send(told)
+    scene.send(told)
+    last_words = NetworkException("it has moved")
+    scene.connection.close_when_answered(last_words)
+    with pytest.raises(NetworkException, match="it has moved"):
+        scene.send(told)
+    ids = scene.correlation_ids()
+    scene.receive(scene.answer(ids[0]))
+    assert not scene.closings
+    scene.receive(scene.answer(ids[1]))
+    assert scene.closings == [last_words]
+    assert all(error is None for _, error in told)
+    idle = Scene()
+    idle.connection.close_when_answered(last_words)
+    assert idle.closings == [last_words]
+
+
+async def test_what_a_handler_raises_is_a_crash_and_the_others_are_told() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    bug = ValueError("a bug")
+
+    def buggy(response: Any, error: Any) -> None:
+        raise bug
+
+    scene.connection.send(MetadataRequest(topics=[]), VERSION, buggy)
+    scene.send(told)
+    ids = scene.correlation_ids()
+    scene.receive(scene.answer(ids[0]) + scene.answer(ids[1]))
+    assert scene.crashes == [bug]
+    assert len(told) == 1
+    scene.connection.send(MetadataRequest(topics=[]), VERSION, buggy)
+    scene.send(told)
+    scene.connection.close(NetworkException("the end"))
+    assert scene.crashes == [bug, bug]
+    assert len(told) == 2
+
+
+async def test_a_bug_in_what_the_loop_calls_is_a_crash() -> None:
+    scene = Scene()
+    bug = ValueError("a bug")
+
+    def buggy(count: int) -> Any:
+        raise bug
+
+    scene.connection._frames.buffer_updated = buggy  # type: ignore[method-assign]
+    scene.connection.buffer_updated(1)
+    assert scene.crashes == [bug]
+    scene.connection.close(NetworkException("the end"))
+
+
+async def test_correlation_ids_stay_positive() -> None:
+    scene = Scene()
+    scene.connection._correlation_id = 0x7FFFFFFF - 1
+    told: list[Any] = []
+    scene.send(told)
+    scene.send(told)
+    assert scene.correlation_ids() == [0x7FFFFFFF, 0]
+    scene.connection.close(NetworkException("the end"))

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.net.addresses import Address
+from aioproducer.net.cluster import Node
+from aioproducer.net.metadata import Metadata
+from aioproducer.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+ID = UUID(int=7)
+
+
+def make(**times: Any) -> Metadata:
+    given: dict[str, Any] = {"max_age": 300, "max_idle": 60, "refresh_backoff": 1, "refresh_backoff_max": 8}
+    return Metadata(**{**given, "random": Random(1), **times})
+
+
+def partition(index: int, leader: int = 1, epoch: int = 0, error: int = 0) -> MetadataResponsePartition:
+    return MetadataResponsePartition(error, index, leader, epoch, [leader], [leader])
+
+
+def response(*topics: MetadataResponseTopic, nodes: tuple[int, ...] = (1, 2)) -> MetadataResponse:
+    brokers = [MetadataResponseBroker(node, "host", 9000 + node) for node in nodes]
+    return MetadataResponse(brokers=brokers, topics=list(topics), controller_id=1, cluster_id="c")
+
+
+def topic(
+    name: str = "t", *partitions: MetadataResponsePartition, error: int = 0, topic_id: UUID = ID
+) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error, name, topic_id, partitions=list(partitions))
+
+
+def known(*topics: MetadataResponseTopic, **times: Any) -> Metadata:
+    """Metadata that has got an answer at time 0."""
+    metadata = make(**times)
+    for one in topics:
+        metadata.use_topic(one.name or "", 0)
+    metadata.request(0)
+    metadata.update(response(*topics), 0)
+    return metadata
+
+
+def leaders(metadata: Metadata, name: str = "t") -> list[int]:
+    return [info.leader for info in metadata.cluster.topics[name].partitions]
+
+
+# When to ask
+
+
+def test_the_first_request_is_due_at_once() -> None:
+    assert make().next_update() < 0
+
+
+def test_fresh_metadata_is_asked_for_when_it_is_old() -> None:
+    metadata = known(topic("t", partition(0)))
+    assert metadata.next_update() == 300
+
+
+def test_what_is_needed_is_asked_for_after_the_back_off() -> None:
+    metadata = known(topic("t", partition(0)))
+    metadata.request_update()
+    assert 0.8 <= metadata.next_update() <= 1.2
+
+
+def test_a_new_topic_is_asked_for_at_once() -> None:
+    metadata = known(topic("t", partition(0)))
+    assert metadata.use_topic("new", 0.1)
+    assert metadata.next_update() <= 0.1
+    assert not metadata.use_topic("new", 0.2)
+
+
+def test_the_back_off_grows_while_nothing_comes_of_it_and_starts_again() -> None:
+    metadata = known(topic("t", partition(0)))
+    waits = []
+    for now in range(100, 700, 100):
+        metadata.request_update()
+        metadata.request(now)
+        metadata.failed() if now % 200 else metadata.update(response(topic("t", partition(0))), now)
+        metadata.request_update()
+        waits.append(metadata.next_update() - now)
+    assert waits[0] <= 1.2
+    assert all(6.4 <= wait <= 9.6 for wait in waits[3:])
+    metadata.request(1000)
+    metadata.update(response(topic("t", partition(0, leader=2, epoch=1))), 1000)
+    metadata.request_update()
+    assert metadata.next_update() <= 1001.2
+
+
+def test_a_partition_without_leader_is_asked_about_again() -> None:
+    metadata = known(topic("t", partition(0, leader=-1, error=ErrorCode.LEADER_NOT_AVAILABLE), partition(1)))
+    assert leaders(metadata) == [-1, 1]
+    assert metadata.next_update() <= 1.2
+
+
+@pytest.mark.parametrize("code", [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE])
+def test_a_topic_with_a_passing_error_is_asked_about_again(code: ErrorCode) -> None:
+    metadata = known(topic("t", error=code))
+    assert metadata.cluster.errors == {"t": code}
+    assert "t" not in metadata.cluster.topics
+    assert metadata.next_update() <= 1.2
+    metadata.request(2)
+    metadata.update(response(topic("t", error=code)), 2)
+    assert metadata.failures == {"t": (code, 2)}
+    metadata.request(5)
+    metadata.update(response(topic("t", partition(0))), 5)
+    assert (metadata.failures, metadata.cluster.errors) == ({}, {})
+
+
+# What to ask for
+
+
+def test_every_topic_in_use_is_asked_for() -> None:
+    metadata = make()
+    metadata.use_topic("t", 0)
+    metadata.use_topic("u", 0)
+    request = metadata.request(1)
+    assert [asked.name for asked in request.topics or []] == ["t", "u"]
+    assert request.allow_auto_topic_creation
+    assert not make(creates_topics=False).request(0).allow_auto_topic_creation
+
+
+def test_a_topic_long_unused_is_forgotten() -> None:
+    metadata = known(topic("t", partition(0)), topic("u", partition(0)))
+    metadata.use_topic("u", 50)
+    assert [asked.name for asked in metadata.request(61).topics or []] == ["u"]
+    metadata.update(response(topic("u", partition(0))), 61)
+    assert set(metadata.cluster.topics) == {"u"}
+
+
+# What an answer changes
+
+
+def test_an_answer_tells_nodes_and_leaders() -> None:
+    metadata = known(topic("t", partition(0, leader=2), partition(1)))
+    assert metadata.cluster.nodes == {1: Node(1, Address("host", 9001)), 2: Node(2, Address("host", 9002))}
+    assert (metadata.cluster.controller_id, metadata.cluster.cluster_id) == (1, "c")
+    assert leaders(metadata) == [2, 1]
+    assert metadata.version == 1
+
+
+def test_an_answer_without_any_broker_leaves_those_known() -> None:
+    metadata = known(topic("t", partition(0)))
+    metadata.update(response(topic("t", partition(0)), nodes=()), 1)
+    assert set(metadata.cluster.nodes) == {1, 2}
+
+
+def test_a_topic_briefly_missing_stays_as_it_is() -> None:
+    metadata = known(topic("t", partition(0), partition(1)))
+    metadata.update(response(topic("t", error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), 1)
+    assert leaders(metadata) == [1, 1]
+    metadata.update(response(), 2)
+    assert leaders(metadata) == [1, 1]
+
+
+def test_an_older_leader_epoch_undoes_nothing() -> None:
+    metadata = known(topic("t", partition(0, leader=2, epoch=5), partition(1, leader=2, epoch=5)))
+    metadata.update(response(topic("t", partition(0, leader=1, epoch=4), partition(1, leader=1, epoch=6))), 1)
+    assert leaders(metadata) == [2, 1]
+
+
+def test_a_broker_that_tells_no_epochs_is_believed() -> None:
+    metadata = known(topic("t", partition(0, leader=2, epoch=5)))
+    metadata.update(response(topic("t", partition(0, leader=1, epoch=-1))), 1)
+    assert leaders(metadata) == [1]
+
+
+def test_epochs_of_a_topic_created_anew_start_again() -> None:
+    metadata = known(topic("t", partition(0, leader=2, epoch=5), partition(1, leader=2, epoch=5)))
+    metadata.update(response(topic("t", partition(0, leader=1, epoch=0), topic_id=UUID(int=8))), 1)
+    assert leaders(metadata) == [1]
+
+
+def test_partitions_out_of_order_doubled_or_missing() -> None:
+    metadata = known(topic("t", partition(2, leader=2), partition(0), partition(1), partition(0)))
+    assert [info.partition for info in metadata.cluster.topics["t"].partitions] == [0, 1, 2]
+    metadata.update(response(topic("t", partition(0, leader=2, epoch=1), partition(3), partition(2**31 - 1))), 1)
+    assert [(i.partition, i.leader) for i in metadata.cluster.topics["t"].partitions] == [
+        (0, 2),
+        (1, 1),
+        (2, 2),
+        (3, 1),
+    ]
+
+
+def test_without_ids_a_topic_that_has_become_smaller_is_believed() -> None:
+    none = UUID(int=0)
+    metadata = known(topic("t", *map(partition, range(4)), topic_id=none))
+    metadata.update(response(topic("t", partition(0), partition(2), topic_id=none)), 1)
+    assert [info.partition for info in metadata.cluster.topics["t"].partitions] == [0, 1, 2]
+    metadata.update(response(topic("t", partition(0), topic_id=none)), 2)
+    assert [info.partition for info in metadata.cluster.topics["t"].partitions] == [0]
+
+
+@given(st.lists(st.integers(-5, 2**31 - 1), max_size=20), st.lists(st.integers(0, 10), max_size=20))
+def test_whatever_partitions_an_answer_has_they_are_numbered_without_gaps(first: list[int], second: list[int]) -> None:
+    metadata = known(topic("t", *map(partition, first)))
+    before = [info.partition for info in metadata.cluster.topics["t"].partitions]
+    metadata.update(response(topic("t", *map(partition, second))), 1)
+    after = [info.partition for info in metadata.cluster.topics["t"].partitions]
+    assert before == list(range(len(before)))
+    assert after == list(range(len(after)))
+    assert len(after) >= len(before)
+
+
+def test_a_leader_told_by_a_response() -> None:
+    metadata = known(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3)))
+    new = Node(9, Address("new", 1))
+    assert not metadata.leader_told("t", 0, 2, 3, [])  # no news
+    assert not metadata.leader_told("t", 0, 2, 2, [])  # older
+    assert not metadata.leader_told("t", 0, 9, 4, [])  # nobody knows where that is
+    assert not metadata.leader_told("u", 0, 2, 9, [])
+    assert not metadata.leader_told("t", 7, 2, 9, [])
+    assert not metadata.leader_told("t", -1, 2, 9, [])
+    assert leaders(metadata) == [1, 1]
+    assert metadata.leader_told("t", 0, 9, 4, [new])
+    assert leaders(metadata) == [9, 1]
+    assert metadata.cluster.nodes[9] == new

@@ -1,0 +1,271 @@
+"""One partition, from ``append`` to the end of each batch: the producer's rules against the model of a broker.
+
+Everything that can go wrong between the two is a call here; who calls them, and in which order, is the test's choice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from random import Random
+from typing import Any, NamedTuple
+
+from aioproducer.config import producer_config
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import Outcome
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.batch_completer import BatchCompleter
+from aioproducer.producer.deadlines import DeadlineHeap
+from aioproducer.producer.drain import Drained, drain
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.produce_request import seal
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.readiness import ReadySet
+from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import RecordBatch
+
+from .broker_model import Partition, Request
+from .parts import Accumulation
+
+
+class Sent(NamedTuple):
+    """A batch in a request: which it is, and what the broker sees of it."""
+
+    drained: Drained
+    request: Request
+
+
+class PartitionSimulation(Accumulation):
+    """A producer with one partition, the requests under way, and a broker."""
+
+    def __init__(
+        self,
+        *,
+        window: int = 5,
+        epoch: int = 0,
+        first_sequence: int = 0,
+        retries: int = 2**31 - 1,
+        idempotent: bool = True,
+    ) -> None:
+        super().__init__(memory=10**6, batch_size=1000, max_request_size=10**6)
+        self.window = window
+        self.ids = ProducerIds()
+        self.ids.current = ProducerIdAndEpoch(1, epoch)
+        self.sequences = PartitionSequences(self.ids, window)
+        self.sequences.next_sequence = first_sequence
+        (self.queue,) = self.add_topic("t", 1, sequences=(lambda: self.sequences) if idempotent else None)
+        self.config = producer_config(
+            {"bootstrap.servers": "b:1", "retries": retries, **({} if idempotent else {"enable.idempotence": False})}
+        )
+        self.metrics = ProducerMetrics()
+        self.ready = ReadySet()
+        self.timers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self.completer = BatchCompleter(
+            self.config, self.accumulator, self.metrics, FailureLog(), Random(0), again=self.again
+        )
+        self.broker = Partition()
+        self.wire: deque[Sent] = deque()
+        """Requests the broker has not processed yet, in the order of their connection."""
+        self.answers: deque[tuple[Sent, ErrorCode, int]] = deque()
+        """What it has answered and the producer has not received."""
+        self.zombies: list[deque[Sent]] = []
+        """By connection that was lost: requests the broker may still process."""
+        self.deliveries: dict[bytes, Any] = {}
+        self.values: dict[ProducerBatch, list[bytes]] = {}
+        self.count = 0
+        self.drains = 0
+        self.sealed: dict[tuple[int, int, int, int], bytes] = {}
+        self.stamped: list[tuple[int, int, int, int]] = []
+        self.lost_state = False
+        self.out_of_order = False
+        """The broker appended a batch before an earlier one, as it had forgotten the producer."""
+
+    # The producer
+
+    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        super().batch_opened(queue, batch)
+        self.completer.incomplete[batch] = queue
+
+    def batch_full(self, queue: PartitionQueue) -> None:
+        self.ready.add(queue)
+
+    def again(self, queue: PartitionQueue, when: float) -> None:
+        if when > self.loop.now:
+            self.timers.push(when, queue)
+        self.ready.add(queue)
+
+    def add_batch(self, records: int = 1) -> ProducerBatch:
+        values = [b"%d" % (self.count + number) for number in range(1, records + 1)]
+        self.count += records
+        for value in values:
+            self.deliveries[value] = self.append(value=value)
+        self.accumulator.close_batch(self.queue)
+        batch = self.opened[-1]
+        self.values[batch] = values
+        return batch
+
+    def drain(self) -> int:
+        """Sends what the rules let go, each batch in a request of its own; how many there were."""
+        for queue in self.timers.pop_due(self.loop.now):
+            self.ready.add(queue)
+        count = 0
+        for node in self.ready.nodes():
+            while drained := drain(self.ready.of(node), self.accumulator, self.loop.now, 10**6, keep_order=False):
+                (one,) = drained
+                self._send(one)
+                count += 1
+        return count
+
+    def _send(self, one: Drained) -> None:
+        """As the Sender prepares a batch."""
+        queue, batch = one
+        if batch.drain_order < 0:
+            self.drains += 1
+            batch.drain_order = self.drains
+        if queue.sequences is not None and not batch.has_sequence():
+            queue.sequences.stamp(batch)
+            self.stamped.append((batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
+        seal(batch, CompressionType.NONE, None)
+        batch.in_flight = True
+        batch.attempts += 1
+        batch.sent_at = self.loop.now
+        queue.in_flight += 1
+        data = batch.header + batch.body
+        read = RecordBatch(data)
+        read.verify()
+        key = (batch.drain_order, read.producer_id, read.producer_epoch, read.base_sequence)
+        assert self.sealed.setdefault(key, data) == data, "a retry is not byte-identical"
+        values = tuple(record.value or b"" for record in read.records())
+        request = Request(read.producer_id, read.producer_epoch, read.base_sequence, values)
+        self.wire.append(Sent(one, request))
+
+    def receive(self) -> None:
+        """The next answer arrives."""
+        sent, code, offset = self.answers.popleft()
+        self.completer.ended(sent.drained, code, "", self.loop.now, base_offset=offset)
+
+    def expire_oldest(self) -> None:
+        """Time passes until the oldest batch has had its time."""
+        due = self.completer.next_expiry()
+        assert due is not None
+        self.loop.now = max(self.loop.now, due)
+        self.completer.expire(self.loop.now, lambda queue, batch: "because")
+
+    def grant_producer_id(self) -> None:
+        """InitProducerId is answered."""
+        assert self.ids.current is None
+        self.ids.current = ProducerIdAndEpoch(self.stamped[-1][0] + 1, 0)
+        self.ready.add(self.queue)
+
+    # The broker and the network
+
+    def process(self, *, refuse: ErrorCode = ErrorCode.NONE, then: ErrorCode = ErrorCode.NONE) -> None:
+        """The broker processes the next request: refuses it, or appends it (if it may) and answers ``then``."""
+        sent = self.wire.popleft()
+        if refuse is not ErrorCode.NONE:
+            self.answers.append((sent, refuse, -1))
+            return
+        code, offset = self._produce(sent)
+        if code is ErrorCode.NONE and then is not ErrorCode.NONE:
+            code, offset = then, -1
+        self.answers.append((sent, code, offset))
+
+    def process_zombie(self, connection: int) -> None:
+        self._produce(self.zombies[connection].popleft())
+        self.zombies = [requests for requests in self.zombies if requests]
+
+    def _produce(self, sent: Sent) -> tuple[ErrorCode, int]:
+        if sent.request.producer_id not in self.broker.entries:
+            earlier = [b for b in self.completer.incomplete if 0 <= b.drain_order < sent.drained.batch.drain_order]
+            self.out_of_order |= any(not self.in_log(batch) for batch in earlier)
+        return self.broker.produce(sent.request)
+
+    def disconnect(self, arriving: int) -> None:
+        """The connection is lost, with its answers; of its requests the first ``arriving`` may still be processed."""
+        ended = [*(sent for sent, _, _ in self.answers), *self.wire]
+        if zombies := list(self.wire)[:arriving]:
+            self.zombies.append(deque(zombies))
+        self.answers.clear()
+        self.wire.clear()
+        for sent in ended:
+            self.completer.ended(sent.drained, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now)
+
+    def forget_producers(self) -> None:
+        """The broker loses what it knew of all producers."""
+        self.lost_state |= bool(self.broker.entries)
+        self.broker.entries.clear()
+
+    def may_forget_producers(self) -> bool:
+        """Whether the broker, having forgotten, would not take again what it has, or what was given up long ago.
+
+        That no producer can prevent.
+        """
+        waiting = {sent.drained.batch for sent in self.wire} | set(self.completer.incomplete)
+        return not self.zombies and not any(self.in_log(batch) for batch in waiting)
+
+    def in_log(self, batch: ProducerBatch) -> bool:
+        return self.values[batch][0] in self.broker.log
+
+    def round_trip(self) -> None:
+        """Everything that may go out does, and all goes well."""
+        self.drain()
+        while self.wire:
+            self.process()
+        while self.answers:
+            self.receive()
+
+    # What must hold
+
+    def settle(self) -> None:
+        """From now on nothing goes wrong: everything ends, and not because its time is over."""
+        self.completer._timeout = 10.0**9
+        for _ in range(20 * len(self.completer.incomplete) + 20):
+            if not self.completer.incomplete and not self.wire and not self.answers:
+                break
+            self.loop.now += 1.5
+            if self.ids.current is None:
+                self.grant_producer_id()
+            self.accumulator.close_batch(self.queue)
+            self.round_trip()
+        assert not self.completer.incomplete, f"stuck: {list(self.completer.incomplete)}"
+        while self.zombies:
+            self.process_zombie(0)
+
+    def check(self) -> None:
+        """At any time."""
+        unresolved = self.sequences.unresolved
+        assert len(unresolved) <= self.window
+        assert unresolved == sorted(unresolved, key=lambda batch: batch.drain_order)
+        for before, after in zip(self.stamped, self.stamped[1:], strict=False):
+            if before[:2] == after[:2]:
+                assert after[2] == (before[2] + before[3]) % 2**31
+            else:
+                assert after[:2] > before[:2]
+                assert after[2] == 0
+        assert all(0 <= epoch < 2**15 and 0 <= sequence < 2**31 for _, epoch, sequence, _ in self.stamped)
+        under_way = {sent.drained.batch for sent in self.wire} | {sent.drained.batch for sent, _, _ in self.answers}
+        held = set(self.completer.incomplete) | under_way
+        assert self.pool.total - self.pool.available == sum(batch.allocated for batch in held)
+        for value, delivery in self.deliveries.items():
+            if delivery.done() and delivery.outcome is None:
+                assert self.broker.log[delivery.result().offset] == value
+            elif delivery.outcome is Outcome.NOT_SENT:
+                assert value not in self.broker.log
+
+    def check_end(self) -> None:
+        """When everything is over."""
+        self.check()
+        log = self.broker.log
+        assert all(delivery.done() for delivery in self.deliveries.values())
+        assert len(log) == len(set(log)), "something is in the log twice"
+        numbers = [int(value) for value in log]
+        if len({producer_id for producer_id, _, _, _ in self.stamped}) > 1:
+            # What was given up may still arrive under a producer id of before, and nobody can fence it off.
+            numbers = [int(value) for value in log if self.deliveries[value].outcome is None]
+        if not self.out_of_order:
+            assert numbers == sorted(numbers), "the log is out of order"
+        assert self.lost_state or not self.out_of_order
+        assert self.pool.available == self.pool.total
+        assert self.queue.depth() == self.queue.in_flight == 0
+        assert self.sequences.unresolved == []

@@ -1,0 +1,161 @@
+"""What the rules of the producer run on in tests: a loop that stands still, and queues without a cluster."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from random import Random
+from typing import Any
+
+from aioproducer.errors import DeliveryError, KafkaError, Outcome
+from aioproducer.producer.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.delivery import ProduceResult
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
+
+NOW_MS = 1_700_000_000_000
+
+
+class Future:
+    """As much of an asyncio future as the rules use."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._state = "pending"
+        self._outcome: Any = None
+        self._callbacks: list[Callable[[Any], object]] = []
+        self.told = 0
+
+    def done(self) -> bool:
+        return self._state != "pending"
+
+    def cancelled(self) -> bool:
+        return self._state == "cancelled"
+
+    def set_result(self, result: Any) -> None:
+        self._end("result", result)
+
+    def set_exception(self, error: BaseException) -> None:
+        self._end("error", error)
+
+    def cancel(self) -> None:
+        if not self.done():
+            self._end("cancelled", None)
+
+    def _end(self, state: str, outcome: Any) -> None:
+        assert self._state == "pending", "a future that is done was set again"
+        self._state = state
+        self._outcome = outcome
+        self.told += 1
+        for callback in self._callbacks:
+            self._loop.call_soon(callback, self)
+
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
+        assert self._state == "pending"
+        self._callbacks.append(callback)
+
+    def result(self) -> Any:
+        if self._state == "error":
+            raise self._outcome
+        assert self._state == "result"
+        return self._outcome
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        yield self
+        return self.result()
+
+
+class Loop:
+    """A loop whose time moves when told to, and which runs what was left for later when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self._soon: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+
+    def create_future(self) -> Future:
+        return Future(self)
+
+    def time(self) -> float:
+        return self.now
+
+    def call_soon(self, callback: Callable[..., object], *args: Any) -> None:
+        self._soon.append((callback, args))
+
+    def run(self) -> None:
+        while self._soon:
+            callback, args = self._soon.popleft()
+            callback(*args)
+
+
+def failure(message: str = "no luck", outcome: Outcome = Outcome.UNKNOWN) -> DeliveryError:
+    return DeliveryError.of(KafkaError(message), outcome, ("t", 0))
+
+
+def make_batch(
+    loop: Loop, *, topic: str = "t", partition: int = 0, created: float = 0.0, size: int = 100, records: int = 0
+) -> ProducerBatch:
+    """An open batch with some records of one byte."""
+    batch = ProducerBatch(ProduceResult(loop, topic, partition), BatchBuffer(), size, NOW_MS, created)
+    for _ in range(records):
+        _ = batch.append(NOW_MS, None, b"v", None)
+    return batch
+
+
+class Accumulation:
+    """An accumulator, its pool, and what it told: batches opened, queues that had one closed."""
+
+    def __init__(
+        self,
+        *,
+        memory: int = 10_000,
+        batch_size: int = 1000,
+        max_request_size: int = 5000,
+        ignore_keys: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.loop = Loop()
+        self.now_ms = NOW_MS
+        self.opened: list[ProducerBatch] = []
+        self.closed: list[PartitionQueue] = []
+        self.pool = BufferPool(memory, batch_size)
+        self.accumulator = RecordAccumulator(
+            self.pool,
+            self.loop,
+            lambda: self.now_ms,
+            batch_size=batch_size,
+            max_request_size=max_request_size,
+            ignore_keys=ignore_keys,
+            random=Random(seed),
+            on_open=self.batch_opened,
+            on_full=self.batch_full,
+        )
+        self.accumulator.detour = False
+
+    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self.opened.append(batch)
+
+    def batch_full(self, queue: PartitionQueue) -> None:
+        self.closed.append(queue)
+
+    def add_topic(self, name: str, partitions: int, *, leader: int = 1, sequences: Any = None) -> list[PartitionQueue]:
+        """Makes a topic known, or gives it more partitions."""
+        topic = self.accumulator.topics.setdefault(name, TopicQueues(name))
+        for partition in range(len(topic.queues), partitions):
+            queue = PartitionQueue(name, partition, None if sequences is None else sequences())
+            queue.leader = leader
+            topic.queues.append(queue)
+        queues: list[PartitionQueue] = topic.queues
+        return queues
+
+    def append(
+        self,
+        topic: str = "t",
+        value: Any = b"v",
+        key: Any = None,
+        *,
+        partition: Any = None,
+        timestamp_ms: Any = None,
+        headers: Any = None,
+    ) -> Any:
+        return self.accumulator.append(topic, key, value, partition, timestamp_ms, headers)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from aioproducer.errors import IllegalStateException
+from aioproducer.producer.buffer_pool import BatchBuffer, BufferPool
+
+
+class PoolMachine(RuleBasedStateMachine):
+    """Whoever takes and gives back, in any order: no byte is lost, and none is there twice."""
+
+    taken = Bundle("taken")
+
+    @initialize(total=st.integers(0, 1000))
+    def begin(self, total: int) -> None:
+        self.pool = BufferPool(total, 100)
+        self.held = 0
+
+    @rule(target=taken, size=st.integers(0, 400))
+    def allocate(self, size: int) -> int:
+        fits = self.held + size <= self.pool.total
+        assert self.pool.allocate(size) == fits
+        self.held += size if fits else 0
+        return size if fits else 0
+
+    @rule(size=consumes(taken))
+    def deallocate(self, size: int) -> None:
+        self.pool.deallocate(size)
+        self.held -= size
+
+    @rule(more=st.integers(1, 1000))
+    def give_back_too_much(self, more: int) -> None:
+        with pytest.raises(IllegalStateException, match="given back to a pool"):
+            self.pool.deallocate(self.held + more)
+
+    @invariant()
+    def nothing_is_lost_or_doubled(self) -> None:
+        assert self.pool.available + self.held == self.pool.total
+
+
+PoolMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
+TestPool = PoolMachine.TestCase
+
+
+def test_nothing_negative_is_given_back() -> None:
+    pool = BufferPool(100, 10)
+    assert pool.allocate(50)
+    with pytest.raises(IllegalStateException):
+        pool.deallocate(-1)
+    assert pool.available == 50
+
+
+def test_a_buffer_is_used_again_empty() -> None:
+    pool = BufferPool(1000, 100)
+    buffer = pool.buffer()
+    buffer.records.append(0, 0, b"key", b"value", None)
+    buffer.sizes.append(0, 3, 5)
+    pool.recycle(buffer)
+    again = pool.buffer()
+    assert again is buffer
+    assert again.records.size() == 0
+    assert again.records.freeze() == again.sizes.freeze() == b""
+    assert pool.buffer() is not buffer
+
+
+def test_a_buffer_that_grew_beyond_a_batch_is_let_go() -> None:
+    pool = BufferPool(1000, 100)
+    buffer = pool.buffer()
+    buffer.records.append(0, 0, None, bytes(200), None)
+    pool.recycle(buffer)
+    assert pool.buffer() is not buffer
+
+
+def test_only_so_many_buffers_are_kept() -> None:
+    pool = BufferPool(10**6, 100)
+    given = [BatchBuffer() for _ in range(1000)]
+    for buffer in given:
+        pool.recycle(buffer)
+    taken = [pool.buffer() for _ in range(1000)]
+    assert len({id(buffer) for buffer in taken} & {id(buffer) for buffer in given}) == 64

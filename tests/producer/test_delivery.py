@@ -1,0 +1,610 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome, TimeoutException
+from aioproducer.producer.delivery import ABORTED, FAILED, FORWARDED, PENDING, SUCCEEDED, Delivery, ProduceResult
+from aioproducer.types import TimestampType
+
+from .parts import NOW_MS, Future, Loop, failure, make_batch
+
+
+def waiting(delivery: Delivery) -> Future:
+    """The future on which a task that awaits the delivery waits."""
+    future: Future = next(delivery.__await__())
+    return future
+
+
+def sizes(records: int) -> bytes:
+    batch = make_batch(Loop(), records=records)
+    batch.freeze()
+    frozen: bytes = batch.sizes
+    return frozen
+
+
+def succeed(result: ProduceResult, records: int = 10, base_offset: int = 1000) -> bool:
+    return result.succeed(base_offset, -1, NOW_MS, sizes(records))
+
+
+# What a delivery says
+
+
+def test_while_nothing_is_known() -> None:
+    delivery = Delivery(ProduceResult(Loop(), "orders", 3), 0)
+    assert not delivery.done()
+    assert delivery.outcome is None
+    with pytest.raises(IllegalStateException, match="not done yet"):
+        delivery.result()
+    with pytest.raises(IllegalStateException, match="not done yet"):
+        delivery.exception()
+    assert repr(delivery) == "<Delivery orders-3 pending>"
+
+
+def test_delivered() -> None:
+    batch = make_batch(Loop(), topic="orders", partition=3, records=1)
+    delivery = batch.append(NOW_MS + 7, b"key", None, None)
+    batch.freeze()
+    assert batch.succeed(40, -1)
+    assert delivery.done()
+    assert delivery.exception() is None
+    assert delivery.outcome is None
+    metadata = delivery.result()
+    assert (metadata.topic, metadata.partition, metadata.offset) == ("orders", 3, 41)
+    assert (metadata.timestamp_ms, metadata.timestamp_type) == (NOW_MS + 7, TimestampType.CREATE_TIME)
+    assert (metadata.serialized_key_size, metadata.serialized_value_size) == (3, -1)
+    assert delivery.result() == metadata
+    assert repr(delivery) == "<Delivery orders-3 delivered>"
+
+
+def test_delivered_with_the_brokers_time() -> None:
+    batch = make_batch(Loop(), records=2)
+    batch.freeze()
+    assert batch.succeed(0, 0)  # the epoch itself is a time, too
+    metadata = Delivery(batch.result, 1).result()
+    assert metadata.offset == 1
+    assert (metadata.timestamp_ms, metadata.timestamp_type) == (0, TimestampType.LOG_APPEND_TIME)
+
+
+def test_delivered_at_an_offset_that_nobody_told() -> None:
+    batch = make_batch(Loop(), records=3)
+    batch.freeze()
+    assert batch.succeed(-1, -1)
+    assert [Delivery(batch.result, index).result().offset for index in range(3)] == [-1, -1, -1]
+
+
+@pytest.mark.parametrize("aborted", [False, True])
+def test_failed(aborted: bool) -> None:
+    result = ProduceResult(Loop(), "t", 0)
+    delivery = Delivery(result, 2)
+    error = DeliveryError.of(TimeoutException("too late"), Outcome.NOT_SENT, ("t", 0))
+    assert result.fail(error, aborted)
+    assert delivery.done()
+    assert delivery.outcome is Outcome.NOT_SENT
+    with pytest.raises(TimeoutException, match="too late") as raised:
+        delivery.result()
+    assert isinstance(raised.value, DeliveryError)
+    assert raised.value is not error
+    assert isinstance(delivery.exception(), TimeoutException)
+    assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
+
+
+def test_a_result_that_did_not_fail_has_no_error() -> None:
+    result = ProduceResult(Loop(), "t", 0)
+    succeed(result)
+    with pytest.raises(IllegalStateException):
+        result.raised()
+
+
+def test_only_what_is_pending_is_forwarded() -> None:
+    result, other = ProduceResult(Loop(), "t", 0), ProduceResult(Loop(), "t", 0)
+    succeed(result)
+    with pytest.raises(IllegalStateException, match="still pending"):
+        result.forward([(0, other, 0)])
+
+
+# Waiters
+
+
+def test_each_waiter_gets_an_error_of_its_own() -> None:
+    loop = Loop()
+    result = ProduceResult(loop, "t", 0)
+    futures = [waiting(Delivery(result, 0)) for _ in range(10_000)]
+    cause = KafkaError("the reason")
+    told = failure()
+    told.__cause__ = cause
+    result.fail(told)
+    errors = set()
+    for future in futures:
+        with pytest.raises(DeliveryError) as raised:
+            future.result()
+        assert len(traceback.extract_tb(raised.value.__traceback__)) <= 3
+        assert raised.value.__cause__ is cause
+        errors.add(id(raised.value))
+    assert len(errors) == len(futures)
+    assert told.__traceback__ is None
+
+
+def test_asking_often_grows_no_traceback() -> None:
+    result = ProduceResult(Loop(), "t", 0)
+    delivery = Delivery(result, 0)
+    result.fail(failure())
+    for _ in range(1000):
+        with pytest.raises(DeliveryError) as raised:
+            delivery.result()
+    assert len(traceback.extract_tb(raised.value.__traceback__)) <= 4
+
+
+def test_awaiting_what_is_done_does_not_wait() -> None:
+    result = ProduceResult(Loop(), "t", 0)
+    succeed(result)
+    future = Loop().create_future()
+    result.add_waiter(0, future)
+    assert future.result().offset == 1000
+
+
+def test_a_waiter_for_the_whole_never_fails() -> None:
+    result = ProduceResult(Loop(), "t", 0)
+    before = Delivery(result, 3).settled()
+    result.fail(failure())
+    after = Delivery(result, 3).settled()
+    assert before.result() is None
+    assert after.result() is None
+
+
+def test_a_failure_is_observed_by_those_who_would_be_told() -> None:
+    loop = Loop()
+    result = ProduceResult(loop, "t", 0)
+    delivery = Delivery(result, 0)
+    assert not result.observed()
+    flush = delivery.settled()
+    assert not result.observed()  # it does not say what failed
+    task = waiting(delivery)
+    assert result.observed()
+    task.cancel()
+    assert not result.observed()
+    delivery.add_done_callback(lambda delivery: None)
+    assert result.observed()
+    assert not flush.done()
+
+
+@pytest.mark.parametrize("ask", ["result", "exception", "await"])
+def test_knows_whether_anybody_was_told_of_a_failure(ask: str) -> None:
+    result = ProduceResult(Loop(), "t", 0)
+    delivery = Delivery(result, 0)
+    flush = delivery.settled()
+    task = waiting(delivery) if ask == "await" else None
+    result.fail(failure())
+    assert flush.done()
+    assert delivery.outcome is Outcome.UNKNOWN
+    assert result.told == (task is not None)
+    if ask == "exception":
+        delivery.exception()
+    elif ask == "result":
+        with pytest.raises(DeliveryError):
+            delivery.result()
+    assert result.told
+
+
+@pytest.mark.parametrize("end", ["succeed", "fail", "forward"])
+def test_holds_nobody_any_more_once_it_is_over(end: str) -> None:
+    """Handles are in no cycle that lasts: the garbage collector does not look at them."""
+    result = ProduceResult(Loop(), "t", 0)
+    delivery = Delivery(result, 0)
+    delivery.add_done_callback(lambda _: None)
+    _ = waiting(delivery)
+    result.on_abandoned = result.done
+    if end == "succeed":
+        succeed(result)
+    elif end == "fail":
+        result.fail(failure())
+    else:
+        result.on_abandoned = None  # by whoever forwards it
+        result.forward([(0, ProduceResult(Loop(), "t", 0), 0)])
+    assert (result.waiters, result.callbacks, result.on_abandoned) == ([], [], None)
+
+
+# Abandoning a record that is parked
+
+
+class Parked:
+    """A result as a parked record has it, and how often it was withdrawn."""
+
+    def __init__(self) -> None:
+        self.loop = Loop()
+        self.result = ProduceResult(self.loop, "t", 0)
+        self.withdrawn = 0
+        self.result.on_abandoned = self.withdraw
+        self.delivery = Delivery(self.result, 0)
+
+    def withdraw(self) -> None:
+        self.withdrawn += 1
+        self.result.fail(failure("withdrawn", Outcome.NOT_SENT))
+
+    def cancel(self, *futures: Future) -> None:
+        for future in futures:
+            future.cancel()
+        self.loop.run()
+
+
+def test_the_last_task_that_gives_up_withdraws_the_record() -> None:
+    parked = Parked()
+    first, second = waiting(parked.delivery), waiting(parked.delivery)
+    parked.cancel(first)
+    assert parked.withdrawn == 0
+    parked.cancel(second)
+    assert parked.withdrawn == 1
+    assert parked.delivery.outcome is Outcome.NOT_SENT
+
+
+def test_tasks_that_give_up_together_withdraw_it_once() -> None:
+    parked = Parked()
+    parked.cancel(waiting(parked.delivery), waiting(parked.delivery))
+    assert parked.withdrawn == 1
+
+
+@pytest.mark.parametrize("care", [lambda d: d.add_done_callback(print), lambda d: d.settled(), waiting])
+def test_nobody_withdraws_what_somebody_else_cares_for(care: Callable[[Delivery], object]) -> None:
+    parked = Parked()
+    task = waiting(parked.delivery)
+    care(parked.delivery)
+    parked.cancel(task)
+    assert parked.withdrawn == 0
+    assert not parked.delivery.done()
+
+
+def test_nothing_is_withdrawn_once_it_was_placed_or_has_ended() -> None:
+    placed, ended = Parked(), Parked()
+    tasks = waiting(placed.delivery), waiting(ended.delivery)
+    placed.result.forward([(0, ProduceResult(placed.loop, "t", 0), 5)])
+    succeed(ended.result)
+    placed.cancel(tasks[0])
+    ended.loop.run()
+    assert placed.withdrawn == ended.withdrawn == 0
+    assert not placed.delivery.done()
+
+
+# Callbacks
+
+
+def test_callbacks_come_in_record_order_and_after_the_outcome_is_there() -> None:
+    loop = Loop()
+    result = ProduceResult(loop, "t", 0)
+    calls: list[tuple[int, int]] = []
+    for index in (3, 1, 2, 1, 0):
+        Delivery(result, index).add_done_callback(lambda d, index=index: calls.append((index, d.result().offset)))  # type: ignore[misc]
+    succeed(result)
+    assert calls == [(0, 1000), (1, 1001), (1, 1001), (2, 1002), (3, 1003)]
+
+
+def test_a_callback_added_afterwards_is_called_soon_and_not_at_once() -> None:
+    loop = Loop()
+    result = ProduceResult(loop, "t", 0)
+    succeed(result)
+    delivery, calls = Delivery(result, 0), list[Delivery]()
+    delivery.add_done_callback(calls.append)
+    assert calls == []
+    loop.run()
+    assert calls == [delivery]
+
+
+def test_a_callback_that_raises_spoils_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    result = ProduceResult(Loop(), "t", 0)
+    calls: list[str] = []
+
+    def broken(delivery: Delivery) -> None:
+        calls.append("broken")
+        raise ValueError("a bug of the user")
+
+    Delivery(result, 0).add_done_callback(broken)
+    Delivery(result, 1).add_done_callback(lambda _: calls.append("next"))
+    task = waiting(Delivery(result, 0))
+    with caplog.at_level(logging.ERROR):
+        result.fail(failure())
+    assert calls == ["broken", "next"]
+    assert task.done()
+    assert "a bug of the user" in caplog.text
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), SystemExit(3), asyncio.CancelledError()])
+def test_what_stops_the_loop_does_so_after_the_batch_is_complete(stop: BaseException) -> None:
+    loop = Loop()
+    result = ProduceResult(loop, "t", 0)
+    calls: list[str] = []
+
+    def stopping(delivery: Delivery) -> None:
+        raise stop
+
+    Delivery(result, 0).add_done_callback(stopping)
+    Delivery(result, 1).add_done_callback(lambda _: calls.append("next"))
+    succeed(result)
+    assert calls == ["next"]
+    with pytest.raises(type(stop)):
+        loop.run()
+
+
+def test_a_callback_may_ask_wait_and_add_callbacks() -> None:
+    loop = Loop()
+    result = ProduceResult(loop, "t", 0)
+    calls: list[Any] = []
+
+    def curious(delivery: Delivery) -> None:
+        calls.append(delivery.result().offset)
+        delivery.add_done_callback(lambda _: calls.append("again"))
+        later.add_done_callback(lambda _: calls.append("later"))
+        future = loop.create_future()
+        result.add_waiter(0, future)
+        calls.append(future.result().offset)
+
+    later = Delivery(result, 5)
+    Delivery(result, 0).add_done_callback(curious)
+    succeed(result)
+    assert calls == [1000, 1000]
+    loop.run()
+    assert calls == [1000, 1000, "again", "later"]
+
+
+# Any course of things, against a model
+
+
+class ResultMachine(RuleBasedStateMachine):
+    """A parked record goes into a batch, batches are split: everybody is told the right thing, once, in order."""
+
+    RECORDS = 6
+    PLACES = 100  # no chain of forwardings in one run shifts a record further than this
+
+    @initialize()
+    def begin(self) -> None:
+        self.loop = Loop()
+        self.root = ProduceResult(self.loop, "t", 0)
+        # Where each record is now, and the results that may still go on.
+        self.place: dict[int, tuple[ProduceResult, int]] = {index: (self.root, index) for index in range(self.RECORDS)}
+        self.pending = [self.root]
+        self.ended: dict[int, int | str] = {}
+        self.deliveries = {index: Delivery(self.root, index) for index in range(self.RECORDS)}
+        self.futures: list[tuple[int, Future]] = []
+        self.whole: list[Future] = []
+        self.calls: list[int] = []
+        self.calls_due: list[int] = []
+        self.offset = 100
+
+    def _where(self, index: int) -> ProduceResult:
+        return self.place[index][0]
+
+    @rule(index=st.integers(0, RECORDS - 1), old=st.booleans())
+    def wait(self, index: int, old: bool) -> None:
+        future = self.loop.create_future()
+        if old:  # as if asked through a result that was forwarded long ago
+            self.root.add_waiter(index, future)
+        else:
+            delivery = self.deliveries[index]
+            delivery.done()
+            result, place = self.place[index]
+            result.add_waiter(place, future)
+        self.futures.append((index, future))
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.futures)
+    def cancel(self, data: st.DataObject) -> None:
+        data.draw(st.sampled_from(self.futures))[1].cancel()
+
+    @rule(index=st.integers(0, RECORDS - 1))
+    def wait_for_the_whole(self, index: int) -> None:
+        future = self.deliveries[index].settled()
+        assert future.done() == (index in self.ended)
+        self.whole.append(future)
+
+    @rule(index=st.integers(0, RECORDS - 1), raises=st.booleans())
+    def add_callback(self, index: int, raises: bool) -> None:
+        def callback(delivery: Delivery) -> None:
+            assert delivery is self.deliveries[index]
+            assert delivery.done()
+            self.calls.append(index)
+            if raises:
+                raise ValueError("a bug of the user")
+
+        self.deliveries[index].add_done_callback(callback)
+        self.calls_due.append(index)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.pending)
+    def forward(self, data: st.DataObject) -> None:
+        """Splits a pending result in up to three; each child may take in records of others before, as batches do."""
+        result = data.draw(st.sampled_from(self.pending))
+        mine = sorted(index for index in self.place if self._where(index) is result)
+        cuts = sorted(data.draw(st.sets(st.sampled_from(mine[1:]), max_size=2))) if len(mine) > 1 else []
+        targets: list[tuple[int, ProduceResult, int]] = []
+        for first, last in zip([mine[0], *cuts], [*cuts, self.RECORDS], strict=True):
+            child, shift = ProduceResult(self.loop, "t", 0), data.draw(st.integers(0, 3))
+            targets.append((self.place[first][1] if targets else 0, child, shift))
+            base = targets[-1][0]
+            for index in mine:
+                if first <= index < last:
+                    self.place[index] = (child, shift + self.place[index][1] - base)
+            self.pending.append(child)
+        self.pending.remove(result)
+        result.forward(targets)
+        assert result.state == FORWARDED
+
+    @rule(data=st.data(), fails=st.booleans(), aborted=st.booleans())
+    @precondition(lambda self: self.pending)
+    def end(self, data: st.DataObject, fails: bool, aborted: bool) -> None:
+        result = data.draw(st.sampled_from(self.pending))
+        self.pending.remove(result)
+        mine = [index for index in self.place if self._where(index) is result]
+        calls = len(self.calls)
+        if fails:
+            assert result.fail(failure(f"failed {self.offset}"), aborted)
+            assert result.state == (ABORTED if aborted else FAILED)
+            self.ended.update(dict.fromkeys(mine, f"failed {self.offset}"))
+        else:
+            assert result.succeed(self.offset, -1, NOW_MS, sizes(self.PLACES))
+            assert result.state == SUCCEEDED
+            self.ended.update({index: self.offset + self.place[index][1] for index in mine})
+        assert self.calls[calls:] == sorted(self.calls[calls:])
+        self.offset += 100
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.ended)
+    def end_again(self, data: st.DataObject) -> None:
+        result = self._where(data.draw(st.sampled_from(sorted(self.ended))))
+        state = result.state
+        assert not result.succeed(5, -1, NOW_MS, sizes(self.PLACES))
+        assert not result.fail(failure("too late"))
+        assert result.state == state
+
+    @invariant()
+    def everybody_knows_what_is_known(self) -> None:
+        self.loop.run()
+        for index, delivery in self.deliveries.items():
+            assert delivery.done() == (index in self.ended)
+        for index, future in self.futures:
+            assert future.told <= 1
+            if not future.cancelled():
+                assert future.done() == (index in self.ended)
+                if future.done():
+                    assert self._told(future) == self.ended[index]
+        assert sorted(self.calls) == sorted(index for index in self.calls_due if index in self.ended)
+        for index in self.ended:
+            error = self.deliveries[index].exception()
+            assert self.ended[index] == (self.deliveries[index].result().offset if error is None else str(error))
+
+    @staticmethod
+    def _told(future: Future) -> int | str:
+        try:
+            offset: int = future.result().offset
+            return offset
+        except DeliveryError as error:
+            return str(error)
+
+    def teardown(self) -> None:
+        if hasattr(self, "pending"):
+            for result in self.pending:
+                assert result.state == PENDING
+                succeed(result, self.PLACES)
+            assert all(future.done() for _, future in self.futures)
+
+
+ResultMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
+TestResult = ResultMachine.TestCase
+
+
+@given(data=st.data())
+def test_a_record_is_found_wherever_its_result_was_forwarded(data: st.DataObject) -> None:
+    loop = Loop()
+    result = ProduceResult(loop, "t", 0)
+    firsts = [0, *sorted(data.draw(st.sets(st.integers(1, 30), max_size=5)))]
+    children = [ProduceResult(loop, "t", 0) for _ in firsts]
+    shifts = [data.draw(st.integers(0, 5)) for _ in firsts]
+    result.forward(list(zip(firsts, children, shifts, strict=True)))
+    for index in range(35):
+        child = max(number for number, first in enumerate(firsts) if first <= index)
+        assert result.target(index) == (children[child], index - firsts[child] + shifts[child])
+
+
+def test_who_asks_at_a_result_that_was_forwarded_is_passed_on() -> None:
+    loop = Loop()
+    root, child, last = (ProduceResult(loop, "t", 0) for _ in range(3))
+    root.forward([(0, child, 3)])
+    child.forward([(0, last, 10)])
+    calls: list[str] = []
+    future = loop.create_future()
+    root.add_waiter(1, future)
+    root.add_callback(1, lambda: calls.append("called"))
+    succeed(last, 20)
+    assert future.result().offset == 1014
+    assert calls == ["called"]
+
+
+# In a real loop
+
+
+async def test_many_tasks_wait_and_cancelling_one_touches_no_other() -> None:
+    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    delivery = Delivery(result, 4)
+
+    async def wait() -> int:
+        return (await delivery).offset
+
+    tasks = [asyncio.create_task(wait()) for _ in range(5)]
+    await asyncio.sleep(0)
+    tasks[2].cancel()
+    await asyncio.sleep(0)
+    succeed(result)
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results.pop(2), asyncio.CancelledError)
+    assert results == [1004] * 4
+    assert await delivery == delivery.result()
+
+
+@pytest.mark.parametrize("ticks", range(4))
+@pytest.mark.parametrize("cancelled_first", [True, False])
+async def test_a_cancel_and_the_outcome_in_neighbouring_ticks(ticks: int, cancelled_first: bool) -> None:
+    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    withdrawn: list[bool] = []
+
+    def withdraw() -> None:
+        withdrawn.append(True)
+        result.fail(failure("withdrawn", Outcome.NOT_SENT))
+
+    result.on_abandoned = withdraw
+
+    async def wait() -> int:
+        return (await Delivery(result, 0)).offset
+
+    task = asyncio.create_task(wait())
+    await asyncio.sleep(0)
+    if cancelled_first:
+        task.cancel()
+    else:
+        succeed(result)
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    if cancelled_first:
+        ended = succeed(result)
+    else:
+        ended = True
+        task.cancel()
+    outcome = (await asyncio.gather(task, return_exceptions=True))[0]
+    if outcome != 1000:
+        assert isinstance(outcome, asyncio.CancelledError)
+    # Either it was withdrawn in time, or it was delivered; never both, and nothing else.
+    assert ended != bool(withdrawn)
+    assert result.done()
+
+
+async def test_gather_takes_deliveries() -> None:
+    result, other = (ProduceResult(asyncio.get_running_loop(), "t", 0) for _ in range(2))
+    both = asyncio.gather(Delivery(result, 0), Delivery(other, 0), return_exceptions=True)
+    await asyncio.sleep(0)
+    succeed(result)
+    other.fail(failure("gone"))
+    delivered, failed = await both
+    assert not isinstance(delivered, BaseException)
+    assert delivered.offset == 1000
+    assert isinstance(failed, DeliveryError)
+
+
+async def test_a_failure_that_nobody_awaits_is_no_unretrieved_exception() -> None:
+    problems: list[Any] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: problems.append(context))
+    result = ProduceResult(loop, "t", 0)
+    task = asyncio.ensure_future(Delivery(result, 0))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    result.fail(failure())
+    del task, result
+    gc.collect()
+    await asyncio.sleep(0)
+    assert problems == []

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.producer.drain import Drained, drain
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+
+from .parts import Accumulation
+
+
+class Draining(Accumulation):
+    """An accumulator whose partitions all stand in one ready set, as if one node led them."""
+
+    def __init__(self, partitions: int, **more: Any) -> None:
+        super().__init__(memory=10**7, max_request_size=10**6, **more)
+        self.ids = ProducerIds()
+        self.ids.current = ProducerIdAndEpoch(1, 0)
+        self.queues = self.add_topic("t", partitions, sequences=lambda: PartitionSequences(self.ids))
+        self.ready: deque[PartitionQueue] = deque()
+
+    def fill(self, partition: int, batches: int = 1, size: int = 900) -> None:
+        for _ in range(batches):
+            self.append(partition=partition, value=bytes(size))
+            self.accumulator.close_batch(self.queues[partition])
+        self.make_ready(partition)
+
+    def make_ready(self, partition: int) -> None:
+        if not self.queues[partition].ready:
+            self.queues[partition].ready = True
+            self.ready.append(self.queues[partition])
+
+    def drain(self, max_request_size: int = 10**6, *, now: float = 0.0, keep_order: bool = False) -> list[Drained]:
+        return drain(self.ready, self.accumulator, now, max_request_size, keep_order=keep_order)
+
+    def consistent(self) -> bool:
+        return all(queue.ready == (queue in self.ready) for queue in self.queues) and len(set(self.ready)) == len(
+            self.ready
+        )
+
+
+def partitions(drained: list[Drained]) -> list[int]:
+    return [queue.partition for queue, _ in drained]
+
+
+def test_takes_the_head_of_every_ready_partition_once() -> None:
+    here = Draining(4)
+    for partition in (2, 0, 3):
+        here.fill(partition, batches=3)
+    heads = [here.queues[partition].batches[0] for partition in (2, 0, 3)]
+    drained = here.drain()
+    assert partitions(drained) == [2, 0, 3]
+    assert [batch for _, batch in drained] == heads
+    assert [queue.depth() for queue in here.queues] == [2, 0, 2, 2]
+    assert partitions(here.drain()) == [2, 0, 3]
+    assert partitions(here.drain()) == [2, 0, 3]
+    assert here.drain() == []
+    assert here.consistent()
+
+
+def test_nothing_is_ready() -> None:
+    here = Draining(2)
+    assert here.drain() == []
+    here.make_ready(0)
+    assert here.drain() == []
+    assert not here.queues[0].ready
+
+
+def test_an_open_batch_that_is_due_is_closed_and_taken() -> None:
+    here = Draining(1)
+    here.append()
+    here.make_ready(0)
+    assert here.drain() == []
+    here.queues[0].due = True
+    here.make_ready(0)
+    ((queue, batch),) = here.drain()
+    assert batch is here.opened[0]
+    assert batch.records
+    assert queue.open is None
+    assert not queue.due
+    assert not queue.ready
+
+
+def test_a_partition_with_a_due_batch_behind_stays_ready() -> None:
+    here = Draining(1)
+    here.fill(0)
+    here.append()
+    here.queues[0].due = True
+    assert len(here.drain()) == 1
+    assert here.queues[0].ready
+    assert len(here.drain()) == 1
+    here.fill(0)
+    here.append()  # this one lingers
+    assert len(here.drain()) == 1
+    assert not here.queues[0].ready
+    assert here.consistent()
+
+
+def test_a_request_is_no_larger_than_it_may_be() -> None:
+    here = Draining(5)
+    for partition in range(5):
+        here.fill(partition, size=800)
+    drained = here.drain(2000)
+    assert partitions(drained) == [0, 1]
+    assert sum(batch.size() + 61 for _, batch in drained) <= 2000
+    assert partitions(here.drain(2000)) == [2, 3]
+    assert partitions(here.drain(2000)) == [4]
+    assert here.consistent()
+
+
+def test_a_request_may_be_filled_to_the_last_byte() -> None:
+    here = Draining(2)
+    for partition in range(2):
+        here.fill(partition, size=800)
+    size = 2 * (here.queues[0].batches[0].size() + 61)
+    assert partitions(here.drain(size - 1)) == [0]
+    here.fill(0, size=800)
+    assert partitions(here.drain(size)) == [1, 0]
+
+
+def test_a_batch_larger_than_a_request_goes_alone() -> None:
+    here = Draining(3)
+    here.fill(0, size=100)
+    here.fill(1, size=3000)
+    here.fill(2, size=100)
+    assert [partitions(here.drain(1000)) for _ in range(4)] == [[0], [1], [2], []]
+
+
+def test_no_partition_starves_another() -> None:
+    """Each request has room for two of five batches, and every partition always has more."""
+    here = Draining(5)
+    taken: Counter[int] = Counter()
+    for _ in range(50):
+        for partition in range(5):
+            if here.queues[partition].depth() < 3:
+                here.fill(partition, size=800)
+        taken.update(partitions(here.drain(2000)))
+        assert here.consistent()
+    assert set(taken.values()) == {20}
+
+
+def test_a_retry_in_its_back_off_leaves_the_ready_set_and_no_later_batch_goes_first() -> None:
+    here = Draining(2)
+    here.fill(0, batches=2)
+    here.fill(1)
+    here.queues[0].batches[0].drain_order = 0
+    here.queues[0].batches[0].retry_at = 5.0
+    assert partitions(here.drain(now=4.0)) == [1]
+    assert here.consistent()
+    here.make_ready(0)
+    first = here.queues[0].batches[0]
+    assert [batch for _, batch in here.drain(now=5.0)] == [first]
+
+
+def test_a_new_leader_ends_the_back_off() -> None:
+    here = Draining(1)
+    here.fill(0)
+    batch = here.queues[0].batches[0]
+    batch.drain_order, batch.retry_at, batch.leader_epoch = 0, 5.0, 3
+    here.queues[0].leader_epoch = 4
+    assert partitions(here.drain(now=0.0)) == [0]
+
+
+def test_keeping_order_one_batch_is_under_way() -> None:
+    here = Draining(2)
+    here.fill(0, batches=2)
+    here.fill(1)
+    here.queues[0].in_flight = 1
+    assert partitions(here.drain(keep_order=True)) == [1]
+    here.queues[0].in_flight = 0
+    here.make_ready(0)
+    assert partitions(here.drain(keep_order=True)) == [0]
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 20])
+def test_at_most_a_window_of_batches_is_unresolved(window: int) -> None:
+    here = Draining(1)
+    queue = here.queues[0]
+    queue.sequences.window = window
+    queue.sequences.known_id = 1
+    here.fill(0, batches=window + 3)
+    sent = []
+    while drained := here.drain():
+        sent.append(drained[0].batch)
+        queue.sequences.stamp(sent[-1])
+    assert len(sent) == window
+    queue.sequences.resolve(sent[0])
+    here.make_ready(0)
+    assert len(here.drain()) == 1
+
+
+@given(
+    depths=st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 1500)), min_size=1, max_size=6),
+    limit=st.integers(100, 4000),
+)
+def test_everything_goes_in_the_end_and_each_partition_in_order(
+    depths: list[tuple[int, bool, int]], limit: int
+) -> None:
+    here = Draining(len(depths))
+    for partition, (batches, is_open, size) in enumerate(depths):
+        here.fill(partition, batches, size)
+        if is_open:
+            here.append(partition=partition)
+            here.queues[partition].due = True
+    expected = {
+        queue.partition: [*queue.batches, *([queue.open] if queue.open is not None else [])] for queue in here.queues
+    }
+    taken: dict[int, list[Any]] = {queue.partition: [] for queue in here.queues}
+    while drained := here.drain(limit):
+        assert len(set(partitions(drained))) == len(drained)
+        assert len(drained) == 1 or sum(batch.size() + 61 for _, batch in drained) <= limit
+        for queue, batch in drained:
+            taken[queue.partition].append(batch)
+        assert here.consistent()
+    assert taken == expected
+    assert not here.ready

@@ -1,0 +1,635 @@
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from aioproducer.errors import (
+    BufferExhaustedException,
+    DeliveryError,
+    InvalidTopicException,
+    KafkaError,
+    Outcome,
+    TimeoutException,
+    TopicAuthorizationException,
+)
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+
+from .parts import Accumulation, Future
+
+
+class Parking(Accumulation):
+    """An accumulator with its parking lot, and ``send`` and ``enqueue`` as the producer does them."""
+
+    def __init__(self, *, capacity: int = 10**6, max_block: float = 60.0, **more: Any) -> None:
+        super().__init__(**more)
+        self.max_block = max_block
+        self.lot = ParkingLot(self.accumulator, capacity, FailureLog())
+        self.lot.open()
+
+    def send(self, topic: str = "t", value: bytes = b"v", *, enqueue: bool = False, **more: Any) -> Any:
+        """The delivery, or the record as it is parked if it is one of ``enqueue``."""
+        delivery = self.append(topic, value, **more)
+        if delivery is not None:
+            return delivery
+        record = self.park(topic, value, condition=object() if enqueue else None, **more)
+        return record if enqueue else record.delivery
+
+    def park(self, topic: str, value: bytes, *, condition: object = None, **more: Any) -> ParkedRecord:
+        key, headers = more.get("key"), more.get("headers")
+        record = ParkedRecord(
+            self.loop,
+            topic,
+            key,
+            value,
+            more.get("partition"),
+            more.get("timestamp_ms"),
+            headers,
+            self.accumulator.record_size(key, value, headers),
+            now=self.loop.now,
+            max_block=self.max_block,
+            condition=condition,
+        )
+        self.lot.park(record)
+        return record
+
+    def learn(self, topic: str, partitions: int) -> None:
+        """Metadata arrives."""
+        self.add_topic(topic, partitions)
+        self.lot.metadata_arrived(topic)
+        self.lot.place()
+
+    def finish(self, topic: str = "t", partition: int = 0) -> None:
+        """The oldest batch of the partition ends, and its memory comes back."""
+        queue = self.accumulator.topics[topic].queues[partition]
+        self.accumulator.close_batch(queue)
+        self.pool.deallocate(queue.batches.popleft().allocated)
+        self.lot.place()
+
+    def pass_time(self, seconds: float) -> None:
+        self.loop.now += seconds
+        self.lot.expire(self.loop.now, lambda topic: f"nobody knows {topic}")
+
+    def values(self, topic: str = "t", partition: int = 0) -> list[Any]:
+        """What was appended to the partition, over all its batches."""
+        found: list[Any] = []
+        for batch in self.opened:
+            if (batch.result.topic, batch.result.partition) != (topic, partition):
+                continue
+            records = batch.records if batch.buffer is None else batch.buffer.records.freeze()
+            header = encode_batch_header(
+                records, count=batch.count, base_timestamp=batch.base_timestamp, max_timestamp=batch.max_timestamp
+            )
+            found += [record.value for record in RecordBatch(header + records).records()]
+        return found
+
+
+# Waiting for metadata
+
+
+def test_records_wait_for_their_topic_and_go_in_order() -> None:
+    here = Parking()
+    deliveries = [here.send("t", b"%d" % number, partition=0) for number in range(5)]
+    assert not any(delivery.done() for delivery in deliveries)
+    assert here.lot.bytes > 0
+    here.learn("other", 1)
+    assert here.opened == []
+    here.learn("t", 1)
+    assert here.values() == [b"0", b"1", b"2", b"3", b"4"]
+    assert here.lot.bytes == len(here.lot) == 0
+    (batch,) = here.opened
+    batch.freeze()
+    batch.succeed(70, -1)
+    assert [delivery.result().offset for delivery in deliveries] == [70, 71, 72, 73, 74]
+
+
+def test_a_topic_without_partitions_is_not_known_yet() -> None:
+    here = Parking()
+    here.send()
+    here.learn("t", 0)
+    assert len(here.lot) == 1
+    here.learn("t", 1)
+    assert here.values() == [b"v"]
+
+
+def test_a_partition_that_does_not_exist_yet_is_waited_for_and_holds_nobody_up() -> None:
+    here = Parking()
+    here.learn("t", 2)
+    here.send("t", b"for 4", partition=4)
+    here.send("t", b"for 3", partition=3)
+    here.send("t", b"for 1", partition=1)
+    assert here.values("t", 1) == [b"for 1"]
+    here.learn("t", 4)
+    here.send("t", b"for 3, too", partition=3)
+    assert here.values("t", 3) == [b"for 3", b"for 3, too"]
+    assert len(here.lot) == 1
+    here.learn("t", 5)
+    assert here.values("t", 4) == [b"for 4"]
+    assert len(here.lot) == 0
+
+
+def test_who_waited_for_metadata_is_older_than_who_waits_for_memory_since() -> None:
+    here = Parking(memory=1000, batch_size=1000)
+    here.learn("t", 1)
+    here.send("late", b"1")
+    here.send("t", bytes(900))
+    here.send("t", bytes(500))
+    here.send("late", b"2")
+    here.learn("late", 1)
+    here.send("late", b"3")
+    assert [record.topic for record in here.lot.records()] == ["late", "t", "late", "late"]
+    assert list(here.lot.memory) == here.lot.records()
+    here.finish()
+    assert here.values("late") == [b"1"]
+    here.finish("late")
+    assert here.values("t")[1:] == [bytes(500)]
+    here.finish()
+    assert here.values("late") == [b"1", b"2", b"3"]
+
+
+def test_a_topic_made_anew_with_fewer_partitions_lets_others_go_and_keeps_who_waits() -> None:
+    here = Parking(memory=1000, batch_size=1000)
+    here.learn("t", 3)
+    here.learn("other", 1)
+    here.send("other", bytes(900))
+    waiting = [here.send("t", b"1", partition=2), here.send("other", b"2"), here.send("t", b"3", partition=2)]
+    del here.accumulator.topics["t"]
+    here.learn("t", 2)
+    assert here.values("other")[1:] == [b"2"]
+    assert [record.value for record in here.lot.metadata["t"]] == [b"1", b"3"]
+    here.finish("other")
+    here.learn("t", 3)
+    assert here.values("t", 2) == [b"1", b"3"]
+    assert not any(delivery.done() for delivery in waiting)
+
+
+def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
+    here = Parking()
+    bad, enqueued, good = here.send("bad topic"), here.send("bad topic", enqueue=True), here.send("good")
+    here.lot.fail_topic("bad topic", InvalidTopicException("no such name"))
+    assert isinstance(bad.exception(), InvalidTopicException)
+    assert bad.outcome is Outcome.NOT_SENT
+    assert bad.exception().topic_partition == ("bad topic", -1)
+    assert isinstance(enqueued.result.raised(), InvalidTopicException)
+    assert here.lot.settled == [enqueued]
+    assert not good.done()
+    assert [record.topic for record in here.lot.records()] == ["good"]
+    here.lot.fail_topic("bad topic", InvalidTopicException("again"))
+
+
+# Waiting for memory
+
+
+def test_a_newcomer_goes_behind_who_waits_even_if_it_would_fit() -> None:
+    here = Parking(memory=1500, batch_size=100)
+    here.learn("t", 2)
+    here.send("t", bytes(1000), partition=0)
+    large = here.send("t", bytes(1000), partition=0)
+    small = [here.send("t", b"small", partition=1) for _ in range(3)]
+    assert here.values("t", 1) == []
+    assert len(here.lot) == 4
+    here.finish()
+    assert here.values("t", 0) == [bytes(1000)] * 2
+    assert here.values("t", 1) == [b"small"] * 3
+    assert not large.done()
+    assert not any(delivery.done() for delivery in small)
+    assert not here.accumulator.detour
+    here.send("t", b"newcomer", partition=1)
+    assert here.values("t", 1) == [b"small"] * 3 + [b"newcomer"]
+
+
+def test_send_and_enqueue_wait_in_one_line() -> None:
+    here = Parking(memory=1000, batch_size=1000)
+    here.learn("t", 1)
+    here.send("t", bytes(900))
+    waiting = [here.send("t", b"%d" % number, enqueue=number % 2 == 1) for number in range(6)]
+    here.finish()
+    assert here.values("t")[1:] == [b"%d" % number for number in range(6)]
+    assert here.lot.settled == waiting[1::2]
+    assert here.lot.bytes == 0
+
+
+def test_the_next_one_goes_when_the_first_in_line_is_withdrawn() -> None:
+    here = Parking(memory=1500, batch_size=100)
+    here.learn("t", 2)
+    here.send("t", bytes(1000), partition=0)
+    large = here.send("t", bytes(1000), partition=0, enqueue=True)
+    small = here.send("t", b"small", partition=1, enqueue=True)
+    told: list[bool] = []
+    here.lot.on_withdrawn = lambda: told.append(small.waiting())
+    here.lot.withdraw(large)
+    assert told == [False]  # it is placed, and can be notified
+    assert here.values("t", 1) == [b"small"]
+    assert not small.waiting()
+    assert here.lot.settled == [large, small]
+    assert not here.accumulator.detour
+
+
+def test_the_next_one_goes_when_the_first_in_line_has_waited_too_long() -> None:
+    here = Parking(memory=1500, batch_size=100, max_block=10)
+    here.learn("t", 2)
+    here.send("t", bytes(1000), partition=0)
+    large = here.send("t", bytes(1000), partition=0)
+    here.pass_time(9)
+    small = here.send("t", b"small", partition=1)
+    here.pass_time(1)
+    assert isinstance(large.exception(), BufferExhaustedException)
+    assert not small.done()
+    assert here.values("t", 1) == [b"small"]
+
+
+def test_memory_that_came_back_unseen_is_given_out_with_the_next_look_at_deadlines() -> None:
+    here = Parking(memory=1000, batch_size=1000)
+    here.learn("t", 1)
+    here.send("t", bytes(900))
+    here.send("t", bytes(500))
+    here.pool.deallocate(1000)
+    here.pass_time(0)
+    assert len(here.lot) == 0
+
+
+def test_nobody_overtakes_between_the_news_of_a_topic_and_the_placing() -> None:
+    here = Parking()
+    here.learn("t", 1)
+    here.send("late", b"first")
+    here.add_topic("late", 1)
+    here.lot.metadata_arrived("late")
+    here.send("late", b"second")
+    here.lot.place()
+    assert here.values("late") == [b"first", b"second"]
+
+
+def test_a_placed_record_is_not_held_by_its_delivery() -> None:
+    here = Parking()
+    record = here.send(enqueue=True)
+    here.learn("t", 1)
+    assert record.result.on_abandoned is None
+
+
+# Bounds
+
+
+def test_a_lot_may_be_filled_to_the_last_byte() -> None:
+    here = Parking()
+    here.lot.capacity = 2 * here.accumulator.record_size(None, b"v", None)
+    sent = [here.send() for _ in range(3)]
+    assert [delivery.done() for delivery in sent] == [False, False, True]
+    assert here.lot.failed == 1
+
+
+def test_a_full_lot_fails_a_record_at_once() -> None:
+    here = Parking(capacity=1000)
+    first = here.send("t", bytes(800))
+    second = here.send("t", bytes(800))
+    assert not first.done()
+    assert isinstance(second.exception(), BufferExhaustedException)
+    assert second.outcome is Outcome.NOT_SENT
+    with pytest.raises(BufferExhaustedException, match=r"parked\.memory=1000"):
+        second.result()
+    assert here.lot.records() == [record for record in here.lot.records() if record.delivery is first]
+    assert not here.send("t", b"small").done()
+
+
+def test_enqueue_is_bounded_by_its_callers_alone() -> None:
+    here = Parking(capacity=1000)
+    waiting = [here.send("t", bytes(800), enqueue=True) for _ in range(5)]
+    assert all(record.waiting() for record in waiting)
+    assert here.lot.bytes == 0
+    assert not here.send("t", bytes(800)).done()
+
+
+def test_nothing_waits_longer_than_it_may() -> None:
+    here = Parking(max_block=60)
+    first = here.send("t", b"1")
+    here.pass_time(30)
+    second = here.send("t", b"2", enqueue=True)
+    assert here.lot.next_deadline() == 160
+    here.pass_time(29.999)
+    assert not first.done()
+    here.pass_time(0.001)
+    with pytest.raises(TimeoutException, match=r"no metadata for topic 't' within max.block.ms \(60000 ms\): nobody k"):
+        first.result()
+    assert here.lot.next_deadline() == 190
+    here.pass_time(30)
+    assert isinstance(second.result.raised(), TimeoutException)
+    assert here.lot.settled == [second]
+    assert here.lot.next_deadline() is None
+    assert here.lot.bytes == len(here.lot) == 0
+
+
+def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
+    here = Parking(max_block=60, memory=1000, batch_size=1000)
+    here.learn("full", 1)
+    here.send("full", bytes(900))
+    record = here.send("t")
+    here.pass_time(40)
+    here.learn("t", 1)
+    assert list(here.lot.memory) == here.lot.records()
+    here.pass_time(20)
+    with pytest.raises(BufferExhaustedException, match=r"\(60000 ms\): 1000 of buffer\.memory=1000 bytes hold"):
+        record.result()
+
+
+def test_a_partition_that_never_came_is_named() -> None:
+    here = Parking(max_block=1)
+    here.learn("t", 3)
+    record = here.send("t", partition=7)
+    here.pass_time(1)
+    with pytest.raises(TimeoutException, match=r"partition 7 of topic 't' did not exist .* the topic has 3 partitions"):
+        record.result()
+    assert record.exception().topic_partition == ("t", 7)
+
+
+def test_shut_sends_everybody_to_the_lot() -> None:
+    here = Parking()
+    here.learn("t", 1)
+    here.lot.shut()
+    assert here.append() is None
+    here.lot.open()
+    assert here.append() is not None
+
+
+def test_failing_all_leaves_nothing() -> None:
+    here = Parking(memory=1000, batch_size=1000)
+    here.learn("t", 1)
+    here.send("t", bytes(900))
+    parked = [here.send("t", bytes(50)), here.send("unknown", b"metadata"), here.send("t", partition=9)]
+    enqueued = here.send("unknown", enqueue=True)
+    here.lot.shut()
+    here.lot.fail_all(KafkaError("closed"), aborted=True)
+    assert [delivery.outcome for delivery in parked] == [Outcome.NOT_SENT] * 3
+    assert "aborted" in repr(parked[0])
+    assert not enqueued.waiting()
+    assert here.lot.settled == [enqueued]
+    assert here.lot.bytes == len(here.lot) == 0
+    assert not here.lot.memory
+    assert not here.lot.metadata
+    assert here.lot.failed == 4
+    assert here.accumulator.detour
+
+
+# Who cares
+
+
+def test_a_record_that_its_last_waiter_leaves_is_withdrawn() -> None:
+    here = Parking()
+    delivery, other = here.send("t", b"withdrawn"), here.send("t", b"wanted")
+    future: Future = next(delivery.__await__())
+    future.cancel()
+    here.loop.run()
+    assert delivery.outcome is Outcome.NOT_SENT
+    with pytest.raises(DeliveryError, match="withdrawn"):
+        delivery.result()
+    here.learn("t", 1)
+    assert here.values() == [b"wanted"]
+    assert not other.done()
+
+
+def test_a_record_that_is_placed_is_not_withdrawn() -> None:
+    here = Parking()
+    delivery, enqueued = here.send("t", b"1"), here.send("t", b"2", enqueue=True)
+    future: Future = next(delivery.__await__())
+    here.learn("t", 1)
+    future.cancel()
+    here.loop.run()
+    here.lot.withdraw(enqueued)
+    assert here.values() == [b"1", b"2"]
+    assert not delivery.done()
+
+
+def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    here = Parking(max_block=1, capacity=300)
+    with caplog.at_level(logging.ERROR):
+        here.send("unnoticed")
+        next(here.send("awaited").__await__())
+        here.send("enqueued", enqueue=True)
+        here.send("too much", bytes(900))
+        here.pass_time(1)
+    assert [line.getMessage().split(":")[0] for line in caplog.records] == ["too much", "unnoticed"]
+
+
+def test_who_takes_a_record_back_needs_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    here = Parking()
+    delivery = here.send()
+    with caplog.at_level(logging.DEBUG):
+        next(delivery.__await__()).cancel()
+        here.loop.run()
+    assert delivery.done()
+    assert caplog.records == []
+
+
+def test_what_was_checked_is_what_is_written() -> None:
+    here = Parking()
+    headers: list[Any] = [("name", b"value")]
+    here.send(headers=headers)
+    headers[0] = "something else"
+    headers.append(5)
+    here.learn("t", 1)
+    assert here.values() == [b"v"]
+
+
+# Callbacks that send
+
+
+@pytest.mark.parametrize("end", ["expire", "fail_topic", "fail_all", "withdraw"])
+@pytest.mark.parametrize("max_block", [0, 5])
+def test_a_callback_of_a_failing_record_may_send(end: str, max_block: int) -> None:
+    here = Parking(capacity=500, max_block=max_block, memory=1000, batch_size=1000)
+    here.learn("known", 1)
+    here.send("known", bytes(900))
+    again: list[Delivery] = []
+
+    def send_again(delivery: Delivery) -> None:
+        assert isinstance(delivery.exception(), DeliveryError)
+        again.append(here.send("t", b"again"))
+        again.append(here.send("known", bytes(50)))
+
+    first = [here.send("t", b"first"), here.send("t", b"first")]
+    for delivery in first:
+        delivery.add_done_callback(send_again)
+    if end == "expire":
+        here.pass_time(max_block)
+    elif end == "fail_topic":
+        here.lot.fail_topic("t", TopicAuthorizationException("no"))
+    elif end == "fail_all":
+        here.lot.fail_all(KafkaError("stop"))
+    else:
+        for record in here.lot.records():
+            here.lot.withdraw(record)
+    assert all(delivery.done() for delivery in first)
+    assert len(again) == 4
+    assert not any(delivery.done() for delivery in again)
+    assert [record.delivery for record in here.lot.records()] == [d for d in again if not d.done()]
+    assert here.lot.bytes == sum(record.size for record in here.lot.records())
+
+
+# Any course of things
+
+
+class ParkingMachine(RuleBasedStateMachine):
+    """Records come by ``send`` and ``enqueue``, topics and partitions appear, batches end, senders give up."""
+
+    @initialize(memory=st.integers(600, 2000), capacity=st.integers(0, 3000))
+    def begin(self, memory: int, capacity: int) -> None:
+        self.here = Parking(memory=memory, batch_size=200, max_request_size=600, capacity=capacity, max_block=10)
+        self.count = 0
+        # By number: the delivery, of enqueue the record, and when it has to be decided.
+        self.sent: dict[int, Any] = {}
+        self.deadlines: dict[int, float] = {}
+        self.withdrawn: set[int] = set()
+        self.refused: set[int] = set()
+        self.enqueued: list[ParkedRecord] = []
+        self.partitions = {"a": 0, "b": 0, "c": 0}
+        self.most_partitions = dict(self.partitions)
+
+    def _send(self, topic: str, partition: int | None, key: bytes | None, size: int, enqueue: bool) -> Any:
+        self.count += 1
+        number = self.count
+        value = b"%d:" % number + bytes(size)
+        sent = self.here.send(topic, value, enqueue=enqueue, partition=partition, key=key)
+        self.deadlines[number] = self.here.loop.now + 10
+        self.sent[number] = sent
+        if isinstance(sent, ParkedRecord):
+            self.enqueued.append(sent)
+            self.sent[number] = sent.delivery
+        elif sent.done():
+            self.refused.add(number)
+        return number
+
+    @rule(
+        topic=st.sampled_from("abc"),
+        partition=st.none() | st.integers(0, 3),
+        key=st.none() | st.sampled_from([b"k1", b"k2"]),
+        size=st.sampled_from([0, 20, 100, 400]),
+        enqueue=st.booleans(),
+        sends_again=st.booleans(),
+    )
+    def send(
+        self, topic: str, partition: int | None, key: bytes | None, size: int, enqueue: bool, sends_again: bool
+    ) -> None:
+        before = self.here.lot.bytes
+        number = self._send(topic, partition, key, size, enqueue)
+        if number in self.refused:
+            assert isinstance(self.sent[number].exception(), BufferExhaustedException)
+            record_size = self.here.accumulator.record_size(key, b"%d:" % number + bytes(size), None)
+            assert before + record_size > self.here.lot.capacity
+            assert not enqueue
+        elif sends_again:
+
+            def callback(delivery: Delivery) -> None:
+                if delivery.outcome is not None:
+                    self._send(topic, partition, key, 0, False)
+
+            self.sent[number].add_done_callback(callback)
+
+    @rule(topic=st.sampled_from("abc"), more=st.integers(1, 2))
+    def learn(self, topic: str, more: int) -> None:
+        self.partitions[topic] = min(4, self.partitions[topic] + more)
+        self.here.learn(topic, self.partitions[topic])
+
+    @precondition(lambda self: any(self.partitions.values()))
+    @rule(data=st.data(), partitions=st.integers(1, 4))
+    def make_anew(self, data: st.DataObject, partitions: int) -> None:
+        """A topic is deleted and created again, perhaps with fewer partitions."""
+        topic = data.draw(st.sampled_from([topic for topic in "abc" if self.partitions[topic]]))
+        for queue in self.here.accumulator.topics[topic].queues:
+            while queue.depth():
+                self.here.accumulator.close_batch(queue)
+                self.here.pool.deallocate(queue.batches.popleft().allocated)
+        del self.here.accumulator.topics[topic]
+        self.most_partitions[topic] = max(self.most_partitions[topic], self.partitions[topic])
+        self.partitions[topic] = partitions
+        self.here.learn(topic, partitions)
+
+    def _queues(self) -> list[Any]:
+        queues = [queue for topic in self.here.accumulator.topics.values() for queue in topic.queues]
+        return [queue for queue in queues if queue.depth()]
+
+    @precondition(lambda self: self._queues())
+    @rule(data=st.data())
+    def finish(self, data: st.DataObject) -> None:
+        queue = data.draw(st.sampled_from(self._queues()))
+        self.here.finish(queue.topic, queue.partition)
+
+    @precondition(lambda self: len(self.here.lot) > 0)
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        record = data.draw(st.sampled_from(self.here.lot.records()))
+        self.withdrawn |= {number for number, delivery in self.sent.items() if delivery is record.delivery}
+        self.here.lot.withdraw(record)
+        assert not record.waiting()
+        self.here.lot.withdraw(record)
+
+    @rule(seconds=st.sampled_from([1, 5, 10]))
+    def pass_time(self, seconds: float) -> None:
+        self.here.pass_time(seconds)
+
+    @precondition(lambda self: any(not partitions for partitions in self.partitions.values()))
+    @rule(data=st.data())
+    def fail_topic(self, data: st.DataObject) -> None:
+        topic = data.draw(st.sampled_from([topic for topic in "abc" if not self.partitions[topic]]))
+        waiting = [record.delivery for record in self.here.lot.records() if record.topic == topic]
+        self.here.lot.fail_topic(topic, InvalidTopicException("no"))
+        for delivery in waiting:
+            assert isinstance(delivery.exception(), InvalidTopicException)
+
+    @rule()
+    def fail_all(self) -> None:
+        waiting = [record.delivery for record in self.here.lot.records()]
+        self.here.lot.fail_all(KafkaError("all"))
+        assert all(delivery.done() for delivery in waiting)
+
+    @invariant()
+    def who_waits_has_a_reason(self) -> None:
+        lot, topics = self.here.lot, self.here.accumulator.topics
+        assert self.here.accumulator.detour == bool(lot.memory)
+        waiting = [*lot.memory, *(record for queue in lot.metadata.values() for record in queue)]
+        assert sorted(waiting, key=lambda record: record.number) == lot.records()
+        assert lot.bytes == sum(record.size for record in lot.records() if record.condition is None)
+        assert lot.bytes <= lot.capacity
+        numbers = [record.number for record in lot.memory]
+        assert numbers == sorted(numbers)
+        if lot.memory:
+            assert self.here.pool.available < max(200, lot.memory[0].size)
+        for topic, queue in lot.metadata.items():
+            assert queue
+            for record in queue:
+                known = len(topics[topic].queues) if topic in topics else 0
+                assert known == 0 or (record.partition is not None and record.partition >= known)
+
+    @invariant()
+    def everybody_is_in_one_place(self) -> None:
+        lot = self.here.lot
+        waiting = {id(record.delivery) for record in lot.records()}
+        left = [record for record in self.enqueued if id(record.delivery) not in waiting]
+        assert sorted(map(id, lot.settled)) == sorted(map(id, left))
+        placed = defaultdict(list)
+        for topic, partitions in self.partitions.items():
+            for partition in range(max(partitions, self.most_partitions[topic])):
+                for value in self.here.values(topic, partition):
+                    placed[topic, partition].append(int(value.split(b":")[0]))
+        for numbers in placed.values():
+            assert numbers == sorted(numbers)
+        everywhere = [number for numbers in placed.values() for number in numbers]
+        assert len(everywhere) == len(set(everywhere))
+        for number, delivery in self.sent.items():
+            assert (number in everywhere) + (id(delivery) in waiting) + delivery.done() == 1
+            if delivery.done():
+                assert delivery.outcome is Outcome.NOT_SENT
+                if isinstance(delivery.exception(), TimeoutException) and number not in self.refused:
+                    assert self.deadlines[number] <= self.here.loop.now
+        assert not self.withdrawn & set(everywhere)
+        for record in lot.records():
+            assert record.deadline > self.here.loop.now or record.parked_at == self.here.loop.now
+
+
+ParkingMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=40)
+TestParking = ParkingMachine.TestCase

@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.sequences import (
+    MAX_EPOCH,
+    WINDOW,
+    PartitionSequences,
+    ProducerIdAndEpoch,
+    ProducerIds,
+    increment_sequence,
+)
+
+from .parts import Loop, make_batch
+
+
+def ids_of(producer_id: int = 7, epoch: int = 0) -> ProducerIds:
+    ids = ProducerIds()
+    ids.current = ProducerIdAndEpoch(producer_id, epoch)
+    return ids
+
+
+def stamped(sequences: PartitionSequences, records: int = 1) -> ProducerBatch:
+    assert sequences.may_drain_new()
+    batch = make_batch(Loop(), records=records)
+    sequences.stamp(batch)
+    return batch
+
+
+def stamp_of(batch: ProducerBatch) -> tuple[int, int, int]:
+    return batch.producer_id, batch.producer_epoch, batch.base_sequence
+
+
+def known(ids: ProducerIds, window: int = WINDOW) -> PartitionSequences:
+    """The sequences of a partition whose log has a batch of the producer, of 10 records."""
+    sequences = PartitionSequences(ids, window)
+    sequences.resolve(stamped(sequences, 10))
+    return sequences
+
+
+@pytest.mark.parametrize(
+    ("sequence", "by", "next_one"),
+    [(0, 1, 1), (0, 0, 0), (2**31 - 1, 1, 0), (2**31 - 2, 1, 2**31 - 1), (2**31 - 3, 10, 7)],
+)
+def test_after_the_largest_sequence_comes_zero(sequence: int, by: int, next_one: int) -> None:
+    assert increment_sequence(sequence, by) == next_one
+
+
+def test_kafkas_limits() -> None:
+    assert (WINDOW, MAX_EPOCH) == (5, 32767)
+
+
+@given(counts=st.lists(st.integers(1, 30), min_size=1, max_size=20), first=st.sampled_from([0, 2**31 - 50]))
+def test_sequences_follow_each_other_by_the_number_of_records(counts: list[int], first: int) -> None:
+    sequences = PartitionSequences(ids_of(7, 3))
+    sequences.next_sequence = first
+    expected = first
+    for count in counts:
+        batch = stamped(sequences, count)
+        assert stamp_of(batch) == (7, 3, expected)
+        expected = (expected + count) % 2**31
+        sequences.resolve(batch)
+
+
+def test_without_a_producer_id_nothing_goes() -> None:
+    assert not PartitionSequences(ProducerIds()).may_drain_new()
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 20])
+def test_at_most_a_window_is_unresolved(window: int) -> None:
+    sequences = known(ids_of(), window)
+    batches = [stamped(sequences) for _ in range(window)]
+    assert not sequences.may_drain_new()
+    sequences.resolve(batches[0])
+    assert sequences.is_lowest(batches[1]) if window > 1 else not sequences.unresolved
+    assert sequences.may_drain_new()
+
+
+@pytest.mark.parametrize("window", [2, 5, 20])
+def test_the_window_begins_with_the_lowest_unresolved(window: int) -> None:
+    """It may have to be sent again, and the broker knows it by the last batches only."""
+    sequences = known(ids_of(), window)
+    late, *others = [stamped(sequences) for _ in range(window)]
+    for batch in others[:-1]:
+        sequences.resolve(batch)
+        assert not sequences.may_drain_new()
+    sequences.resolve(late)
+    assert sequences.is_lowest(others[-1])
+    for _ in range(window - 1):
+        assert sequences.may_drain_new()
+        stamped(sequences)
+    assert not sequences.may_drain_new()
+
+
+def test_a_window_may_become_smaller_while_it_is_full() -> None:
+    sequences = known(ids_of(), window=20)
+    batches = [stamped(sequences) for _ in range(12)]
+    sequences.window = 5
+    for batch in batches[:7]:
+        assert not sequences.may_drain_new()
+        sequences.resolve(batch)
+    assert not sequences.may_drain_new()
+    sequences.resolve(batches[7])
+    assert sequences.may_drain_new()
+
+
+def test_until_the_broker_knows_the_producer_one_batch_goes_at_a_time() -> None:
+    """It takes any sequence as the first: were the first batch refused, the second would be taken in its place."""
+    sequences = PartitionSequences(ids_of())
+    first = stamped(sequences)
+    assert not sequences.may_drain_new()
+    sequences.abandon(first)  # refused for good: still nothing is in the log
+    second = stamped(sequences)
+    assert not sequences.may_drain_new()
+    sequences.resolve(second)
+    for _ in range(WINDOW):
+        stamped(sequences)
+
+
+def test_a_new_log_knows_nobody() -> None:
+    sequences = known(ids_of())
+    sequences.log_is_new()
+    batch = stamped(sequences)
+    assert stamp_of(batch) == (7, 0, 10)  # it takes any sequence
+    assert not sequences.may_drain_new()
+    sequences.resolve(batch)
+    for _ in range(WINDOW):
+        stamped(sequences)
+
+
+def test_the_lowest_is_the_first_that_is_unresolved() -> None:
+    sequences = known(ids_of())
+    first, second, third = (stamped(sequences) for _ in range(3))
+    assert [sequences.is_lowest(batch) for batch in (first, second, third)] == [True, False, False]
+    sequences.resolve(second)
+    assert sequences.is_lowest(first)
+    sequences.resolve(first)
+    assert sequences.is_lowest(third)
+    sequences.resolve(third)
+    assert not sequences.is_lowest(third)
+
+
+def test_after_a_gap_the_rest_is_resolved_before_the_next_epoch_begins_at_zero() -> None:
+    sequences = known(ids_of(7, 3))
+    first, second, third = (stamped(sequences, 5) for _ in range(3))
+    sequences.abandon(first)
+    assert not sequences.may_drain_new()
+    sequences.resolve(second)
+    assert not sequences.may_drain_new()
+    sequences.abandon(third)
+    assert stamp_of(stamped(sequences, 2)) == (7, 4, 0)
+    assert stamp_of(stamped(sequences, 2)) == (7, 4, 2)
+    assert stamp_of(third) == (7, 3, 20)  # what was sent keeps its own
+
+
+def test_a_batch_given_up_on_the_wire_lets_nothing_new_out_before_its_request_has_ended() -> None:
+    sequences = known(ids_of())
+    batch = stamped(sequences)
+    sequences.break_off()
+    assert not sequences.may_drain_new()
+    assert sequences.is_lowest(batch)
+    sequences.abandon(batch)
+    assert stamp_of(stamped(sequences)) == (7, 1, 0)
+
+
+def test_a_batch_that_lost_its_sequence_is_as_if_new() -> None:
+    sequences = known(ids_of())
+    first, second = stamped(sequences), stamped(sequences, 3)
+    second.header = b"with its sequence"
+    sequences.abandon(first)
+    sequences.unstamp(second)
+    assert stamp_of(second) == (-1, -1, -1)
+    assert not second.has_sequence()
+    assert second.header == b""
+    assert sequences.unresolved == []
+    sequences.stamp(second)
+    assert stamp_of(second) == (7, 1, 0)
+    assert stamp_of(stamped(sequences)) == (7, 1, 3)
+
+
+def test_a_gap_in_one_partition_leaves_the_others_alone() -> None:
+    ids = ids_of()
+    broken, whole = known(ids), known(ids)
+    before = stamped(whole)
+    broken.abandon(stamped(broken))
+    assert stamp_of(stamped(broken)) == (7, 1, 0)
+    assert stamp_of(stamped(whole)) == (7, 0, 11)
+    assert stamp_of(before) == (7, 0, 10)
+
+
+def test_after_the_last_epoch_comes_another_producer_id() -> None:
+    ids = ids_of(7, MAX_EPOCH)
+    sequences, other, untouched = known(ids), known(ids), PartitionSequences(ids)
+    first, second = stamped(sequences), stamped(sequences)
+    sequences.abandon(first)
+    assert ids.current == (7, MAX_EPOCH)  # one is still unresolved
+    sequences.resolve(second)
+    assert ids.current is None
+    assert not any(each.may_drain_new() for each in (sequences, other, untouched))
+    ids.current = ProducerIdAndEpoch(8, 0)
+    assert stamp_of(stamped(sequences)) == (8, 0, 0)
+    assert not sequences.may_drain_new()  # nobody knows this id yet
+    assert stamp_of(stamped(other)) == (7, MAX_EPOCH, 10)  # it has no gap, and so no need of another id
+    assert stamp_of(stamped(untouched)) == (8, 0, 0)
+
+
+def test_a_gap_in_the_last_epoch_of_an_id_that_was_replaced_does_no_harm_to_the_new_one() -> None:
+    ids = ids_of(7, MAX_EPOCH)
+    one, other = known(ids), known(ids)
+    one.abandon(stamped(one))
+    ids.current = ProducerIdAndEpoch(8, 0)
+    other.abandon(stamped(other))
+    assert ids.current == (8, 0)
+    assert stamp_of(stamped(other)) == (8, 0, 0)
+
+
+def test_another_id_is_taken_up_only_with_a_gap() -> None:
+    ids = ids_of()
+    sequences = known(ids)
+    ids.current = ProducerIdAndEpoch(8, 5)
+    assert stamp_of(stamped(sequences)) == (7, 0, 10)
+    sequences.abandon(sequences.unresolved[0])
+    assert stamp_of(stamped(sequences)) == (8, 5, 0)

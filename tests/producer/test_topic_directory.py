@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+from aioproducer.net.cluster import Cluster, TopicMetadata
+from aioproducer.producer.readiness import NO_LEADER, ReadySet
+from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
+from aioproducer.producer.sequences import ProducerIds
+from aioproducer.producer.topic_directory import TopicDirectory
+from aioproducer.types import PartitionInfo
+from tests.producer.parts import Loop, make_batch
+
+FIRST, SECOND = UUID(int=1), UUID(int=2)
+
+
+def cluster(*leaders: int, topic_id: UUID = FIRST, epoch: int = 0) -> Cluster:
+    """One topic ``t`` with a partition per leader."""
+    partitions = tuple(PartitionInfo("t", n, leader, epoch, (0,), (0,), ()) for n, leader in enumerate(leaders))
+    return Cluster(topics={"t": TopicMetadata("t", topic_id, partitions)})
+
+
+class Scene:
+    def __init__(self, *, idempotent: bool = True) -> None:
+        self.topics: dict[str, TopicQueues] = {}
+        self.ready = ReadySet()
+        self.directory = TopicDirectory(self.topics, self.ready, ProducerIds() if idempotent else None)
+
+    def leaders(self) -> list[int]:
+        return [queue.leader for queue in self.topics["t"].queues]
+
+
+def test_topics_and_partitions_come() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1))
+    first = scene.topics["t"].queues[0]
+    scene.directory.follow(cluster(1, 2, NO_LEADER))
+    assert scene.leaders() == [1, 2, NO_LEADER]
+    assert scene.topics["t"].queues[0] is first
+    assert [queue.partition for queue in scene.topics["t"].queues] == [0, 1, 2]
+
+
+def test_without_idempotence_there_are_no_sequences() -> None:
+    for idempotent in (True, False):
+        scene = Scene(idempotent=idempotent)
+        scene.directory.follow(cluster(1))
+        assert (scene.topics["t"].queues[0].sequences is not None) is idempotent
+
+
+def test_a_topic_that_is_missing_stays_as_it_was() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1, 2))
+    queues = list(scene.topics["t"].queues)
+    scene.directory.follow(Cluster())
+    assert scene.topics["t"].queues == queues
+    assert scene.leaders() == [1, 2]
+
+
+def test_what_waits_follows_its_leader_and_is_looked_at_at_once() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1, 1))
+    waiting, idle = scene.topics["t"].queues
+    waiting.batches.append(make_batch(Loop(), records=1))
+    scene.directory.follow(cluster(2, 2, epoch=1))
+    assert list(scene.ready.of(2)) == [waiting]
+    scene.directory.follow(cluster(3, 3, epoch=2))
+    assert list(scene.ready.of(2)) == []
+    assert list(scene.ready.of(3)) == [waiting]
+    assert not idle.ready
+
+
+def test_a_new_epoch_of_the_same_leader_is_news_too() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1))
+    queue = scene.topics["t"].queues[0]
+    queue.batches.append(make_batch(Loop(), records=1))
+    scene.directory.follow(cluster(1))
+    assert not queue.ready
+    scene.directory.follow(cluster(1, epoch=1))
+    assert queue.ready
+    assert queue.leader_epoch == 1
+
+
+def test_a_topic_created_anew_knows_no_producer_and_has_its_own_partitions() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1, 1, 1))
+    topic = scene.topics["t"]
+    topic.sticky = 2
+    gone = topic.queues[2]
+    scene.ready.add(gone)
+    for queue in topic.queues:
+        queue.sequences.known_id = 7
+    scene.directory.follow(cluster(1, 1, topic_id=SECOND))
+    assert len(topic.queues) == 2
+    assert topic.sticky == NO_PARTITION
+    assert [queue.sequences.known_id for queue in topic.queues] == [-1, -1]
+    assert gone.leader == NO_LEADER
+    assert list(scene.ready.of(NO_LEADER)) == [gone]
+    assert list(scene.ready.of(1)) == []
+
+
+def test_fewer_partitions_are_another_topic_even_where_topics_have_no_ids() -> None:
+    scene = Scene()
+    zero = UUID(int=0)
+    scene.directory.follow(cluster(1, 1, topic_id=zero))
+    scene.topics["t"].queues[0].sequences.known_id = 7
+    scene.directory.follow(cluster(1, topic_id=zero))
+    assert len(scene.topics["t"].queues) == 1
+    assert scene.topics["t"].queues[0].sequences.known_id == -1

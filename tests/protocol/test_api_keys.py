@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from aioproducer.protocol.api_keys import APIS
+from aioproducer.protocol.schema import Request, Response
+
+# What the broker and the clients rely on; Kafka 4.3.1 has the same, but for Produce 14 (KIP-1269).
+VERSIONS = {
+    "PRODUCE": (3, 14),
+    "FETCH": (4, 18),
+    "LIST_OFFSETS": (1, 11),
+    "METADATA": (0, 13),
+    "FIND_COORDINATOR": (0, 6),
+    "API_VERSIONS": (0, 4),
+    "CREATE_TOPICS": (2, 7),
+    "DELETE_TOPICS": (1, 6),
+    "INIT_PRODUCER_ID": (0, 5),
+}
+
+
+def test_versions() -> None:
+    assert {key.name: (api.request.MIN_VERSION, api.request.MAX_VERSION) for key, api in APIS.items()} == VERSIONS
+    assert list(APIS) == sorted(APIS)
+
+
+def test_request_and_response_belong_together() -> None:
+    for key, (request, response) in APIS.items():
+        assert issubclass(request, Request)
+        assert issubclass(response, Response)
+        assert request.API_KEY is response.API_KEY is key
+        assert request.VALID_VERSIONS == response.VALID_VERSIONS
+        assert request.MAX_VERSION == response.MAX_VERSION
+        # One header version for both directions: a version is flexible in both or in neither.
+        assert request.FLEXIBLE_VERSIONS == response.FLEXIBLE_VERSIONS

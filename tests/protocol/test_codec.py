@@ -1,0 +1,156 @@
+"""Every message in every version: what is written can be read, and what cannot be read is refused, cheaply."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aioproducer.errors import SchemaException
+from aioproducer.protocol.codec import decode, decode_prefix, encode
+from aioproducer.protocol.schema import Array, Message, Struct
+
+Messages = Callable[[type[Message], int], st.SearchStrategy[Any]]
+FullMessage = Callable[[type[Message], int], Any]
+
+MEMORY_FACTOR = 64
+"""Bytes that may be allocated for each byte of input: a Python object for a field that is two bytes on the wire."""
+
+HUGE = {
+    "20 million": b"\x01\x31\x2d\x00",
+    "20 million as varint": b"\x80\xda\xc4\x09",
+    "2^31-1 as varint": b"\xff\xff\xff\xff\x07",
+    "varint without end": b"\xff\xff\xff\xff\xff",
+    "-2^31": b"\x80\x00\x00\x00",
+}
+
+
+def written(message: Message, version: int) -> bytes:
+    return b"".join(encode(message, version))
+
+
+@contextmanager
+def bounded_memory(size: int) -> Iterator[None]:
+    """Nothing inside takes more memory than ``size`` bytes of hostile input may cost."""
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak - before <= MEMORY_FACTOR * size + 20_000
+
+
+@settings(max_examples=5)
+@given(data=st.data())
+def test_what_is_written_is_read(cls: type[Message], version: int, messages: Messages, data: st.DataObject) -> None:
+    message = data.draw(messages(cls, version))
+    parts = encode(message, version)
+    assert all(type(part) is bytes for part in parts)
+    assert decode(cls, version, b"".join(parts)) == message
+    assert decode(cls, version, memoryview(b"".join(parts))) == message
+
+
+def test_the_defaults(cls: type[Message], version: int) -> None:
+    assert decode(cls, version, written(cls(), version)) == cls()
+
+
+def test_something_in_every_field(cls: type[Message], version: int, full_message: FullMessage) -> None:
+    message = full_message(cls, version)
+    data = written(message, version)
+    assert decode(cls, version, data) == message
+    before = b"\xfe" * 5
+    assert decode(cls, version, before + data, 5) == message
+    assert decode_prefix(cls, version, before + data + b"\xfe", 5) == (message, 5 + len(data))
+
+
+def test_cut_anywhere(cls: type[Message], version: int, full_message: FullMessage) -> None:
+    data = written(full_message(cls, version), version)
+    for size in range(len(data)):
+        with pytest.raises(SchemaException, match=f"{cls.__name__} v{version}, .+ at byte .+ of {size}: "):
+            decode(cls, version, data[:size])
+
+
+def test_more_than_the_message(cls: type[Message], version: int, full_message: FullMessage) -> None:
+    data = written(full_message(cls, version), version)
+    with pytest.raises(SchemaException, match=f"ends at byte {len(data)} of {len(data) + 1}"):
+        decode(cls, version, data + b"\0")
+
+
+@settings(max_examples=5)
+@given(data=st.data())
+def test_changed_anywhere(cls: type[Message], version: int, messages: Messages, data: st.DataObject) -> None:
+    changed = bytearray(written(data.draw(messages(cls, version)), version))
+    for _ in range(data.draw(st.integers(1, 3)) if changed else 0):
+        changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        decode(cls, version, bytes(changed))
+    except SchemaException:
+        pass
+
+
+@settings(max_examples=10)
+@given(noise=st.binary(max_size=200))
+def test_noise(cls: type[Message], version: int, noise: bytes) -> None:
+    try:
+        decode(cls, version, noise)
+    except SchemaException:
+        pass
+
+
+def test_huge_lengths_are_refused(cls: type[Message], version: int, full_message: FullMessage) -> None:
+    """At every position: wherever a count, a length or a tag stands, it is met."""
+    data = written(full_message(cls, version), version)
+    for huge in HUGE.values():
+        for at in range(len(data)):
+            try:
+                decode(cls, version, data[:at] + huge + data[at + 1 :])
+            except SchemaException:
+                pass
+
+
+@pytest.mark.parametrize("huge", ["20 million", "20 million as varint"])
+def test_huge_lengths_cost_nothing(cls: type[Message], huge: str, full_message: FullMessage) -> None:
+    for version in turning_points(cls):
+        data = written(full_message(cls, version), version)
+        decode(cls, version, data)  # compiled before memory is watched
+        with bounded_memory(len(data)):
+            for at in range(len(data)):
+                try:
+                    decode(cls, version, data[:at] + HUGE[huge] + data[at + 1 :])
+                except SchemaException:
+                    pass
+
+
+def test_many_small_structs_cost_a_small_multiple(cls: type[Message]) -> None:
+    for version in turning_points(cls):
+        for message in crowded(cls, version):
+            data = written(message, version)
+            decode(cls, version, data)
+            with bounded_memory(len(data)):
+                decode(cls, version, data)
+
+
+def turning_points(cls: type[Message]) -> set[int]:
+    """The oldest, the first flexible and the newest version: memory is watched in these alone, as that is slow."""
+    return {cls.VALID_VERSIONS.low, cls.FLEXIBLE_VERSIONS.low, cls.VALID_VERSIONS.high}
+
+
+def crowded(cls: type[Struct], version: int) -> Iterator[Any]:
+    """For every array, at any depth, a message with many of the smallest elements in it."""
+    make: Callable[..., Struct] = cls
+    for wire in cls.FIELDS:
+        if version in wire.versions and isinstance(wire.type, Array):
+            element = wire.type.element
+            if isinstance(element, type):
+                yield make(**{wire.name: [element()] * 1000})
+                for inner in crowded(element, version):
+                    yield make(**{wire.name: [inner]})
+            else:
+                yield make(**{wire.name: ["" if element.name == "string" else 300] * 1000})

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.errors import InvalidReceiveException
+from aioproducer.protocol.frame_reader import FrameReader
+from aioproducer.protocol.framing import MAX_RESPONSE_SIZE
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+def framed(frame: bytes) -> bytes:
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def feed(reader: FrameReader, data: bytes, step: int = 2**31) -> list[bytes]:
+    """As a transport does: at most ``step`` bytes at a time, and never more than there is room for."""
+    frames = []
+    while data:
+        room = reader.get_buffer(-1)
+        assert len(room) > 0
+        count = min(step, len(room), len(data))
+        room[:count] = data[:count]
+        frames += reader.buffer_updated(count)  # the transport still holds the view here
+        data = data[count:]
+    return frames
+
+
+@given(
+    frames=st.lists(
+        st.one_of(
+            st.binary(max_size=20), st.sampled_from([4, 64 * KIB - 5, 64 * KIB - 4, 64 * KIB, 150_000]).map(bytes)
+        )
+    ),
+    steps=st.lists(st.integers(1, 100_000), min_size=1),
+)
+def test_frames_come_out_as_they_went_in(frames: list[bytes], steps: list[int]) -> None:
+    reader = FrameReader(MIB)
+    stream = b"".join(map(framed, frames))
+    found: list[bytes] = []
+    while stream:
+        for step in steps:
+            found += feed(reader, stream[:step])
+            stream = stream[step:]
+    assert found == frames
+    assert all(type(frame) is bytes for frame in found)
+
+
+def test_byte_by_byte() -> None:
+    frames = [b"one", b"", b"three"]
+    assert feed(FrameReader(100), b"".join(map(framed, frames)), step=1) == frames
+
+
+def test_frames_do_not_change_when_the_buffer_is_used_again() -> None:
+    reader = FrameReader(100)
+    (first,) = feed(reader, framed(b"aaaa"))
+    feed(reader, framed(b"bbbb"))
+    assert first == b"aaaa"
+
+
+def test_one_buffer_is_used_again_and_again() -> None:
+    reader = FrameReader(MIB)
+    buffer = reader.get_buffer().obj
+    for _ in range(3):
+        feed(reader, framed(bytes(40_000)), step=10_000)
+    assert reader.get_buffer().obj is buffer
+
+
+@pytest.mark.parametrize("size", [0, 10, MIB])
+def test_the_limit_is_allowed(size: int) -> None:
+    assert feed(FrameReader(size), framed(bytes(size))) == [bytes(size)]
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (b"\xff\xff\xff\xff", "is negative: -1 "),
+        (b"\x80\x00\x00\x00", "is negative: -2147483648 "),
+        (b"\x7f\xff\xff\xff", "is above the limit of 104857600: 2147483647 "),
+        (b"\x06\x40\x00\x01", "is above the limit of 104857600: 104857601 "),
+        (b"\x15\x03\x03\x00\x02\x02\x50", "352518912 .*; it looks like a TLS alert"),
+        (b"\x16\x03\x01\x02\x00", "; it looks like a TLS handshake"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "1213486160 .*; it looks like an HTTP server"),
+        (b"GET / HTTP/1.1\r\n", "; it looks like an HTTP client"),
+        (b"POST / HTTP/1.1\r\n", "; it looks like an HTTP client"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "; it looks like an SSH server"),
+    ],
+)
+def test_impossible_sizes(start: bytes, message: str) -> None:
+    for before in ([], [b"good"]):
+        with pytest.raises(InvalidReceiveException, match=message):
+            feed(FrameReader(MAX_RESPONSE_SIZE), b"".join(map(framed, before)) + start, step=7)
+
+
+def test_an_announced_size_reserves_nothing() -> None:
+    tracemalloc.start()
+    try:
+        reader = FrameReader(2**31 - 1)
+        before, _ = tracemalloc.get_traced_memory()
+        feed(reader, b"\x7f\xff\xff\xff" + bytes(10))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak - before < 10_000
+
+
+def test_the_buffer_follows_what_has_arrived() -> None:
+    reader = FrameReader(100 * MIB)
+    frame = framed(bytes(10 * MIB))
+    for start in range(0, len(frame) - 1, 100_000):
+        arrived = min(start + 100_000, len(frame) - 1)
+        assert feed(reader, frame[start:arrived]) == []
+        buffer = reader.get_buffer().obj
+        assert isinstance(buffer, bytearray)
+        assert len(buffer) <= max(FrameReader.INITIAL_SIZE, 2 * arrived)
+    assert feed(reader, frame[-1:]) == [frame[4:]]
+    assert len(reader.get_buffer()) == FrameReader.INITIAL_SIZE

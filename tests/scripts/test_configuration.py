@@ -1,0 +1,17 @@
+"""docs/configuration.md says what the code says."""
+
+import runpy
+from pathlib import Path
+
+from aioproducer.config import UNSUPPORTED, ProducerConfig
+from aioproducer.config_def import table
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_what_the_table_says() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "configuration.py"))
+    written = (ROOT / "docs" / "configuration.md").read_text()
+    assert written == script["page"](table(ProducerConfig).values(), UNSUPPORTED), (
+        "docs/configuration.md is out of date: run python scripts/configuration.py"
+    )

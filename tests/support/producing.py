@@ -1,0 +1,37 @@
+"""Producers for tests: short times, so that what must time out does, and few words to make one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aioproducer import DeliveryError, KafkaProducer, RecordMetadata
+
+QUICK: dict[str, Any] = {
+    "linger_ms": 0,
+    "retry_backoff_ms": 5,
+    "retry_backoff_max_ms": 20,
+    "reconnect_backoff_ms": 5,
+    "reconnect_backoff_max_ms": 20,
+    "request_timeout_ms": 5000,
+    "delivery_timeout_ms": 10000,
+    "max_block_ms": 5000,
+}
+
+
+def make_producer(servers: str, **config: Any) -> KafkaProducer:
+    """A producer that loses no time; a shorter request.timeout.ms or longer linger.ms needs its delivery.timeout.ms."""
+    return KafkaProducer(bootstrap_servers=servers, **{**QUICK, **config})
+
+
+async def end_of(delivery: Any) -> RecordMetadata | DeliveryError:
+    """What the delivery ended with: the metadata or the error."""
+    try:
+        metadata: RecordMetadata = await delivery
+        return metadata
+    except DeliveryError as error:
+        return error
+
+
+def all_memory_free(producer: KafkaProducer) -> bool:
+    metrics = producer.metrics()
+    return metrics["buffer-available-bytes"] == metrics["buffer-total-bytes"] and metrics["parked-bytes"] == 0

@@ -1,0 +1,364 @@
+"""Brokers that misbehave as told: a cluster whose nodes answer each request as a script says.
+
+Behind the script stands the embedded broker's own request handling, so what was appended can be read from its logs. A
+script is a list of steps for an API: the first request of that API gets the first step, and so on; when the list is
+used up, requests are answered as they should be. Requests of one connection are taken one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.cluster_state import ClusterState, Node
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.kafka_apis import KafkaApis
+from aioproducer.broker.request import Request as HandledRequest
+from aioproducer.clock import SystemClock
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.framing import decode_request, decode_request_header, decode_response, encode_response
+from aioproducer.protocol.headers import RequestHeader
+from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from aioproducer.protocol.primitives import Buffer
+from aioproducer.protocol.schema import Response
+
+
+class Drop(Exception):
+    """A step's way to end the connection."""
+
+
+class Exchange:
+    """One request, and what can be done about it."""
+
+    def __init__(self, broker: ScriptedBroker, frame: bytes, writer: asyncio.StreamWriter) -> None:
+        self.broker = broker
+        self.frame = frame
+        self.writer = writer
+        self.header: RequestHeader
+        self.request: Any
+        self.header, self.body_at = decode_request_header(frame)
+        self.request = decode_request(frame)[1]
+        self._parts: Sequence[Buffer] | None = None
+
+    @property
+    def api(self) -> ApiKey:
+        return ApiKey(self.header.api_key)
+
+    def handle(self) -> Any:
+        """Lets the embedded broker act on the request; its response, to be edited at will, or None (acks=0)."""
+        self._parts = None
+        self.broker.apis.handle(HandledRequest(self.header, self), self.frame, self.body_at)
+        if self._parts is None:
+            return None
+        version = 0 if self.api is ApiKey.API_VERSIONS and self.header.api_version > 4 else self.header.api_version
+        return decode_response(APIS[self.api].response, version, b"".join(self._parts)[4:])[1]
+
+    def encoded(self, response: Response, *, correlation_id: int | None = None) -> bytes:
+        return b"".join(
+            encode_response(
+                response,
+                version=self.header.api_version,
+                correlation_id=self.header.correlation_id if correlation_id is None else correlation_id,
+            )
+        )
+
+    def reply(self, response: Response | None) -> None:
+        if response is not None:
+            self.writer.write(self.encoded(response))
+
+    # aioproducer.broker.request.ResponseChannel
+
+    def send_response(self, parts: Sequence[Buffer]) -> None:
+        self._parts = parts
+
+    def no_operation(self) -> None:
+        pass
+
+    def close(self, reason: str) -> None:
+        raise Drop(reason)
+
+
+Step = Callable[[Exchange], Awaitable[None]]
+
+
+class ScriptedBroker:
+    """One node. ``requests`` is everything it was sent, in order."""
+
+    def __init__(self, node_id: int, state: ClusterState) -> None:
+        self.node_id = node_id
+        self.apis = KafkaApis(BrokerContext(node_id, state, SystemClock()))
+        self.requests: list[tuple[RequestHeader, Any]] = []
+        self.accepted = 0
+        self.connections: set[asyncio.StreamWriter] = set()
+        self._scripts: dict[ApiKey, deque[Step]] = defaultdict(deque)
+        self._always: dict[ApiKey, Step] = {}
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+
+    def script(self, api: ApiKey, *steps: Step) -> None:
+        """What to do about the next requests of this API, one step each."""
+        self._scripts[api].extend(steps)
+
+    def always(self, api: ApiKey, step: Step | None) -> None:
+        """What to do about requests of this API for which there is no step left; None is the right thing."""
+        if step is None:
+            self._always.pop(api, None)
+        else:
+            self._always[api] = step
+
+    def count(self, api: ApiKey) -> int:
+        return sum(header.api_key == api for header, _ in self.requests)
+
+    def sent(self, api: ApiKey) -> list[Any]:
+        """The requests of one API, as messages."""
+        return [request for header, request in self.requests if header.api_key == api]
+
+    async def until(self, condition: Callable[[ScriptedBroker], bool]) -> None:
+        """Returns when the condition holds; looked at whenever a request comes or a connection opens or ends."""
+        while not condition(self):
+            self._news.clear()
+            await self._news.wait()
+
+    async def received(self, api: ApiKey, count: int = 1) -> None:
+        """Returns when so many requests of the API have come."""
+        await self.until(lambda broker: broker.count(api) >= count)
+
+    def drop_connections(self) -> None:
+        for writer in self.connections:
+            writer.transport.abort()
+
+    # As aioproducer.broker.socket_server.SocketServer
+
+    async def open(self, host: str, port: int) -> int:
+        self._server = await asyncio.start_server(self._accepted, host, port)
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def close(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._server.wait_closed()
+        self._server = None
+
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        self.connections.add(writer)
+        self._news.set()
+        try:
+            while True:
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                exchange = Exchange(self, await reader.readexactly(size), writer)
+                self.requests.append((exchange.header, exchange.request))
+                self._news.set()
+                steps = self._scripts[exchange.api]
+                step = steps.popleft() if steps else self._always.get(exchange.api, answer)
+                await step(exchange)
+        except (Drop, asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            self.connections.discard(writer)
+            self._news.set()
+            writer.transport.abort()
+
+
+class ScriptedCluster(EmbeddedCluster):
+    """An :class:`EmbeddedCluster` of scripted brokers: ``cluster.brokers[0].script(ApiKey.PRODUCE, drop())``."""
+
+    def __init__(self, nodes: int = 1, **config: Any) -> None:
+        super().__init__(nodes, **config)
+        self.brokers = [ScriptedBroker(node_id, self._state) for node_id in range(nodes)]
+
+    @property
+    def broker(self) -> ScriptedBroker:
+        """The only one, or the first."""
+        return self.brokers[0]
+
+    async def start_node(self, node_id: int, *, port: int | None = None) -> None:
+        """Starts a node on the port it had before, or on ``port`` (0: a free one)."""
+        broker = self.brokers[node_id]
+        self._ports[node_id] = await broker.open(self._host, self._ports[node_id] if port is None else port)
+        self._servers[node_id] = broker  # type: ignore[assignment]
+        self._state.node_started(Node(node_id, self._host, self._ports[node_id]))
+
+    def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
+        """What is in the log."""
+        return [record.value for record in self.log(topic, partition).records()]
+
+
+# Steps
+
+
+async def answer(exchange: Exchange) -> None:
+    """The right thing."""
+    exchange.reply(exchange.handle())
+
+
+def edited(edit: Callable[[Any], object]) -> Step:
+    """Acts on the request, and answers what ``edit(response)`` made of the response."""
+
+    async def step(exchange: Exchange) -> None:
+        response = exchange.handle()
+        edit(response)
+        exchange.reply(response)
+
+    return step
+
+
+def error(code: ErrorCode, *, appended: bool = False) -> Step:
+    """Answers with an error; what was asked is done all the same if ``appended``."""
+
+    async def step(exchange: Exchange) -> None:
+        response = exchange.handle() if appended or exchange.api is not ApiKey.PRODUCE else _refusal(exchange.request)
+        set_error(response, code)
+        exchange.reply(response)
+
+    return step
+
+
+def _refusal(request: Any) -> Any:
+    return ProduceResponse(
+        [
+            TopicProduceResponse(
+                topic.name, topic.topic_id, [PartitionProduceResponse(p.index, 0, -1) for p in topic.partition_data]
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def set_error(response: Any, code: ErrorCode) -> None:
+    """Makes it a response of failure: per partition (Produce), per topic (Metadata) or in all."""
+    if hasattr(response, "responses"):
+        for topic in response.responses:
+            for partition in topic.partition_responses:
+                partition.error_code = code
+                partition.base_offset = -1
+    elif hasattr(response, "topics"):
+        for topic in response.topics:
+            topic.error_code = code
+            topic.partitions = []
+    else:
+        response.error_code = code
+
+
+def drop(*, appended: bool = False) -> Step:
+    """Ends the connection in place of an answer, before or after acting on the request."""
+
+    async def step(exchange: Exchange) -> None:
+        if appended:
+            exchange.handle()
+        raise Drop
+
+    return step
+
+
+def after(event: asyncio.Event, *, appended: bool = False) -> Step:
+    """Answers when ``event`` is set; acts on the request then, or at once if ``appended``."""
+
+    async def step(exchange: Exchange) -> None:
+        response = exchange.handle() if appended else None
+        await event.wait()
+        exchange.reply(response if appended else exchange.handle())
+
+    return step
+
+
+def never(*, appended: bool = False) -> Step:
+    """No answer, and nothing more is read from this connection."""
+    return after(asyncio.Event(), appended=appended)
+
+
+def raw(data: bytes) -> Step:
+    """Answers with these bytes, whatever they are."""
+
+    async def step(exchange: Exchange) -> None:
+        exchange.writer.write(data)
+
+    return step
+
+
+def wrong_correlation_id(off_by: int = 1) -> Step:
+    async def step(exchange: Exchange) -> None:
+        response = exchange.handle()
+        exchange.writer.write(exchange.encoded(response, correlation_id=exchange.header.correlation_id + off_by))
+
+    return step
+
+
+def partial(share: float = 0.5) -> Step:
+    """Sends the first part of the right answer, and ends the connection."""
+
+    async def step(exchange: Exchange) -> None:
+        data = exchange.encoded(exchange.handle())
+        exchange.writer.write(data[: max(1, int(len(data) * share))])
+        await exchange.writer.drain()
+        exchange.writer.write_eof()
+        await asyncio.Event().wait()
+
+    return step
+
+
+def crumbs(size: int = 1) -> Step:
+    """The right answer, in many small pieces."""
+
+    async def step(exchange: Exchange) -> None:
+        data = exchange.encoded(exchange.handle())
+        for start in range(0, len(data), size):
+            exchange.writer.write(data[start : start + size])
+            await asyncio.sleep(0)
+
+    return step
+
+
+def with_appendix(data: bytes = b"\0\0\0\1x") -> Step:
+    """The right answer, and in the same segment bytes that nobody asked for."""
+
+    async def step(exchange: Exchange) -> None:
+        exchange.writer.write(exchange.encoded(exchange.handle()) + data)
+
+    return step
+
+
+# What to do with responses, for ``edited``
+
+
+def throttled(milliseconds: int) -> Callable[[Any], None]:
+    def edit(response: Any) -> None:
+        response.throttle_time_ms = milliseconds
+
+    return edit
+
+
+def without_partition(index: int) -> Callable[[Any], None]:
+    """Leaves a partition out of a Produce response."""
+
+    def edit(response: Any) -> None:
+        for topic in response.responses:
+            topic.partition_responses = [p for p in topic.partition_responses if p.index != index]
+
+    return edit
+
+
+def doubled_partitions(response: Any) -> None:
+    """Answers every partition of a Produce request a second time, with an error."""
+    for topic in response.responses:
+        again = copy.deepcopy(topic.partition_responses)
+        for partition in again:
+            partition.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+        topic.partition_responses += again

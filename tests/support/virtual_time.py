@@ -1,0 +1,60 @@
+"""Tests in virtual time, on the simulation's loop and network: ten minutes of an outage take no time.
+
+A hang ends such a test at once, as there is nothing left that could ever happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any
+
+from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.testing.simulation.network import Conditions, Fate, Network, NetworkFaults
+from aioproducer.testing.simulation.trace import Trace
+
+
+class World(NetworkFaults):
+    """The network: to hosts in ``silent`` no connection is ever made, as behind a firewall. Counts attempts."""
+
+    def __init__(self) -> None:
+        self.silent: set[str] = set()
+        self.attempts = 0
+
+    def connecting(self, host: str) -> Fate:
+        self.attempts += 1
+        return Fate.LOST if host in self.silent else Fate.ARRIVE
+
+
+VirtualTest = Callable[..., Coroutine[Any, Any, None]]
+
+
+def virtual(test: VirtualTest) -> Callable[..., None]:
+    """Makes a coroutine, whose first parameter is ``world``, a test that runs in virtual time and leaves no task."""
+
+    async def checked(world: World, **fixtures: Any) -> None:
+        await test(world, **fixtures)
+        await asyncio.sleep(1)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left, f"tasks left behind: {left}"
+
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        world, random = World(), Random(0)
+        network = Network(random, Conditions(), world, Trace())
+
+        def make_loop() -> SimulatedLoop:
+            return SimulatedLoop(random, network, max_steps=5_000_000)
+
+        with asyncio.Runner(loop_factory=make_loop) as runner:
+            runner.run(checked(world, **fixtures))
+        assert not network.open, "connections left open"
+
+    # What pytest fills in by name is everything but the world.
+    signature = inspect.signature(test)
+    kept = [parameter for name, parameter in signature.parameters.items() if name != "world"]
+    run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    return run

@@ -1,0 +1,381 @@
+"""The benchmarks' harness: that it compares rightly, and that it runs. Nothing here is held to a time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
+
+import pytest
+
+# Behind everything, so that the aioproducer under test stays the one that is installed.
+sys.path.append(str(Path(__file__).parents[1]))
+
+from aioproducer.broker import EmbeddedCluster
+from benchmarks import __main__ as command
+from benchmarks import runner as runner_module
+from benchmarks.arguments import parse_arguments
+from benchmarks.case import Case, Done
+from benchmarks.clients import CLIENTS
+from benchmarks.clients.client import AwaitingClient
+from benchmarks.comparison import NoClients, compare
+from benchmarks.environment import Environment
+from benchmarks.machine_cpu import MachineCpu
+from benchmarks.ratios import Spread, ratios
+from benchmarks.report import Report
+from benchmarks.run import Description, Measurement, Run
+from benchmarks.runner import Runner
+from benchmarks.worker import main as worker_main
+from benchmarks.worker_process import WorkerFailed, describe, measure
+from benchmarks.works import WORKS
+from benchmarks.works.tasks import COUNT, TASKS
+
+ENVIRONMENT = Environment("a day", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
+CLIENTS_THERE = [
+    Description("ours", "1.0", ["stream", "tasks"], True),
+    Description("theirs", "2.0", ["stream"], False),
+    Description("gone", missing="No module named 'gone'"),
+]
+
+
+def measured(client: str, number: int, seconds: float, cpu: float = 1.0, rss: int = 2**20, problem: str = "") -> Done:
+    return Done(client, number, Measurement(seconds, cpu, rss), problem)
+
+
+def a_case(*done: Done) -> Case:
+    return Case(WORKS["stream"], 100, 1000, list(done))
+
+
+def a_report(*done: Done) -> Report:
+    return Report(ENVIRONMENT, CLIENTS_THERE, [a_case(*done)], 3)
+
+
+# Statistics
+
+
+def test_ratios_are_taken_within_rounds() -> None:
+    # The machine was ten times slower in the second round, for both.
+    assert ratios({1: 200.0, 2: 20.0, 3: 150.0}, {1: 100.0, 2: 10.0, 3: 100.0}) == Spread(2.0, 1.5, 2.0)
+
+
+def test_rounds_that_only_one_has_do_not_count() -> None:
+    assert ratios({1: 6.0, 2: 8.0}, {2: 4.0, 3: 1.0}) == Spread(2.0, 2.0, 2.0)
+    assert ratios({1: 6.0}, {2: 4.0}) is None
+
+
+def test_summary() -> None:
+    case = a_case(
+        measured("ours", 1, 0.5, cpu=0.002, rss=10),
+        measured("theirs", 1, 1.0, cpu=0.004, rss=40),
+        measured("ours", 2, 2.0, cpu=0.004, rss=10),
+        measured("theirs", 2, 6.0, cpu=0.002, rss=40),
+        measured("ours", 3, 1.0, cpu=0.003, rss=10),
+        measured("theirs", 3, 2.5, cpu=0.003, rss=40),
+    )
+    ours, theirs = case.summary("ours")
+    assert (ours.client, ours.speed, ours.speed_ratio) == ("ours", Spread(1000, 500, 2000), Spread(1, 1, 1))
+    assert ours.cpu == Spread(3.0, 2.0, 4.0)
+    assert theirs.speed_ratio == Spread(2.5, 2.0, 3.0)
+    assert theirs.cpu_ratio == Spread(1.0, 0.5, 2.0)
+    assert theirs.peak_rss_ratio == Spread(0.25, 0.25, 0.25)
+    assert theirs.problems == []
+
+
+def test_who_loses_records_is_not_called_fast() -> None:
+    case = a_case(
+        measured("ours", 1, 1.0),
+        measured("theirs", 1, 0.001, problem="900 of 1,000 records are not in the log"),
+        measured("ours", 2, 1.0),
+        Done("theirs", 2, None, "KafkaTimeoutError"),
+    )
+    _, theirs = case.summary("ours")
+    assert theirs.speed is None
+    assert theirs.speed_ratio is None
+    assert theirs.problems == ["round 1: 900 of 1,000 records are not in the log", "round 2: KafkaTimeoutError"]
+
+
+# Report
+
+
+def test_markdown() -> None:
+    text = a_report(measured("ours", 1, 0.001, cpu=0.0005), measured("theirs", 1, 0.002, cpu=0.002)).markdown()
+    assert "| client | records/s | CPU µs/record | peak RSS MiB | ours ÷ it: speed |" in text
+    assert "| ours | 1,000,000 | 0.50 | 1 |  |  |  |" in text
+    assert "| theirs | 500,000 | 2.00 | 1 | 2.00 (2.00–2.00) | 0.25 (0.25–0.25) | 1.00 (1.00–1.00) |" in text
+    assert "- Client: theirs 2.0, not idempotent" in text
+    assert "- Left out: gone: No module named 'gone'" in text
+    assert "- Load before: 0.50" in text
+    assert "Problems" not in text
+
+
+def test_markdown_names_what_went_wrong() -> None:
+    report = a_report(measured("ours", 1, 0.001), Done("theirs", 1, None, "it broke"))
+    assert "| theirs | – | – | – | – | – | – |" in report.markdown()
+    assert report.problems() == [f"{report.cases[0].title}: theirs, round 1: it broke"]
+    assert report.problems()[0] in report.markdown()
+
+
+def test_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    monkeypatch.setenv("COLUMNS", "200")
+    a_report(measured("ours", 1, 0.001), Done("theirs", 1, None, "it broke")).print_to_terminal()
+    shown = capsys.readouterr().out
+    assert "1,000,000" in shown
+    assert "gone: No module named 'gone'" in shown
+    assert "theirs, round 1: it broke" in shown
+
+
+def test_json_has_every_run() -> None:
+    report = json.loads(json.dumps(a_report(measured("ours", 1, 0.5), measured("theirs", 1, 1.0)).json()))
+    (case,) = report["cases"]
+    assert [(run["client"], run["round"], run["measurement"]["seconds"]) for run in case["runs"]] == [
+        ("ours", 1, 0.5),
+        ("theirs", 1, 1.0),
+    ]
+    assert case["summary"][1]["speed_ratio"] == {"median": 2.0, "least": 2.0, "most": 2.0}
+    assert report["reference"] == "ours"
+
+
+def test_environment_is_this_machines() -> None:
+    environment = Environment.now(loop="asyncio", broker="somewhere")
+    assert environment.python.endswith(".".join(map(str, sys.version_info[:3])))
+    assert ("Broker", "somewhere") in environment.lines()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux is asked")
+def test_cpu_time_of_others_is_a_share() -> None:
+    others = MachineCpu().others()
+    assert others is not None
+    assert others >= 0
+
+
+# Command line
+
+
+def test_defaults() -> None:
+    options = parse_arguments([])
+    assert options.rounds == 5
+    assert options.clients == list(CLIENTS)
+    assert options.works == list(WORKS)
+    assert options.record_sizes == [100, 1000]
+    assert options.bootstrap_server is None
+    assert not options.quick
+
+
+def test_choices() -> None:
+    options = parse_arguments(
+        ["--clients", "aiokafka,aioproducer", "--works=tasks", "--record-sizes", "10,20", "--quick"]
+    )
+    assert options.clients == ["aiokafka", "aioproducer"]
+    assert options.works == ["tasks"]
+    assert options.record_sizes == [10, 20]
+    assert options.quick
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--rounds", "0"], ["--clients", "pigeon"], ["--works", ""], ["--record-sizes", "100,-1"], ["--records", "many"]],
+)
+def test_nonsense_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        parse_arguments(arguments)
+    assert exit_.value.code == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_quick_runs_have_fewer_records() -> None:
+    for work in WORKS.values():
+        for size in (100, 1000):
+            assert 0 < work.records(size, quick=True) < work.records(size, quick=False) <= work.most_records
+            assert size * work.records(size, quick=False) <= work.most_bytes
+        assert work.records(10**12, quick=True) == 1
+
+
+@pytest.mark.parametrize(("problem", "status"), [("", 0), ("it broke", 1)])
+def test_exit_status_and_json_file(
+    problem: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def compared(options: object, told: object) -> Report:
+        return a_report(measured("ours", 1, 0.5, problem=problem))
+
+    monkeypatch.setattr(command, "compare", compared)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--json", str(tmp_path / "figures.json")])
+    assert command.main() == status
+    assert json.loads((tmp_path / "figures.json").read_text())["rounds"] == 3
+    assert capsys.readouterr().out == a_report(measured("ours", 1, 0.5, problem=problem)).markdown()
+
+
+def test_nothing_to_measure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    async def compared(options: object, told: object) -> Report:
+        raise NoClients("gone: not there")
+
+    monkeypatch.setattr(command, "compare", compared)
+    monkeypatch.setattr(sys, "argv", ["benchmarks"])
+    assert command.main() == 1
+    assert "gone: not there" in capsys.readouterr().err
+
+
+# The runner
+
+
+class Stage:
+    """Topics with ``found`` records, and workers that answer without working."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Measurement | WorkerFailed], found: int
+    ) -> None:
+        self.runs: list[Run] = []
+        self._answers = answers
+        self._found = found
+        monkeypatch.setattr(runner_module, "fresh_topic", self.fresh_topic)
+        monkeypatch.setattr(runner_module, "measure", self.measure)
+
+    @contextlib.asynccontextmanager
+    async def fresh_topic(self, bootstrap_servers: str, partitions: int) -> AsyncIterator[SimpleNamespace]:
+        async def records() -> int:
+            return self._found
+
+        yield SimpleNamespace(name=f"topic-{len(self.runs)}", records=records)
+
+    async def measure(self, run: Run, *, timeout: float) -> Measurement:
+        self.runs.append(run)
+        answer = self._answers[run.client]
+        if isinstance(answer, WorkerFailed):
+            raise answer
+        return answer
+
+
+async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch, {"ours": Measurement(1, 1, 1), "theirs": Measurement(1, 1, 1)}, found=1100)
+    stream, tasks = Case(WORKS["stream"], 100, 1000), Case(WORKS["tasks"], 100, 1000)
+    told: list[tuple[Case, Done]] = []
+    runner = Runner("localhost:1", "asyncio", lambda case, done: told.append((case, done)))
+    await runner.run([stream, tasks], CLIENTS_THERE[:2], 2)
+    turns = [(run.work, run.client) for run in stage.runs]
+    # A round for the brokers to warm up; then both in turn; and who cannot do a work has no turn.
+    assert turns == [("stream", "ours"), ("stream", "theirs")] * 3 + [("tasks", "ours")] * 2
+    assert [(done.client, done.round) for done in stream.done] == [
+        ("ours", 1),
+        ("theirs", 1),
+        ("ours", 2),
+        ("theirs", 2),
+    ]
+    assert [done.round for _, done in told] == [0, 0, 1, 1, 2, 2, 1, 2]
+    assert len({run.topic for run in stage.runs}) == len(stage.runs)
+    assert not any(done.problem for _, done in told)
+
+
+@pytest.mark.parametrize(
+    ("found", "failures", "problem"),
+    [
+        (1100, {"TimeoutException": 3}, "3 × TimeoutException"),
+        (1099, {}, "1 of 1,100 records are not in the log"),
+        (1101, {}, "1 more records are in the log than were sent"),
+    ],
+)
+async def test_problems_are_seen(
+    found: int, failures: dict[str, int], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Stage(monkeypatch, {"ours": Measurement(1, 1, 1, failures)}, found)
+    case = a_case()
+    await Runner("localhost:1", "asyncio", lambda case, done: None).run([case], CLIENTS_THERE[:1], 1)
+    assert [done.problem for done in case.done] == [problem]
+
+
+async def test_a_worker_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    Stage(monkeypatch, {"ours": WorkerFailed("it broke"), "theirs": Measurement(1, 1, 1)}, found=1100)
+    case = a_case()
+    await Runner("localhost:1", "asyncio", lambda case, done: None).run([case], CLIENTS_THERE[:2], 1)
+    assert [(done.client, done.problem) for done in case.done] == [("ours", "it broke"), ("theirs", "")]
+
+
+# Works and workers
+
+
+class Refusing(AwaitingClient):
+    """Every third record is refused."""
+
+    sent: ClassVar[Counter[str]] = Counter()
+
+    @classmethod
+    def about(cls) -> str:
+        return ""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def awaitable_send(self):
+        async def send(topic: str, value: bytes) -> None:
+            self.sent[topic] += 1
+            if self.sent[topic] % 3 == 0:
+                raise OSError("refused")
+
+        return send
+
+
+async def test_tasks_send_every_record_and_count_failures() -> None:
+    records = 2 * COUNT + 7
+    assert await TASKS.run(Refusing(""), "topic", b"value", records) == Counter(OSError=records // 3)
+    assert Refusing.sent["topic"] == records
+
+
+async def test_clients_describe_themselves() -> None:
+    ours = await describe("aioproducer")
+    assert ours.works == list(WORKS)
+    assert ours.about.endswith(("compiled", "interpreted"))
+    assert ours.idempotent
+    assert not ours.missing
+
+
+def test_a_client_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(CLIENTS, "pigeon", "pigeon_post")
+    worker_main(["describe", "pigeon"])
+    assert json.loads(capsys.readouterr().out)["missing"] == "No module named 'pigeon_post'"
+
+
+async def test_a_workers_last_words_are_the_reason() -> None:
+    run = Run("aioproducer", "stream", "127.0.0.1:1", "topic", 1, 1, 1, loop="no_such_loop")
+    with pytest.raises(WorkerFailed, match="No module named 'no_such_loop'"):
+        await measure(run, timeout=30)
+
+
+async def test_a_worker_that_does_not_answer_is_ended() -> None:
+    run = Run("aioproducer", "stream", "127.0.0.1:1", "topic", 1, 1, 1, loop="asyncio")
+    with pytest.raises(WorkerFailed, match="no answer within"):
+        await measure(run, timeout=0.1)
+
+
+# All of it
+
+
+async def test_whole_comparison() -> None:
+    told: list[str] = []
+    async with EmbeddedCluster() as cluster:
+        arguments = [
+            "--bootstrap-server",
+            cluster.bootstrap_servers,
+            "--rounds=1",
+            "--records=300",
+            "--record-sizes=100",
+        ]
+        report = await compare(parse_arguments(arguments), told.append)
+    assert report.problems() == []
+    assert report.reference == "aioproducer"
+    present = [client.name for client in report.present]
+    for case in report.cases:
+        able = [client.name for client in report.present if case.work.name in client.works]
+        assert [summary.client for summary in case.summary(report.reference)] == able
+        for done in case.done:
+            assert done.measurement is not None
+            assert done.measurement.peak_rss > 2**20
+    assert [case.title.partition(",")[0] for case in report.cases] == ["100 B records"] * len(WORKS)
+    assert told[0].startswith("stream 100 B, warm-up, aioproducer: ")
+    assert all(f"\n| {name} | " in report.markdown() for name in present)

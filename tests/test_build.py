@@ -1,0 +1,110 @@
+"""The package under test is the one that was to be tested: installed, and compiled or interpreted as tox ordered.
+
+Outside tox nothing is ordered, and the checkout may be tested itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+import aioproducer
+
+ROOT = Path(__file__).parent.parent
+EXPECT = os.environ.get("AIOPRODUCER_EXPECT")
+
+ordered = pytest.mark.skipif(EXPECT is None, reason="AIOPRODUCER_EXPECT is not set: any build will do")
+
+
+def compiled_modules() -> list[str]:
+    """The names in setup.py's COMPILED_MODULES, read without running it."""
+    for statement in ast.parse((ROOT / "setup.py").read_text()).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "COMPILED_MODULES":
+            files: list[str] = ast.literal_eval(statement.value)
+            return [file.removesuffix(".py").replace("/", ".") for file in files]
+    raise AssertionError("setup.py has no COMPILED_MODULES")
+
+
+def all_modules() -> list[str]:
+    found = pkgutil.walk_packages(aioproducer.__path__, prefix="aioproducer.")
+    return [aioproducer.__name__, *(module.name for module in found)]
+
+
+def is_compiled(name: str) -> bool:
+    spec = importlib.util.find_spec(name)
+    assert spec is not None, f"{name} is not there"
+    assert spec.origin is not None, f"{name} has no file"
+    compiled = spec.origin.endswith(tuple(EXTENSION_SUFFIXES))
+    assert compiled or spec.origin.endswith(tuple(SOURCE_SUFFIXES))
+    return compiled
+
+
+@ordered
+def test_the_installed_package_is_tested() -> None:
+    assert not Path(aioproducer.__file__).is_relative_to(ROOT / "aioproducer")
+
+
+@ordered
+def test_exactly_the_listed_modules_are_compiled() -> None:
+    assert EXPECT in ("compiled", "pure")
+    listed = set(compiled_modules()) if EXPECT == "compiled" else set()
+    assert {name for name in all_modules() if is_compiled(name)} == listed
+
+
+@pytest.mark.parametrize("name", compiled_modules())
+def test_a_listed_module_can_be_imported(name: str) -> None:
+    assert importlib.import_module(name).__name__ == name
+
+
+@ordered
+def test_the_library_of_compiled_code_is_required_only_by_compiled_code() -> None:
+    requirements = importlib.metadata.requires("aioproducer") or []
+    assert any(requirement.startswith("librt") for requirement in requirements) == (EXPECT == "compiled")
+
+
+@ordered
+def test_without_extras_only_declared_dependencies_are_imported() -> None:
+    """Beside what exists for an extra or for pytest, every module can be imported where neither is installed."""
+    for_extras = ("aioproducer.__main__", "aioproducer.cli", "aioproducer.testing.pytest_")
+    names = [name for name in all_modules() if not name.startswith(for_extras)]
+    program = (
+        "import importlib, json, sys\n"
+        "before = set(sys.modules)\n"
+        "for name in sys.argv[1:]: importlib.import_module(name)\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in set(sys.modules) - before})))"
+    )
+    answer = subprocess.run([sys.executable, "-c", program, *names], check=True, capture_output=True, text=True)
+    owners = importlib.metadata.packages_distributions()
+    imported = {normalized(owner) for module in json.loads(answer.stdout) for owner in owners.get(module, [])}
+
+    requirements = importlib.metadata.requires("aioproducer") or []
+    declared = {normalized(requirement) for requirement in requirements if "extra ==" not in requirement}
+    assert imported - declared == {"aioproducer"}
+
+
+def normalized(requirement: str) -> str:
+    """The name at the start of a requirement, spelt in the one way that all its spellings share."""
+    name = re.match(r"[\w.-]+", requirement)
+    assert name is not None
+    return re.sub(r"[-_.]+", "-", name[0]).lower()
+
+
+@ordered
+def test_the_package_is_typed() -> None:
+    assert Path(aioproducer.__file__).with_name("py.typed").is_file()
+
+
+def test_no_extension_module_lies_beside_its_source() -> None:
+    assert [file for suffix in EXTENSION_SUFFIXES for file in (ROOT / "aioproducer").rglob(f"*{suffix}")] == []

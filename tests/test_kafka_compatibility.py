@@ -1,0 +1,185 @@
+"""Kafka's own classes are asked about errors, configs and hashes: one run of Java answers all."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import subprocess
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from aioproducer import errors
+from aioproducer.config import UNSUPPORTED, ProducerConfig, producer_config
+from aioproducer.config_def import Type, parse, table
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException, ConfigException, error_class
+from aioproducer.producer.murmur2 import murmur2
+from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_java
+
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
+
+VERSION = "4.3.1"
+
+VALUES = [
+    *("", " ", "0", "1", "-1", "-2", "2", "5", "9", "10", "17", "18", "22", "23", "-131072", "-131073", "4999", "5000"),
+    *("2147483647", "2147483648", "-2147483648", "-2147483649", "9223372036854775807", "9223372036854775808"),
+    *("+5", "-0", "007", "1_000", "1,000", "1e3", "5.0", "0x10", "5L", " 5 ", "- 5", "five", "null", "None"),
+    *("true", "false", "TRUE", "False", " true ", "yes", "t", "on"),
+    *("all", "ALL", " all ", "none", "gzip", "GZIP", "snappy", "lz4", "zstd", "brotli"),
+    *("a:1", "a:1,b:2", "a:1, b:2 ", ",", "aioproducer", "PLAINTEXT", "plaintext"),
+]
+
+LEFT_OUT = {"RefreshRetriableException", "ApplicationRecoverableException", "InvalidOffsetException", "KafkaException"}
+"""Classes between Kafka's exceptions and their flags for which nobody here has a use."""
+
+
+@dataclass
+class Kafka:
+    """What Kafka said."""
+
+    errors: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
+    configs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    takes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    hashes: dict[str, int] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Kafka:
+    """Runs KafkaClasses.java."""
+    try:
+        java, libs = find_java(VERSION), fetch_kafka(VERSION)
+        modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=True).stdout
+        if "jdk.compiler" not in modules:
+            raise KafkaUnavailable(f"{java} cannot run a source file. Install a JDK (default-jdk-headless).")
+    except KafkaUnavailable as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"NOT CHECKED against Kafka's own classes: {missing}")
+    values = tmp_path_factory.mktemp("classes") / "values"
+    values.write_text("".join(value + "\n" for value in VALUES))
+    source = Path(__file__).with_name("KafkaClasses.java")
+    command = [java, "-Xmx256m", "-cp", f"{libs}{os.sep}*", str(source), str(values)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    said = Kafka()
+    for line in run.stdout.splitlines():
+        kind, name, *words = line.split(" ")
+        match kind:
+            case "error":
+                said.errors[words[0]] = (int(name), words[1:])
+            case "config":
+                said.configs[name] = (words[0], " ".join(words[1:]))
+            case "takes":
+                said.takes[name].add(VALUES[int(words[0])])
+            case "hash":
+                said.hashes[VALUES[int(name)]] = int(words[0])
+    return said
+
+
+# Errors
+
+
+def test_every_error_has_kafkas_name_and_number(kafka: Kafka) -> None:
+    assert {code.name: int(code) for code in ErrorCode} == {name: code for name, (code, _) in kafka.errors.items()}
+
+
+def named() -> list[type[ApiException]]:
+    """Our classes of errors that have a number of their own."""
+    classes = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, ApiException)]
+    return [cls for cls in classes if "code" in vars(cls)]
+
+
+@pytest.mark.parametrize("cls", named(), ids=lambda cls: cls.__name__)
+def test_a_class_has_the_name_and_the_ancestors_of_kafkas(cls: type[ApiException], kafka: Kafka) -> None:
+    _, chain = kafka.errors[cls.code.name]
+    ours = [each.__name__ for each in cls.__mro__[: cls.__mro__.index(ApiException) + 1]]
+    assert ours == [name for name in chain if name not in LEFT_OUT]
+    assert cls.retriable == ("RetriableException" in chain)
+    assert cls.refresh_metadata == ("InvalidMetadataException" in chain)
+    assert error_class(cls.code) is cls
+
+
+def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafka: Kafka) -> None:
+    """Fetch sessions, elections, offsets of groups, share groups."""
+    retriable = {ErrorCode(code) for code, chain in kafka.errors.values() if "RetriableException" in chain}
+    assert retriable - {cls.code for cls in named()} == {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.SHARE_SESSION_NOT_FOUND,
+        ErrorCode.INVALID_SHARE_SESSION_EPOCH,
+        ErrorCode.SHARE_SESSION_LIMIT_REACHED,
+    }
+
+
+# Configs
+
+OURS = table(ProducerConfig)
+OWN = {"parked.memory"}
+CALLABLES = {"key.serializer", "value.serializer"}
+STRICTER = {
+    # Times and intervals for which Kafka gives no range, and what only PLAINTEXT is supported of.
+    "socket.connection.setup.timeout.ms",
+    "socket.connection.setup.timeout.max.ms",
+    "connections.max.idle.ms",
+}
+
+
+def test_every_config_is_kafkas_or_known_to_be_our_own(kafka: Kafka) -> None:
+    assert set(OURS) - set(kafka.configs) == OWN
+
+
+def test_what_kafka_has_and_we_have_not_is_refused_by_name(kafka: Kafka) -> None:
+    for name in set(kafka.configs) - set(OURS):
+        with pytest.raises(ConfigException, match="is not supported by this version"):
+            producer_config({"bootstrap.servers": "b:1", name: "1"})
+    unknown = {entry for entry in UNSUPPORTED if not any(name.startswith(entry) for name in kafka.configs)}
+    assert unknown == {
+        "auto.include.jmx.reporter",  # gone since Kafka 4.0, but still in many a file
+        *("client.rack", "metadata.cluster.check.enable", "partitioner.rack.aware"),  # they come with Kafka 4.4
+    }
+
+
+@pytest.mark.parametrize("name", sorted(set(OURS) - OWN - CALLABLES))
+def test_types_and_defaults_are_kafkas(name: str, kafka: Kafka) -> None:
+    kind, default = kafka.configs[name]
+    row = OURS[name]
+    assert row.type.value == kind.lower()
+    if name == "client.id":
+        assert (row.default, default) == ("aioproducer", "")
+    elif row.default is dataclasses.MISSING:
+        assert default == "required" or default.startswith("java.lang.Object")
+    else:
+        ours = str(row.default)
+        assert (ours.lower() if row.type is Type.BOOLEAN else ours) == default
+
+
+@pytest.mark.parametrize("name", sorted(set(OURS) - OWN - CALLABLES - {"security.protocol"}))
+def test_takes_the_values_that_kafka_takes(name: str, kafka: Kafka) -> None:
+    taken = set()
+    for value in VALUES:
+        with contextlib.suppress(ConfigException):
+            parse(ProducerConfig, {"bootstrap.servers": "b:1"} | {name: value})
+            taken.add(value)
+    expected = kafka.takes[name]
+    if name in STRICTER:
+        assert taken <= expected
+        expected = {value for value in expected if int(value) >= -1} - ({"-1"} - taken)
+    assert taken == expected
+
+
+# Hashes
+
+
+def test_hashes_are_kafkas(kafka: Kafka) -> None:
+    assert {value: murmur2(value.encode()) for value in VALUES} == {
+        value: hashed % 2**32 for value, hashed in kafka.hashes.items()
+    }

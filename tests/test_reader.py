@@ -1,0 +1,409 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from aioproducer import KafkaProducer
+from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog
+from aioproducer.broker.faults import Faults, RequestFault
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    ConfigException,
+    CorruptRecordException,
+    IllegalArgumentException,
+    IllegalStateException,
+    KafkaError,
+    OffsetOutOfRangeException,
+    TimeoutException,
+    UnknownTopicOrPartitionException,
+)
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.headers import RequestHeader
+from aioproducer.reader import PartitionReader
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record_batch import RecordBatch, set_base_offset
+from tests.broker.batches import NOW_MS, make_batch
+
+QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5, "reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 5}
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(nodes=2, configs={"auto.create.topics.enable": "false"}) as cluster:
+        cluster.create_topic("t", partitions=2, replication_factor=2)
+        yield cluster
+
+
+def append(cluster: EmbeddedCluster, *values: bytes, partition: int = 0, **header: Any) -> None:
+    log = cluster.log("t", partition)
+    log.append(RecordBatch(make_batch(*values, **header)), leader_epoch=0, now_ms=NOW_MS)
+    cluster.topic("t").partitions[partition].notify()
+
+
+def plant(log: PartitionLog, batch: bytes) -> None:
+    """Puts a batch into the log that no producer could have put there."""
+    stored = bytearray(batch)
+    set_base_offset(stored, log.log_end_offset, 0)
+    log._batches.append(stored)
+    log._base_offsets.append(log.log_end_offset)
+    log._max_timestamps.append(NOW_MS)
+    log.log_end_offset += RecordBatch(stored).last_offset_delta + 1
+
+
+def reader_of(cluster: EmbeddedCluster, partition: int = 0, **more: Any) -> PartitionReader:
+    return PartitionReader(cluster.bootstrap_servers, "t", partition, **{**QUICK, **more})
+
+
+async def values(records: AsyncIterator[Any]) -> list[bytes | None]:
+    return [record.value async for record in records]
+
+
+# What is read
+
+
+async def test_reads_what_a_producer_sent(cluster: EmbeddedCluster) -> None:
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        await producer.send("t", b"v", key=b"k", partition=1, timestamp_ms=17, headers=[("a", b"1"), ("b", None)])
+        await producer.send("t", None, partition=1, timestamp_ms=18)
+    async with reader_of(cluster, 1) as reader:
+        records = [record async for record in reader.read_to_end()]
+    assert [tuple(record) for record in records] == [
+        (0, 17, b"k", b"v", (("a", b"1"), ("b", None))),
+        (1, 18, None, None, ()),
+    ]
+
+
+async def test_read_to_end_of_an_empty_partition(cluster: EmbeddedCluster) -> None:
+    async with reader_of(cluster) as reader:
+        assert await values(reader.read_to_end()) == []
+        assert reader.position == 0
+
+
+async def test_read_to_end_stops_at_the_end_as_it_was(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0", b"1")
+    async with reader_of(cluster) as reader:
+        records = reader.read_to_end()
+        first = await anext(records)
+        append(cluster, b"2")
+        assert [first.value, *await values(records)] == [b"0", b"1"]
+        assert await values(reader.read_to_end()) == [b"2"]
+
+
+async def test_iterating_waits_for_new_records(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0")
+    async with reader_of(cluster) as reader:
+        records = aiter(reader)
+        assert (await anext(records)).value == b"0"
+        waiting = asyncio.ensure_future(anext(records))
+        await asyncio.sleep(0)
+        append(cluster, b"1")
+        assert (await waiting).value == b"1"
+
+
+async def test_an_iteration_goes_on_where_the_last_one_was_left(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0", b"1", b"2")
+    async with reader_of(cluster) as reader:
+        async for record in reader:
+            if record.value == b"1":
+                break
+        assert reader.position == 2
+        assert await values(reader.read_to_end()) == [b"2"]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"), [("earliest", [b"1", b"2", b"3"]), ("latest", []), (1, [b"1", b"2", b"3"]), (3, [b"3"])]
+)
+async def test_start(cluster: EmbeddedCluster, start: Any, expected: list[bytes]) -> None:
+    append(cluster, b"0", b"1", b"2")
+    append(cluster, b"3")
+    cluster.log("t").delete_records(1)
+    async with reader_of(cluster, start=start) as reader:
+        assert await values(reader.read_to_end()) == expected
+
+
+async def test_records_of_a_batch_below_the_wanted_offset_are_skipped(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0", b"1", b"2")
+    async with reader_of(cluster, start=2) as reader:
+        assert [(record.offset, record.value) async for record in reader.read_to_end()] == [(2, b"2")]
+
+
+@pytest.mark.parametrize("codec", CompressionType)
+async def test_compressed_batches(cluster: EmbeddedCluster, codec: CompressionType) -> None:
+    append(cluster, b"0", b"1", codec=codec)
+    async with reader_of(cluster) as reader:
+        assert await values(reader.read_to_end()) == [b"0", b"1"]
+
+
+async def test_control_batches_are_skipped(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0")
+    plant(cluster.log("t"), make_batch(b"marker", control=True, transactional=True, producer_id=1, producer_epoch=0))
+    append(cluster, b"2")
+    plant(cluster.log("t"), make_batch(b"marker", control=True, transactional=True, producer_id=1, producer_epoch=0))
+    async with reader_of(cluster) as reader:
+        assert [record.offset async for record in reader.read_to_end()] == [0, 2]
+        assert reader.position == 4
+
+
+async def test_a_batch_that_compaction_emptied_is_passed(cluster: EmbeddedCluster) -> None:
+    batch = bytearray(make_batch())
+    batch[23:27] = (4).to_bytes(4, "big")  # the last offset delta
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    plant(cluster.log("t"), bytes(batch))
+    append(cluster, b"5")
+    async with reader_of(cluster) as reader:
+        assert [record.offset async for record in reader.read_to_end()] == [5]
+
+
+async def test_many_fetches(cluster: EmbeddedCluster) -> None:
+    sent = [b"%d" % number * 50 for number in range(500)]
+    for first in range(0, 500, 10):
+        append(cluster, *sent[first : first + 10])
+    async with reader_of(cluster, max_partition_fetch_bytes=4000) as reader:
+        assert await values(reader.read_to_end()) == sent
+
+
+async def test_a_batch_that_is_larger_than_a_fetch_may_be(cluster: EmbeddedCluster) -> None:
+    append(cluster, bytes(5000))
+    async with reader_of(cluster, max_partition_fetch_bytes=100) as reader:
+        assert await values(reader.read_to_end()) == [bytes(5000)]
+
+
+# Offsets
+
+
+async def test_offsets(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0", b"1", b"2")
+    cluster.log("t").delete_records(1)
+    async with reader_of(cluster) as reader:
+        assert (await reader.beginning_offset(), await reader.end_offset()) == (1, 3)
+        assert await reader.offset_for_time(NOW_MS + 2) == 2
+        assert await reader.offset_for_time(NOW_MS + 3) is None
+
+
+# What passes
+
+
+async def test_follows_a_leader_that_moves(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0")
+    async with reader_of(cluster) as reader:
+        records = aiter(reader)
+        assert (await anext(records)).value == b"0"
+        for number in range(1, 5):
+            cluster.move_leader("t", 0, number % 2)
+            append(cluster, b"%d" % number)
+            assert (await anext(records)).value == b"%d" % number
+
+
+async def test_reads_on_when_the_leader_dies(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0")
+    async with reader_of(cluster) as reader:
+        records = aiter(reader)
+        await anext(records)
+        waiting = asyncio.ensure_future(anext(records))
+        await cluster.stop_node(cluster.leader("t"))
+        append(cluster, b"1")
+        assert (await waiting).value == b"1"
+
+
+async def test_waits_for_a_leader(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0")
+    cluster.topic("t").partitions[0].replicas = (0,)
+    cluster.move_leader("t", 0, 0)
+    async with reader_of(cluster) as reader:
+        await reader.end_offset()
+        await cluster.stop_node(0)
+        reading = asyncio.ensure_future(values(reader.read_to_end()))
+        await asyncio.sleep(0)
+        await cluster.start_node(0)
+        assert await reading == [b"0"]
+
+
+class Trouble(Faults):
+    """Every kind of trouble in turn: requests and answers lost, topics that seem unknown, former leaders named."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def _every(self, number: int) -> bool:
+        self._count += 1
+        return self._count % number == 0
+
+    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
+        if header.api_key not in (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.CREATE_TOPICS, ApiKey.METADATA):
+            return None
+        if self._every(5):
+            return RequestFault(lost=True)
+        return RequestFault(unanswered=True) if self._every(7) else None
+
+    def on_topic_metadata(self, node_id: int, topic: str) -> ErrorCode:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if self._every(3) else ErrorCode.NONE
+
+    def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
+        if self._every(4):
+            return 1 - partition.leader, partition.leader_epoch - 1
+        return partition.leader, partition.leader_epoch
+
+
+async def test_every_record_is_read_once_whatever_happens() -> None:
+    async with EmbeddedCluster(nodes=2, faults=Trouble()) as cluster:
+        cluster.create_topic("t", replication_factor=2)
+        sent = [b"%d" % number for number in range(300)]
+        for first in range(0, 300, 3):
+            append(cluster, *sent[first : first + 3])
+        async with reader_of(cluster, max_partition_fetch_bytes=500) as reader:
+            assert await values(reader.read_to_end()) == sent
+
+
+# What does not pass
+
+
+async def test_offset_out_of_range(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0", b"1", b"2")
+    cluster.log("t").delete_records(1)
+    async with reader_of(cluster, start=0) as reader:
+        with pytest.raises(OffsetOutOfRangeException, match=r"offset 0 is not in the log of t-0: .* 1 and ends at 3"):
+            await anext(aiter(reader))
+    async with reader_of(cluster, start=4) as reader:
+        with pytest.raises(OffsetOutOfRangeException):
+            await anext(aiter(reader))
+
+
+async def test_unknown_topic(cluster: EmbeddedCluster) -> None:
+    config = {**QUICK, "default_api_timeout_ms": 50}
+    async with PartitionReader(cluster.bootstrap_servers, "nosuch", 0, **config) as reader:
+        with pytest.raises(UnknownTopicOrPartitionException, match="nosuch"):
+            await anext(aiter(reader))
+
+
+async def test_asking_creates_no_topic() -> None:
+    async with EmbeddedCluster() as cluster:
+        async with PartitionReader(cluster.bootstrap_servers, "nosuch", 0, default_api_timeout_ms=50) as reader:
+            with pytest.raises(UnknownTopicOrPartitionException):
+                await reader.end_offset()
+        with pytest.raises(UnknownTopicOrPartitionException):
+            cluster.topic("nosuch")
+
+
+async def test_unknown_partition(cluster: EmbeddedCluster) -> None:
+    async with reader_of(cluster, 2, default_api_timeout_ms=50) as reader:
+        with pytest.raises(UnknownTopicOrPartitionException, match="'t' has 2 partitions, there is no partition 2"):
+            await anext(aiter(reader))
+
+
+async def test_a_topic_created_anew_is_not_read_on(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0")
+    async with reader_of(cluster) as reader:
+        records = aiter(reader)
+        await anext(records)
+        cluster.delete_topic("t")
+        cluster.create_topic("t", partitions=2)
+        append(cluster, b"another", b"log")
+        with pytest.raises(OffsetOutOfRangeException, match="created anew"):
+            await anext(records)
+
+
+async def test_no_broker(cluster: EmbeddedCluster) -> None:
+    servers = cluster.bootstrap_servers
+    await cluster.close()
+    async with PartitionReader(servers, "t", 0, **QUICK, default_api_timeout_ms=50) as reader:
+        with pytest.raises(TimeoutException, match=r"default\.api\.timeout\.ms=50: no broker can be reached"):
+            await reader.end_offset()
+
+
+async def test_a_leader_that_stays_away(cluster: EmbeddedCluster) -> None:
+    cluster.topic("t").partitions[0].replicas = (0,)
+    cluster.move_leader("t", 0, 0)
+    async with reader_of(cluster, default_api_timeout_ms=100) as reader:
+        await reader.end_offset()
+        await cluster.stop_node(0)
+        with pytest.raises(TimeoutException, match="t-0"):
+            await reader.end_offset()
+
+
+async def test_a_wrong_crc(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0")
+    broken = bytearray(make_batch(b"1"))
+    broken[-1] ^= 1
+    plant(cluster.log("t"), bytes(broken))
+    async with reader_of(cluster) as reader:
+        with pytest.raises(CorruptRecordException, match="t-0: batch at offset 1: its CRC"):
+            await values(reader.read_to_end())
+
+
+async def test_records_that_are_not_what_the_header_says(cluster: EmbeddedCluster) -> None:
+    plant(cluster.log("t"), make_batch(b"0", b"1", count=1))
+    async with reader_of(cluster) as reader:
+        with pytest.raises(CorruptRecordException, match="t-0: batch at offset 0"):
+            await values(reader.read_to_end())
+
+
+async def test_data_without_a_batch_for_the_offset(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    append(cluster, b"0")
+    append(cluster, b"1")
+    monkeypatch.setattr(PartitionLog, "read", lambda log, *_, **__: [log._batches[0][:70]])
+    async with reader_of(cluster, start=1) as reader:
+        with pytest.raises(CorruptRecordException, match="no whole batch"):
+            await values(reader.read_to_end())
+
+
+async def test_nothing_waits_on_a_task_that_died(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    async with reader_of(cluster) as reader:
+        assert reader._retrying is not None
+        monkeypatch.setattr(reader._retrying.client, "_take_in", die)
+        with pytest.raises(KafkaError, match="ZeroDivisionError: a bug"):
+            await reader.end_offset()
+        with pytest.raises(KafkaError, match="ZeroDivisionError: a bug"):
+            await reader.end_offset()
+
+
+# Misuse
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "message"),
+    [
+        ({"start": "first"}, IllegalArgumentException, "'first'"),
+        ({"start": -1}, IllegalArgumentException, "-1"),
+        ({"partition": -1}, IllegalArgumentException, "partition is -1"),
+        ({"fetch_min_byte": 1}, ConfigException, "did you mean 'fetch.min.bytes'"),
+        ({"linger_ms": 1}, ConfigException, "unknown reader config 'linger.ms'"),
+        ({"fetch_max_wait_ms": "soon"}, ConfigException, "'soon'"),
+        ({"security_protocol": "SSL"}, ConfigException, "PLAINTEXT"),
+        ({"bootstrap_servers": "nowhere"}, ConfigException, "nowhere"),
+    ],
+)
+def test_misuse_is_refused(more: dict[str, Any], error: type[Exception], message: str) -> None:
+    given = {"bootstrap_servers": "localhost:9092", "topic": "t", "partition": 0, **more}
+    with pytest.raises(error, match=message):
+        PartitionReader(**given)
+
+
+async def test_it_must_be_started() -> None:
+    reader = PartitionReader("localhost:9092", "t", 0)
+    with pytest.raises(IllegalStateException, match="not started"):
+        await reader.end_offset()
+    await reader.close()
+
+
+async def test_a_time_before_the_epoch(cluster: EmbeddedCluster) -> None:
+    async with reader_of(cluster) as reader:
+        with pytest.raises(IllegalArgumentException, match="-1"):
+            await reader.offset_for_time(-1)
+
+
+async def test_starting_twice_is_harmless_and_closing_leaves_nothing(cluster: EmbeddedCluster) -> None:
+    before = asyncio.all_tasks()
+    reader = reader_of(cluster)
+    await reader.start()
+    await reader.start()
+    await reader.end_offset()
+    await reader.close()
+    await reader.close()
+    assert asyncio.all_tasks() == before

@@ -1,0 +1,237 @@
+"""Bugs that producers have had, to be planted: the simulation has to find each of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.connection import Connection
+from aioproducer.net.supervisor import Supervisor
+from aioproducer.producer import batch_completer, sender
+from aioproducer.producer.batch_completer import BatchCompleter
+from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
+from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.produce_request import match_response, seal
+from aioproducer.producer.producer import KafkaProducer
+from aioproducer.producer.sender import Sender
+from aioproducer.producer.sequences import PartitionSequences
+
+Bug = Callable[[pytest.MonkeyPatch], None]
+
+BUGS: dict[str, Bug] = {}
+
+
+def bug(plant: Bug) -> Bug:
+    BUGS[plant.__name__] = plant
+    return plant
+
+
+def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
+    """``wrapper(original, *args)`` in place of ``owner.name(*args)``."""
+    original = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args, **kwargs: wrapper(original, *args, **kwargs))
+
+
+@bug
+def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decide_rashly(code: ErrorCode, batch: Any, *args: Any, **kwargs: Any) -> Action:
+        before, batch.maybe_appended = batch.maybe_appended, False
+        action = decide(code, batch, *args, **kwargs)
+        batch.maybe_appended = before
+        return action
+
+    monkeypatch.setattr(batch_completer, "decide", decide_rashly)
+
+
+@bug
+def a_timeout_counts_as_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decide_happily(code: ErrorCode, *args: Any, **kwargs: Any) -> Action:
+        return Action.SUCCEED if code is ErrorCode.NETWORK_EXCEPTION else decide(code, *args, **kwargs)
+
+    monkeypatch.setattr(batch_completer, "decide", decide_happily)
+
+
+@bug
+def a_deposed_leader_is_believed_not_to_have_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = MAYBE_APPENDED - {ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    monkeypatch.setattr(batch_completer, "MAYBE_APPENDED", codes)
+
+
+@bug
+def memory_comes_back_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def release(original: Any, self: Any, batch: Any) -> None:
+        original(self, batch)
+        if batch.attempts > 1:
+            original(self, batch)
+
+    wrap(monkeypatch, BatchCompleter, "_release", release)
+
+
+@bug
+def memory_of_a_batch_that_expired_under_way_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def release(original: Any, self: Any, batch: Any) -> None:
+        if not batch.result.done():
+            original(self, batch)
+
+    wrap(monkeypatch, BatchCompleter, "_release", release)
+
+
+@bug
+def an_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tell(original: Any, self: Any, request: Any, response: Any, error: Any) -> None:
+        if request.correlation_id % 7:
+            original(self, request, response, error)
+
+    wrap(monkeypatch, Connection, "_tell", tell)
+
+
+@bug
+def answers_go_to_the_wrong_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    def match(*args: Any, **kwargs: Any) -> Any:
+        return match_response(*args, **kwargs)[::-1]
+
+    monkeypatch.setattr(sender, "match_response", match)
+
+
+@bug
+def retries_go_to_the_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def retry(original: Any, self: Any, queue: Any, batch: Any, *args: Any) -> None:
+        original(self, queue, batch, *args)
+        queue.batches.remove(batch)
+        queue.batches.append(batch)
+
+    wrap(monkeypatch, BatchCompleter, "_retry", retry)
+
+
+@bug
+def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seal_anew(batch: Any, *args: Any) -> None:
+        if batch.header:
+            batch.header = b""
+            batch.max_timestamp += 1
+        seal(batch, *args)
+
+    monkeypatch.setattr(sender, "seal", seal_anew)
+
+
+@bug
+def the_window_of_five_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(original: Any, self: Any, ids: Any, window: int = 5) -> None:
+        original(self, ids, 50)
+
+    wrap(monkeypatch, PartitionSequences, "__init__", init)
+
+
+@bug
+def a_gap_does_not_wait_for_batches_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def may_drain_new(original: Any, self: Any) -> bool:
+        return bool(original(self)) or (self.broken and self._ids.current is not None)
+
+    wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
+
+
+@bug
+def a_failed_batch_leaves_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def abandon(original: Any, self: Any, batch: Any) -> None:
+        original(self, batch)
+        self.broken = False
+
+    wrap(monkeypatch, PartitionSequences, "abandon", abandon)
+
+
+@bug
+def nothing_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchCompleter, "expire", lambda *args: None)
+
+
+@bug
+def expiry_is_looked_at_only_with_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchCompleter, "next_expiry", lambda self: None)
+
+
+@bug
+def flush_forgets_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def flush(original: Any, self: KafkaProducer) -> None:
+        records, self._lot.records = self._lot.records, list  # type: ignore[method-assign,assignment]
+        try:
+            await original(self)
+        finally:
+            self._lot.records = records  # type: ignore[method-assign]
+
+    wrap(monkeypatch, KafkaProducer, "_flush", flush)
+
+
+@bug
+def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gate(original: Any, self: Any) -> None:
+        original(self)
+        self._accumulator.detour = self._shut
+
+    wrap(monkeypatch, ParkingLot, "_gate", gate)
+
+
+@bug
+def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def notify_nobody(self: Sender) -> None:
+        self._lot.settled.clear()
+
+    monkeypatch.setattr(Sender, "_notify_placed", notify_nobody)
+
+
+@bug
+def tasks_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def stop(self: Supervisor) -> None:
+        pass
+
+    monkeypatch.setattr(Supervisor, "stop", stop)
+
+
+@bug
+def the_timer_of_a_closed_connection_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def close(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+        self._timer = None
+        original(self, *args, **kwargs)
+
+    wrap(monkeypatch, Connection, "close", close)
+
+
+@bug
+def a_response_handler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    def take_leaders(original: Any, self: Any, *args: Any) -> None:
+        original(self, *args)
+        if self._completer.incomplete and len(self._completer.incomplete) % 5 == 0:
+            raise ZeroDivisionError
+
+    wrap(monkeypatch, Sender, "_take_leaders", take_leaders)
+
+
+@bug
+def metadata_is_asked_for_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def until_due(self: KafkaClient) -> None:
+        pass
+
+    monkeypatch.setattr(KafkaClient, "_until_due", until_due)
+
+
+@bug
+def a_lost_connection_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def send_to(original: Any, self: Any, node: int, now: float) -> None:
+        link = self._client.link(node)
+        if link is None or link._failures == 0:
+            original(self, node, now)
+
+    wrap(monkeypatch, Sender, "_send_to", send_to)
+
+
+@bug
+def more_requests_than_the_connection_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(original: Any, self: Any, config: Any, *args: Any) -> None:
+        lifted = config.max_in_flight_requests_per_connection + 1
+        original(self, dataclasses.replace(config, max_in_flight_requests_per_connection=lifted), *args)
+
+    wrap(monkeypatch, Sender, "__init__", init)
