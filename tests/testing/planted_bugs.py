@@ -157,7 +157,7 @@ def expiry_is_looked_at_only_with_answers(monkeypatch: pytest.MonkeyPatch) -> No
 @bug
 def flush_forgets_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
     async def flush(original: Any, self: KafkaProducer) -> None:
-        records, self._lot.records = self._lot.records, list  # type: ignore[method-assign,assignment]
+        records, self._lot.records = self._lot.records, list  # type: ignore[method-assign]
         try:
             await original(self)
         finally:
