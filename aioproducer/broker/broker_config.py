@@ -47,6 +47,12 @@ class BrokerConfig:
     )
     fetch_max_bytes: int = key(Type.INT, 57671680, at_least(1024), "Largest fetch response that is not one batch.")
     socket_request_max_bytes: int = key(Type.INT, 104857600, between(1, INT_MAX), "Largest request.")
+    log_producer_state_batches_to_retain: int = key(
+        Type.INT,
+        5,
+        at_least(5),
+        "Batches of each idempotent producer a partition remembers, to know a retry (KIP-1269).",
+    )
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
     )
@@ -69,6 +75,9 @@ class TopicConfig:
     min_insync_replicas: int = key(Type.INT, 1, at_least(1), "As the broker's config of this name.")
     segment_bytes: int = key(Type.INT, 1073741824, at_least(1024 * 1024), "As log.segment.bytes.")
     retention_bytes: int = key(Type.LONG, -1, ANY, "As log.retention.bytes.")
+    producer_state_batches_to_retain: int = key(
+        Type.INT, 5, at_least(5), "As log.producer.state.batches.to.retain (KIP-1269)."
+    )
 
     @staticmethod
     def of(given: Mapping[str, object], broker: BrokerConfig) -> TopicConfig:
@@ -83,6 +92,7 @@ class TopicConfig:
             "min.insync.replicas": broker.min_insync_replicas,
             "segment.bytes": broker.log_segment_bytes,
             "retention.bytes": broker.log_retention_bytes,
+            "producer.state.batches.to.retain": broker.log_producer_state_batches_to_retain,
         }
         values.update((name, value) for name, value in given.items() if name not in TOPIC_CONFIGS_WITHOUT_EFFECT)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from random import Random
 from types import TracebackType
 from typing import Self
@@ -29,9 +29,10 @@ class EmbeddedCluster:
 
     ``ports`` has one port for each node; without it, or with 0, a free one is taken. ``configs`` are the brokers'
     configs in Kafka's names (see ``BrokerConfig``), the same for all nodes; unknown or impossible ones raise
-    ``ConfigException``. ``newest_versions`` makes older brokers: the newest version they have of an API, by its key.
-    For tests that must replay: ``clock`` and ``random`` (for the ids of cluster and topics); for tests of what goes
-    wrong: ``faults``.
+    ``ConfigException``. ``newest_versions`` makes older brokers: the newest version they have of an API, by its key;
+    ``old_nodes`` are those before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered). For tests
+    that must replay: ``clock`` and ``random`` (for the ids of cluster and topics); for tests of what goes wrong:
+    ``faults``.
 
     Where it is simpler than Kafka: all replicas of a partition share one log in memory, so replication costs nothing
     and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
@@ -48,6 +49,7 @@ class EmbeddedCluster:
         configs: Mapping[str, object] | None = None,
         clock: Clock | None = None,
         newest_versions: Mapping[int, int] | None = None,
+        old_nodes: Collection[int] = (),
         random: Random | None = None,
         faults: Faults = NO_FAULTS,
     ) -> None:
@@ -59,6 +61,7 @@ class EmbeddedCluster:
         self._clock = clock or SystemClock()
         self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random)
         self._newest_versions = newest_versions
+        self._old_nodes = frozenset(old_nodes)
         self._faults = faults
         # The port of a node stays the same when it is stopped and started again.
         self._ports = dict(enumerate(ports or [0] * nodes))
@@ -103,7 +106,7 @@ class EmbeddedCluster:
         if node_id in self._servers:
             raise IllegalStateException(f"node {node_id} is running")
         config = self._state.config
-        context = BrokerContext(node_id, self._state, self._clock, self._faults)
+        context = BrokerContext(node_id, self._state, self._clock, self._faults, old=node_id in self._old_nodes)
         apis = KafkaApis(context, self._newest_versions)
         processor = Processor(
             apis if self._faults is NO_FAULTS else FaultyApis(apis, context),

@@ -18,6 +18,8 @@ class BrokerContext:
     state: ClusterState
     clock: Clock
     faults: Faults = NO_FAULTS
+    old: bool = False
+    """A broker before KIP-1269: Produce up to version 13, and 5 batches remembered whatever the config says."""
 
     @property
     def config(self) -> BrokerConfig:

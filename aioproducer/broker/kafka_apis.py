@@ -51,9 +51,14 @@ class KafkaApis:
         self._context = context
         self._versions = {key: api.versions for key, api in APIS.items()}
         for key, version in (newest or {}).items():
-            low, high = self._versions[key]
-            self._versions[key] = Versions(low, min(version, high))
+            self._lower(key, version)
+        if context.old:
+            self._lower(ApiKey.PRODUCE, produce.NEWEST_BEFORE_KIP_1269)
         self._api_versions = api_versions.ApiVersionsHandler(self._versions)
+
+    def _lower(self, key: int, newest: int) -> None:
+        low, high = self._versions[key]
+        self._versions[key] = Versions(low, min(newest, high))
 
     def is_supported(self, api_key: int, api_version: int) -> bool:
         if api_key == ApiKey.API_VERSIONS:

@@ -57,15 +57,18 @@ class PartitionLog:
         """The offset up to which consumers may read."""
         return self.log_end_offset
 
-    def append(self, batch: RecordBatch, *, leader_epoch: int, now_ms: int) -> LogAppendInfo:
+    def append(
+        self, batch: RecordBatch, *, leader_epoch: int, now_ms: int, remembered: int | None = None
+    ) -> LogAppendInfo:
         """Appends a batch as a client sent it, or finds that it is here already.
 
-        Raises the exception whose code Kafka answers, and has changed nothing then.
+        It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the exception whose code Kafka answers, and has changed nothing then.
         """
         validate(batch, self.config, now_ms)
         if batch.producer_id > NO_PRODUCER_ID:
             identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
-            kept = self.producer_state.find_duplicate(*identity, batch.last_sequence)
+            within = self.config.producer_state_batches_to_retain if remembered is None else remembered
+            kept = self.producer_state.find_duplicate(*identity, batch.last_sequence, within)
             if kept is not None:
                 return LogAppendInfo(kept.first_offset, kept.last_offset, kept.timestamp, duplicate=True)
             self.producer_state.validate(*identity)
@@ -87,7 +90,10 @@ class PartitionLog:
         self.log_end_offset = last_offset + 1
         if batch.producer_id > NO_PRODUCER_ID:
             appended = BatchMetadata(batch.last_sequence, last_offset, batch.last_offset_delta, max_timestamp)
-            self.producer_state.update(batch.producer_id, batch.producer_epoch, appended)
+            # All that the config asks for, even under a leader that remembers less: other replicas follow the config.
+            self.producer_state.update(
+                batch.producer_id, batch.producer_epoch, appended, self.config.producer_state_batches_to_retain
+            )
         if 0 <= self.config.retention_bytes < self.size_in_bytes:
             self._delete_old_batches()
         return LogAppendInfo(first_offset, last_offset, log_append_time, duplicate=False)

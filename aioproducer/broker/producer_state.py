@@ -1,10 +1,10 @@
 """What a partition remembers of its idempotent producers, and how a retried batch is told from a new one.
 
 Follows ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInfo`` of Apache Kafka 4.3 for producers
-without transactions. For each producer id the latest epoch and the last five batches are kept. A batch whose epoch and
-sequence range equal those of a kept one is a duplicate, answered with the offsets the first one got. Any other batch
-must continue the sequence without a gap. A duplicate that is older than the kept ones cannot be told from a gap: Kafka
-answers ``OUT_OF_ORDER_SEQUENCE_NUMBER`` for it (no line of its broker answers ``DUPLICATE_SEQUENCE_NUMBER``), and so
+without transactions. For each producer id the latest epoch and the last batches are kept: five, or as many as
+``producer.state.batches.to.retain`` says (KIP-1269). A batch whose epoch and sequence range equal those of a kept one
+is a duplicate, answered with the offsets the first one got. Any other batch must continue the sequence without a gap.
+A duplicate that is older than the kept ones cannot be told from a gap: Kafka answers ``OUT_OF_ORDER_SEQUENCE_NUMBER`` for it (no line of its broker answers ``DUPLICATE_SEQUENCE_NUMBER``), and so
 does this.
 
 Simplification: entries of producers that went silent do not expire (Kafka's ``producer.id.expiration.ms``).
@@ -13,6 +13,7 @@ Simplification: entries of producers that went silent do not expire (Kafka's ``p
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import NamedTuple
 
 from aioproducer.errors import InvalidProducerEpochException, OutOfOrderSequenceException
@@ -22,6 +23,7 @@ NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 MAX_SEQUENCE = 2**31 - 1
 NUM_BATCHES_TO_RETAIN = 5
+"""What every broker before KIP-1269 keeps."""
 
 
 def increment_sequence(sequence: int, by: int) -> int:
@@ -58,25 +60,29 @@ class ProducerStateEntry:
 
     def __init__(self) -> None:
         self.producer_epoch = NO_PRODUCER_EPOCH
-        self.batches: deque[BatchMetadata] = deque(maxlen=NUM_BATCHES_TO_RETAIN)
+        self.batches: deque[BatchMetadata] = deque()
 
     @property
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
-    def find_duplicate(self, producer_epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
+    def find_duplicate(
+        self, producer_epoch: int, first_sequence: int, last_sequence: int, within: int
+    ) -> BatchMetadata | None:
         if producer_epoch != self.producer_epoch:
             return None
-        for kept in self.batches:
+        for kept in islice(reversed(self.batches), within):
             if kept.last_sequence == last_sequence and kept.first_sequence == first_sequence:
                 return kept
         return None
 
-    def add_batch(self, producer_epoch: int, batch: BatchMetadata) -> None:
+    def add_batch(self, producer_epoch: int, batch: BatchMetadata, retain: int) -> None:
         if producer_epoch != self.producer_epoch:
             self.batches.clear()
             self.producer_epoch = producer_epoch
         self.batches.append(batch)
+        while len(self.batches) > retain:
+            self.batches.popleft()
 
 
 class ProducerStateManager:
@@ -90,11 +96,16 @@ class ProducerStateManager:
         return self._entries.get(producer_id)
 
     def find_duplicate(
-        self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        first_sequence: int,
+        last_sequence: int,
+        within: int = NUM_BATCHES_TO_RETAIN,
     ) -> BatchMetadata | None:
-        """The kept batch that this one repeats, if any."""
+        """The batch that this one repeats, if it is among the last ``within``."""
         entry = self._entries.get(producer_id)
-        return None if entry is None else entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
+        return None if entry is None else entry.find_duplicate(producer_epoch, first_sequence, last_sequence, within)
 
     def validate(self, producer_id: int, producer_epoch: int, first_sequence: int) -> None:
         """Raises unless a batch that is no duplicate may follow what this producer wrote before.
@@ -121,9 +132,11 @@ class ProducerStateManager:
                 f"{entry.last_sequence}"
             )
 
-    def update(self, producer_id: int, producer_epoch: int, batch: BatchMetadata) -> None:
-        """Remembers an appended batch."""
+    def update(
+        self, producer_id: int, producer_epoch: int, batch: BatchMetadata, retain: int = NUM_BATCHES_TO_RETAIN
+    ) -> None:
+        """Remembers an appended batch, and of those before it as many as make ``retain``."""
         entry = self._entries.get(producer_id)
         if entry is None:
             entry = self._entries[producer_id] = ProducerStateEntry()
-        entry.add_batch(producer_epoch, batch)
+        entry.add_batch(producer_epoch, batch, retain)

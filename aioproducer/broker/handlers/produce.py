@@ -1,6 +1,7 @@
 """Produce: append record batches.
 
-Versions 3 to 13 (0 to 2 are offered for librdkafka's sake, see ``api_versions``, and refused; 14 is KIP-1269's).
+Versions 3 to 14 (0 to 2 are offered for librdkafka's sake, see ``api_versions``, and refused). 14 is KIP-1269's: every
+answer for a partition that the node leads tells how many batches of a producer are remembered there.
 
 Simplifications: acks=all waits for nobody, since replicas share their log; ``NOT_ENOUGH_REPLICAS`` is answered when
 fewer replicas than ``min.insync.replicas`` are on live nodes. No transactions. Every error has a message (version 8
@@ -14,6 +15,7 @@ import logging
 from aioproducer.broker.cluster_state import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.log_validator import batch_of_request
+from aioproducer.broker.producer_state import NUM_BATCHES_TO_RETAIN
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
@@ -40,7 +42,8 @@ from aioproducer.protocol.schema import Versions
 
 log = logging.getLogger(__name__)
 
-VERSIONS = Versions(3, 13)
+VERSIONS = Versions(3, 14)
+NEWEST_BEFORE_KIP_1269 = 13
 
 _TOPIC_ID_VERSION = 13
 _CURRENT_LEADER_VERSION = 10
@@ -105,6 +108,8 @@ class _Append:
             answer = PartitionProduceResponse(wanted.index, error.code, -1, error_message=str(error))
             if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 answer.current_leader = self._current_leader(partition)
+            if partition is not None and partition.leader == self._context.node_id:
+                answer.producer_state_batches_to_retain = self._told(partition)
             return answer
 
     def _append(self, topic: Topic, partition: Partition, wanted: PartitionProduceData) -> PartitionProduceResponse:
@@ -118,7 +123,12 @@ class _Append:
         fault = self._context.faults.on_append(self._context.node_id, partition, batch)
         if fault is not None and not fault.appended:
             raise error_for(fault.code, f"a fault: {partition} takes no batch")
-        info = partition.log.append(batch, leader_epoch=partition.leader_epoch, now_ms=self._now_ms)
+        info = partition.log.append(
+            batch,
+            leader_epoch=partition.leader_epoch,
+            now_ms=self._now_ms,
+            remembered=self._remembered(partition),
+        )
         if not info.duplicate:
             self.appended_to.append(partition)
         if fault is not None:
@@ -129,7 +139,14 @@ class _Append:
             info.first_offset,
             log_append_time_ms=info.log_append_time,
             log_start_offset=partition.log.log_start_offset,
+            producer_state_batches_to_retain=self._told(partition),
         )
+
+    def _remembered(self, partition: Partition) -> int:
+        return NUM_BATCHES_TO_RETAIN if self._context.old else partition.log.config.producer_state_batches_to_retain
+
+    def _told(self, partition: Partition) -> int:
+        return self._remembered(partition) if self._version > NEWEST_BEFORE_KIP_1269 else NUM_BATCHES_TO_RETAIN
 
     def _check_in_sync_replicas(self, topic: Topic, partition: Partition) -> None:
         in_sync = len(self._context.state.in_sync_replicas(partition))

@@ -17,7 +17,7 @@ async def test_every_version_tells_the_same(client: RawClient, version: int) -> 
     response = await client.request(REQUEST, version)
     assert response.error_code == ErrorCode.NONE
     assert {api.api_key: (api.min_version, api.max_version) for api in response.api_keys} == {
-        ApiKey.PRODUCE: (0, 13),
+        ApiKey.PRODUCE: (0, 14),
         ApiKey.FETCH: (4, 18),
         ApiKey.LIST_OFFSETS: (1, 11),
         ApiKey.METADATA: (0, 13),

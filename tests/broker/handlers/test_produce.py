@@ -7,14 +7,16 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
+from aioproducer.errors import InvalidConfigurationException
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
 
 from . import NOW_MS, Connect, RawClient, make_batch
 
-VERSIONS = range(3, 14)
+VERSIONS = range(3, 15)
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +27,10 @@ def topic(cluster: EmbeddedCluster) -> None:
 def to(cluster: EmbeddedCluster, *batches: bytes | None, topic: str = "t", acks: int = -1) -> ProduceRequest:
     """A batch for each partition from 0 on."""
     partitions = [PartitionProduceData(index, batch) for index, batch in enumerate(batches)]
-    return ProduceRequest(acks=acks, topic_data=[TopicProduceData(topic, cluster.topic("t").id, partitions)])
+    return ProduceRequest(
+        acks=acks,
+        topic_data=[TopicProduceData(topic, cluster.topic(topic).id, partitions)],
+    )
 
 
 def values(cluster: EmbeddedCluster, partition: int = 0) -> list[bytes | None]:
@@ -130,8 +135,9 @@ async def test_one_bad_partition_does_not_hold_back_the_others(cluster: Embedded
 
 
 class TestUnknown:
-    async def test_topic_name(self, cluster: EmbeddedCluster, client: RawClient) -> None:
-        answer = await only(client, to(cluster, make_batch(b"a"), topic="unknown"), 12)
+    async def test_topic_name(self, client: RawClient) -> None:
+        data = TopicProduceData("unknown", uuid4(), [PartitionProduceData(0, make_batch(b"a"))])
+        answer = await only(client, ProduceRequest(acks=-1, topic_data=[data]), 12)
         assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     async def test_topic_id(self, client: RawClient) -> None:
@@ -242,3 +248,79 @@ async def test_other_versions_close_the_connection(client: RawClient, version: i
 async def test_transactional_batches_are_refused(cluster: EmbeddedCluster, client: RawClient) -> None:
     batch = make_batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     assert (await only(client, to(cluster, batch))).error_code == ErrorCode.INVALID_TXN_STATE
+
+
+class TestHowManyBatchesAreRemembered:
+    """KIP-1269: ``producer.state.batches.to.retain`` of the topic, and what each answer tells of it."""
+
+    @staticmethod
+    def create(cluster: EmbeddedCluster, retain: int) -> None:
+        configs = {"producer.state.batches.to.retain": retain}
+        cluster.create_topic("wide", 1, len(cluster.bootstrap_servers.split(",")), configs=configs)
+
+    @staticmethod
+    async def produce(cluster: EmbeddedCluster, client: RawClient, sequence: int, version: int = 14) -> Any:
+        batch = make_batch(b"%d" % sequence, producer_id=5, producer_epoch=0, base_sequence=sequence)
+        return await only(client, to(cluster, batch, topic="wide"), version)
+
+    async def test_five_by_default(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        assert (await only(client, to(cluster, make_batch(b"a")), 14)).producer_state_batches_to_retain == 5
+
+    @pytest.mark.parametrize("cluster", [{"configs": {"log.producer.state.batches.to.retain": 7}}], indirect=True)
+    async def test_the_brokers_config_is_the_topics_default(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        assert (await only(client, to(cluster, make_batch(b"a")), 14)).producer_state_batches_to_retain == 7
+        self.create(cluster, 20)
+        assert (await self.produce(cluster, client, 0)).producer_state_batches_to_retain == 20
+
+    async def test_fewer_than_five_are_refused(self, cluster: EmbeddedCluster) -> None:
+        with pytest.raises(InvalidConfigurationException, match="producer.state.batches.to.retain.* at least 5"):
+            self.create(cluster, 4)
+
+    async def test_so_many_retries_are_recognised_and_no_more(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        self.create(cluster, 20)
+        for sequence in range(21):
+            await self.produce(cluster, client, sequence)
+        for sequence in range(1, 21):
+            answer = await self.produce(cluster, client, sequence)
+            assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, sequence)
+        answer = await self.produce(cluster, client, 0)
+        assert answer.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert answer.producer_state_batches_to_retain == 20, "errors tell it, too"
+        assert cluster.log("wide").log_end_offset == 21
+
+    async def test_before_version_14_nothing_is_told(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        self.create(cluster, 20)
+        assert (await self.produce(cluster, client, 0, version=13)).producer_state_batches_to_retain == 5
+
+    @pytest.mark.parametrize("cluster", [{"nodes": 2, "old_nodes": [1]}], indirect=True)
+    async def test_an_old_node_remembers_five_whatever_the_config_says(
+        self, cluster: EmbeddedCluster, connect: Connect
+    ) -> None:
+        new, old = await connect(0), await connect(1)
+        self.create(cluster, 20)
+        for sequence in range(20):
+            await self.produce(cluster, new, sequence)
+        cluster.move_leader("wide", 0, 1)
+        assert (await self.produce(cluster, old, 15, version=13)).base_offset == 15
+        answer = await self.produce(cluster, old, 14, version=13)
+        assert answer.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        cluster.move_leader("wide", 0, 0)
+        assert (await self.produce(cluster, new, 0)).base_offset == 0, "the new node has followed the config all along"
+
+    @pytest.mark.parametrize("cluster", [{"nodes": 2, "old_nodes": [1]}], indirect=True)
+    async def test_only_the_leader_tells(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        self.create(cluster, 20)
+        cluster.move_leader("wide", 0, 1)
+        answer = await self.produce(cluster, client, 0)
+        assert (answer.error_code, answer.producer_state_batches_to_retain) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 5)
+        assert answer.current_leader.leader_id == 1
+
+    @pytest.mark.parametrize("cluster", [{"nodes": 2, "old_nodes": [1]}], indirect=True)
+    async def test_versions_of_old_and_new_nodes(self, connect: Connect) -> None:
+        newest = []
+        for node in (0, 1):
+            response = await (await connect(node)).request(ApiVersionsRequest("test", "1"), 4)
+            newest += [api.max_version for api in response.api_keys if api.api_key == ApiKey.PRODUCE]
+        assert newest == [14, 13]
