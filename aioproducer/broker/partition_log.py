@@ -62,7 +62,8 @@ class PartitionLog:
     ) -> LogAppendInfo:
         """Appends a batch as a client sent it, or finds that it is here already.
 
-        It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the exception whose code Kafka answers, and has changed nothing then.
+        It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the
+        exception whose code Kafka answers, and has changed nothing then.
         """
         validate(batch, self.config, now_ms)
         if batch.producer_id > NO_PRODUCER_ID:

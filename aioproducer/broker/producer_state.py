@@ -4,8 +4,8 @@ Follows ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInf
 without transactions. For each producer id the latest epoch and the last batches are kept: five, or as many as
 ``producer.state.batches.to.retain`` says (KIP-1269). A batch whose epoch and sequence range equal those of a kept one
 is a duplicate, answered with the offsets the first one got. Any other batch must continue the sequence without a gap.
-A duplicate that is older than the kept ones cannot be told from a gap: Kafka answers ``OUT_OF_ORDER_SEQUENCE_NUMBER`` for it (no line of its broker answers ``DUPLICATE_SEQUENCE_NUMBER``), and so
-does this.
+A duplicate that is older than the kept ones cannot be told from a gap: Kafka answers ``OUT_OF_ORDER_SEQUENCE_NUMBER``
+for it (no line of its broker answers ``DUPLICATE_SEQUENCE_NUMBER``), and so does this.
 
 Simplification: entries of producers that went silent do not expire (Kafka's ``producer.id.expiration.ms``).
 """
