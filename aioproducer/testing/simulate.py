@@ -25,10 +25,11 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout) -> in
     kinds = options.faults
     seeds = range(options.seed, options.seed + options.seeds)
     began = time.perf_counter()
-    failed = 0
+    run = failed = 0
     records = acknowledged = 0
     virtual = 0.0
     for report in _run(seeds, kinds, options.verbose, options.jobs):
+        run += 1
         records += report.records
         acknowledged += report.acknowledged
         virtual += report.virtual_seconds
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout) -> in
                 break
     real = time.perf_counter() - began
     print(
-        f"{len(seeds)} seeds from {options.seed}, {failed} failed: {records} records, {acknowledged} acknowledged, "
+        f"{run} seeds from {options.seed}, {failed} failed: {records} records, {acknowledged} acknowledged, "
         f"{virtual:.0f} simulated seconds in {real:.1f}",
         file=out,
     )

@@ -88,13 +88,10 @@ class Scenario:
     """Older brokers: the newest version they have of an API."""
     collects: bool
     """Garbage is collected all the time."""
+    calm: bool
+    """Nothing goes wrong and times are generous, so everything has to be delivered."""
     rates: dict[str, float] = field(default_factory=dict)
     faults_until: float = 0.0
-
-    @property
-    def calm(self) -> bool:
-        """Nothing goes wrong, so everything has to be delivered."""
-        return not self.rates
 
     @property
     def log_append_time(self) -> bool:
@@ -170,6 +167,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         ),
         newest_versions=versions,
         collects=random.random() < 0.1,
+        calm=calm,
         rates={kind: rate for kind, rate in rates.items() if kind in kinds},
         faults_until=random.uniform(0.5, 1.5) * duration + random.choice((0.0, 1.0)),
     )
@@ -206,7 +204,7 @@ def _draw_config(random: Random, calm: bool, slow: bool) -> tuple[dict[str, Any]
         "parked_memory": random.choice((1000, 1 << 22, 1 << 22)),
         "max_block_ms": random.choice((100, 500, 3000)) if not calm else 20_000,
         "max_request_size": random.choice((1 << 20, 1 << 20, 3000)),
-        "max_in_flight_requests_per_connection": random.choice((1, 2, 5, 5, 20, 20)),
+        "max_in_flight_requests_per_connection": random.choice((1, 1, 2, 5, 5, 20, 20)),
         "request_timeout_ms": request_timeout,
         "delivery_timeout_ms": linger
         + request_timeout
