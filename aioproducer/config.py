@@ -8,7 +8,7 @@ kept per partition instead.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,8 +28,10 @@ from aioproducer.errors import ConfigException
 
 GZIP_LEVEL = Valid("1 to 9, or -1", lambda level: level == -1 or 1 <= level <= 9)
 
-Serializer = Callable[[Any], bytes | None]
-"""A plain callable from a key or value to its bytes; ``None`` in is never passed, ``None`` out is a null."""
+
+SERIALIZER = Valid(
+    "a callable, or has a method serialize", lambda plugin: callable(plugin) or hasattr(plugin, "serialize")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,15 @@ class ClientConfig:
 class ProducerConfig(ClientConfig):
     """The configs of a producer, parsed and checked. Times are milliseconds, sizes bytes, unless the text says else."""
 
-    key_serializer: Serializer | None = key(
-        Type.CALLABLE, None, ANY, "Turns a key into bytes; without one, keys must be bytes or None."
+    key_serializer: Any = key(
+        Type.CLASS,
+        None,
+        SERIALIZER,
+        "Turns a key into bytes; without one, keys must be bytes or None. An object, a class to make one of, the name "
+        "of either, or a plain callable; `aioproducer.serializers` has those of Kafka.",
     )
-    value_serializer: Serializer | None = key(
-        Type.CALLABLE, None, ANY, "Turns a value into bytes; without one, values must be bytes or None."
+    value_serializer: Any = key(
+        Type.CLASS, None, SERIALIZER, "Turns a value into bytes; without one, values must be bytes or None."
     )
     acks: str = key(
         Type.STRING, "all", one_of("all", "-1", "0", "1"), "Who must have a record before it counts as delivered."

@@ -18,17 +18,19 @@ from typing import Any, TypeVar
 import javaproperties
 
 from aioproducer.errors import ConfigException
+from aioproducer.plugins import named
 
 
 class Type(Enum):
-    """Kafka's config types (``ConfigDef.Type``), with CALLABLE where Java names a class."""
+    """Kafka's config types (``ConfigDef.Type``). What is of a class may be an object, too (see ``plugins.py``)."""
 
     BOOLEAN = "boolean"
     INT = "int"
     LONG = "long"
     STRING = "string"
     LIST = "list"
-    CALLABLE = "callable"
+    CLASS = "class"
+    CLASSES = "list of classes"
 
 
 INT_MAX = 2**31 - 1
@@ -169,8 +171,14 @@ def _converted(row: ConfigKey, raw: object) -> Any:
                 return tuple(part.strip() for part in text.split(",") if part.strip())
             if isinstance(text, Sequence) and all(isinstance(part, str) for part in text):
                 return tuple(text)
-        case Type.CALLABLE:
-            if callable(text):
-                return text
+        case Type.CLASS:
+            if text is not None and text != "":
+                return named(text, config=row.name) if isinstance(text, str) else text
+        case Type.CLASSES:
+            if isinstance(text, str):
+                text = [part.strip() for part in text.split(",") if part.strip()]
+            many = text if isinstance(text, list | tuple) else [text]
+            if all(one is not None and one != "" for one in many):
+                return tuple(named(one, config=row.name) if isinstance(one, str) else one for one in many)
     wanted = row.type.value + (f", {row.valid.text}" if row.valid.text else "")
     raise ConfigException(f"config {row.name!r} is {raw!r}; it must be of type {wanted}", name=row.name, value=raw)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,8 @@ class Example:
     any_number: int = key(Type.INT, 0, ANY, "Any of 32 bits.")
     large_number: int = key(Type.LONG, 0, at_least(-1), "Large.")
     some_word: str = key(Type.STRING, "one", one_of("one", "two"), "A word.")
-    some_function: Any = key(Type.CALLABLE, None, ANY, "A function.")
+    some_class: Any = key(Type.CLASS, None, ANY, "A class, or an object of one.")
+    some_classes: tuple[Any, ...] = key(Type.CLASSES, (), ANY, "Several.")
 
 
 def example(**given: object) -> Example:
@@ -82,8 +84,17 @@ def test_what_is_not_given_is_the_default() -> None:
         ("servers", "a, b ,,c", ("a", "b", "c")),
         ("servers", ["a", "b"], ("a", "b")),
         ("servers", ("a",), ("a",)),
-        ("some_function", len, len),
-        ("some_function", None, None),
+        ("some_class", len, len),
+        ("some_class", None, None),
+        ("some_class", " collections.OrderedDict ", OrderedDict),
+        ("some_class", "collections:OrderedDict", OrderedDict),
+        ("some_class", OrderedDict, OrderedDict),
+        ("some_classes", (), ()),
+        ("some_classes", "", ()),
+        ("some_classes", len, (len,)),
+        ("some_classes", [OrderedDict, len], (OrderedDict, len)),
+        ("some_classes", "collections.OrderedDict, builtins.len", (OrderedDict, len)),
+        ("some_classes", ["builtins.len", OrderedDict], (len, OrderedDict)),
     ],
 )
 def test_values_come_as_text_or_as_they_are(name: str, given: object, value: object) -> None:
@@ -117,7 +128,8 @@ def test_values_come_as_text_or_as_they_are(name: str, given: object, value: obj
         ("servers", b"a", "of type list, not empty"),
         ("servers", [1], "of type list, not empty"),
         ("servers", 5, "of type list, not empty"),
-        ("some_function", "len", "of type callable"),
+        ("some_class", "", "of type class"),
+        ("some_classes", ["builtins.len", None], "of type list of classes"),
     ],
 )
 def test_what_is_impossible_names_config_value_and_what_is_allowed(name: str, given: object, allowed: str) -> None:
@@ -126,6 +138,11 @@ def test_what_is_impossible_names_config_value_and_what_is_allowed(name: str, gi
     assert error.name == dotted
     assert error.value is given
     assert str(error) == f"config {dotted!r} is {given!r}; it must be {allowed}"
+
+
+def test_a_class_that_cannot_be_imported_is_named() -> None:
+    error = refusal(some_classes="builtins.len, no.such.thing")
+    assert (error.name, error.value) == ("some.classes", "no.such.thing")
 
 
 def test_a_typo_is_told_the_nearest_name() -> None:

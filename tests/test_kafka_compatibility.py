@@ -124,7 +124,7 @@ def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafk
 
 OURS = table(ProducerConfig)
 OWN = {"parked.memory"}
-CALLABLES = {"key.serializer", "value.serializer"}
+CLASSES = {"key.serializer", "value.serializer"}
 STRICTER = {
     # Times and intervals for which Kafka gives no range, and what only PLAINTEXT is supported of.
     "socket.connection.setup.timeout.ms",
@@ -148,7 +148,7 @@ def test_what_kafka_has_and_we_have_not_is_refused_by_name(kafka: Kafka) -> None
     }
 
 
-@pytest.mark.parametrize("name", sorted(set(OURS) - OWN - CALLABLES))
+@pytest.mark.parametrize("name", sorted(set(OURS) - OWN - CLASSES))
 def test_types_and_defaults_are_kafkas(name: str, kafka: Kafka) -> None:
     kind, default = kafka.configs[name]
     row = OURS[name]
@@ -162,7 +162,7 @@ def test_types_and_defaults_are_kafkas(name: str, kafka: Kafka) -> None:
         assert (ours.lower() if row.type is Type.BOOLEAN else ours) == default
 
 
-@pytest.mark.parametrize("name", sorted(set(OURS) - OWN - CALLABLES - {"security.protocol"}))
+@pytest.mark.parametrize("name", sorted(set(OURS) - OWN - CLASSES - {"security.protocol"}))
 def test_takes_the_values_that_kafka_takes(name: str, kafka: Kafka) -> None:
     taken = set()
     for value in VALUES:

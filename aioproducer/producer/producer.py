@@ -26,6 +26,7 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import parse_addresses
+from aioproducer.plugins import made
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery, ProduceResult
 from aioproducer.producer.failure_log import FailureLog
@@ -69,7 +70,9 @@ class KafkaProducer:
         # What a run depends on beside its loop; a simulation brings its own.
         self._clock: Clock = SystemClock()
         self._random = Random()
-        self._serializes = self._config.key_serializer is not None or self._config.value_serializer is not None
+        self._key_serializer = made(self._config.key_serializer, config="key.serializer")
+        self._value_serializer = made(self._config.value_serializer, config="value.serializer")
+        self._serializes = self._key_serializer is not None or self._value_serializer is not None
         self._metrics = ProducerMetrics()
         self._failures = FailureLog()
         self._accumulator: RecordAccumulator
@@ -287,21 +290,20 @@ class KafkaProducer:
             self._sender.flush_ended()
 
     def _serialize(self, key: Any, value: Any) -> tuple[Any, Any]:
-        config = self._config
-        for what, serializer in (("key", config.key_serializer), ("value", config.value_serializer)):
+        for what, serializer in (("key", self._key_serializer), ("value", self._value_serializer)):
             data = key if what == "key" else value
             if serializer is None or data is None:
                 continue
             try:
-                made = serializer(data)
+                serialized = serializer(data)
             except Exception as error:
                 raise SerializationException(
                     f"the {what}_serializer cannot serialize a {type(data).__name__}: {type(error).__name__}: {error}"
                 ) from error
             if what == "key":
-                key = made
+                key = serialized
             else:
-                value = made
+                value = serialized
         return key, value
 
     def _park(

@@ -1,0 +1,61 @@
+"""What configs such as ``value.serializer`` name: an object, a class to make one of, or the name of either.
+
+A name is an import path, ``package.module.Name`` or ``package.module:Name``; the names of Kafka's own classes stand for
+what is the same here, so that a ``.properties`` file works as it is.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aioproducer.errors import ConfigException
+
+_KAFKA = "org.apache.kafka.common.serialization."
+_OURS = "aioproducer.serializers."
+
+JAVA_CLASSES: Final[Mapping[str, str]] = {
+    _KAFKA + "BooleanSerializer": _OURS + "BooleanSerializer",
+    _KAFKA + "ByteArraySerializer": _OURS + "BytesSerializer",
+    _KAFKA + "ByteBufferSerializer": _OURS + "BytesSerializer",
+    _KAFKA + "BytesSerializer": _OURS + "BytesSerializer",
+    _KAFKA + "DoubleSerializer": _OURS + "DoubleSerializer",
+    _KAFKA + "FloatSerializer": _OURS + "FloatSerializer",
+    _KAFKA + "IntegerSerializer": _OURS + "IntegerSerializer",
+    _KAFKA + "LongSerializer": _OURS + "LongSerializer",
+    _KAFKA + "ShortSerializer": _OURS + "ShortSerializer",
+    _KAFKA + "StringSerializer": _OURS + "StringSerializer",
+    _KAFKA + "UUIDSerializer": _OURS + "UUIDSerializer",
+    _KAFKA + "VoidSerializer": _OURS + "VoidSerializer",
+}
+"""Kafka's class → the import path of ours."""
+
+
+def named(name: str, *, config: str) -> Any:
+    """What the import path or Kafka's class name stands for; ConfigException if there is nothing of that name."""
+    path = JAVA_CLASSES.get(name, name)
+    try:
+        return pkgutil.resolve_name(path)
+    except Exception as error:  # the module is the user's, and may raise anything when it is imported
+        raise ConfigException(
+            f"config {config!r} is {name!r}, which cannot be imported ({type(error).__name__}: {error}): give an "
+            "object, a class, an import path 'package.module.Name', or the name of a class of Kafka's own",
+            name=config,
+            value=name,
+        ) from error
+
+
+def made(plugin: Any, *, config: str) -> Any:
+    """A class called without arguments; anything else as it is. ConfigException if that fails."""
+    if not isinstance(plugin, type):
+        return plugin
+    try:
+        return plugin()
+    except Exception as error:
+        raise ConfigException(
+            f"config {config!r} is the class {plugin.__qualname__}, which cannot be made without arguments "
+            f"({type(error).__name__}: {error}): give an instance of it",
+            name=config,
+            value=plugin,
+        ) from error
