@@ -22,6 +22,7 @@ from aioproducer.config_def import (
     between,
     key,
     one_of,
+    one_of_in_any_case,
     parse,
 )
 from aioproducer.errors import ConfigException
@@ -41,6 +42,12 @@ class ClientConfig:
     bootstrap_servers: tuple[str, ...] = key(
         Type.LIST, dataclasses.MISSING, NON_EMPTY, "host:port pairs to find the cluster by, separated by commas."
     )
+    client_dns_lookup: str = key(
+        Type.STRING,
+        "use_all_dns_ips",
+        one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+        "Every address of a host is tried; the second also replaces bootstrap servers by their canonical names.",
+    )
     client_id: str = key(Type.STRING, "aioproducer", ANY, "Sent with every request, for the broker's logs and quotas.")
     request_timeout_ms: int = key(Type.INT, 30000, at_least(0), "How long one request may stay unanswered.")
     retry_backoff_ms: int = key(
@@ -48,6 +55,18 @@ class ClientConfig:
     )
     retry_backoff_max_ms: int = key(Type.LONG, 1000, at_least(0), "Longest wait before a retry.")
     metadata_max_age_ms: int = key(Type.LONG, 300000, at_least(0), "Metadata older than this is asked for anew.")
+    metadata_recovery_strategy: str = key(
+        Type.STRING,
+        "rebootstrap",
+        one_of_in_any_case("none", "rebootstrap"),
+        "Whether bootstrap.servers are asked again when none of the known brokers is of use.",
+    )
+    metadata_recovery_rebootstrap_trigger_ms: int = key(
+        Type.LONG,
+        300000,
+        at_least(0),
+        "Known brokers that have given no metadata for this long are forgotten, and the bootstrap servers asked.",
+    )
     reconnect_backoff_ms: int = key(Type.LONG, 50, at_least(0), "Wait before connecting again; doubles each time.")
     reconnect_backoff_max_ms: int = key(Type.LONG, 1000, at_least(0), "Longest wait before connecting again.")
     socket_connection_setup_timeout_ms: int = key(
@@ -60,6 +79,10 @@ class ClientConfig:
     send_buffer_bytes: int = key(Type.INT, 131072, at_least(-1), "SO_SNDBUF; -1 leaves it to the system.")
     receive_buffer_bytes: int = key(Type.INT, 32768, at_least(-1), "SO_RCVBUF; -1 leaves it to the system.")
     security_protocol: str = key(Type.STRING, "PLAINTEXT", ANY, "Only PLAINTEXT in this version.")
+
+    @property
+    def rebootstraps(self) -> bool:
+        return self.metadata_recovery_strategy.lower() == "rebootstrap"
 
     # What only producers let their users choose.
 
@@ -145,11 +168,9 @@ class ProducerConfig(ClientConfig):
 # Kafka has these and this version does not: refused by name instead of being ignored.
 UNSUPPORTED_BY_CLIENTS = (
     "client.rack",
-    "client.dns.lookup",
     "metric.reporters",
     "metrics.",
     "enable.metrics.push",
-    "metadata.recovery.",
     "metadata.cluster.check.enable",
     "config.providers",
     "security.providers",

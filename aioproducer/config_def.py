@@ -63,6 +63,10 @@ def one_of(*allowed: str) -> Valid:
     return Valid("one of " + ", ".join(allowed), lambda value: value in allowed)
 
 
+def one_of_in_any_case(*allowed: str) -> Valid:
+    return Valid("one of " + ", ".join(allowed), lambda value: value.lower() in allowed)
+
+
 NON_EMPTY = Valid("not empty", lambda value: len(value) > 0)
 
 

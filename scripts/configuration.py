@@ -22,6 +22,32 @@ The producer's configs in Kafka's names: `KafkaProducer(linger_ms=5)` or
 |---|---|---|---|---|
 """
 
+DIFFERENCES = {
+    "parked.memory": "Kafka has none: there `send` blocks the thread where here the record is parked.",
+    "key.serializer": "Not only a class, but also an object or a plain callable; and not required: bytes need none.",
+    "value.serializer": "As key.serializer.",
+    "client.id": "Kafka's is empty, and made up where it is not given.",
+    "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
+    "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",
+    "connections.max.idle.ms": "Kafka gives no range; -1 means never, and what is below is refused here.",
+    "security.protocol": "Kafka's other protocols are refused until they are there.",
+    "batch.size": "Kafka takes one that is larger than buffer.memory, and then accepts no record at all.",
+    "max.in.flight.requests.per.connection": (
+        "Kafka takes no more than 5 from an idempotent producer; here the window of a partition is bounded, "
+        "and not the connection (KIP-1269)."
+    ),
+}
+"""Where a config of ours is not what Kafka's own table says; tests/test_kafka_compatibility.py compares the rest."""
+
+MIDDLE = """
+## Where a config differs from Kafka's
+
+All others have the name, the type, the default and the range of Kafka's own table; a test asks Kafka's classes.
+
+| config | what differs |
+|---|---|
+"""
+
 TAIL = """
 ## Kafka's configs that this version does not have
 
@@ -42,7 +68,9 @@ def _text(value: object) -> str:
 def page(keys: Iterable[ConfigKey], unsupported: Iterable[str]) -> str:
     """The whole page."""
     names = "\n".join(f"- `{name}`" for name in sorted(unsupported))
-    return HEAD + "\n".join(map(row, keys)) + "\n" + TAIL + "\n" + names + "\n"
+    rows = "\n".join(map(row, keys))
+    differences = "\n".join(f"| `{name}` | {text} |" for name, text in DIFFERENCES.items())
+    return f"{HEAD}{rows}\n{MIDDLE}{differences}\n{TAIL}\n{names}\n"
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import org.apache.kafka.common.utils.Utils;
 
 /**
  * Prints what Kafka's own classes say: every error with its number and the chain of its exception's classes; every
- * config of the producer with its type and default; which of the values in the file given as argument each config
- * takes; and the murmur2 hashes of the same values.
+ * config of the producer with its type, default and range; which of the values in the file given as argument each
+ * config takes; and the murmur2 hashes of the same values.
  */
 public class KafkaClasses {
     public static void main(String[] args) throws Exception {
@@ -25,6 +25,7 @@ public class KafkaClasses {
         for (ConfigDef.ConfigKey key : ProducerConfig.configDef().configKeys().values()) {
             String standard = key.hasDefault() ? String.valueOf(key.defaultValue) : "required";
             System.out.println("config " + key.name + " " + key.type + " " + standard);
+            System.out.println("range " + key.name + " " + key.validator);
             for (int number = 0; number < values.size(); number++)
                 if (takes(key, values.get(number)))
                     System.out.println("takes " + key.name + " " + number);

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
+import runpy
 import subprocess
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_j
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
 
 VERSION = "4.3.1"
+ROOT = Path(__file__).parents[1]
 
 VALUES = [
     *("", " ", "0", "1", "-1", "-2", "2", "5", "9", "10", "17", "18", "22", "23", "-131072", "-131073", "4999", "5000"),
@@ -30,6 +33,7 @@ VALUES = [
     *("+5", "-0", "007", "1_000", "1,000", "1e3", "5.0", "0x10", "5L", " 5 ", "- 5", "five", "null", "None"),
     *("true", "false", "TRUE", "False", " true ", "yes", "t", "on"),
     *("all", "ALL", " all ", "none", "gzip", "GZIP", "snappy", "lz4", "zstd", "brotli"),
+    *("rebootstrap", "Rebootstrap", "use_all_dns_ips", "USE_ALL_DNS_IPS", "resolve_canonical_bootstrap_servers_only"),
     *("a:1", "a:1,b:2", "a:1, b:2 ", ",", "aioproducer", "PLAINTEXT", "plaintext"),
 ]
 
@@ -43,6 +47,7 @@ class Kafka:
 
     errors: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
     configs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    ranges: dict[str, str] = field(default_factory=dict)
     takes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     hashes: dict[str, int] = field(default_factory=dict)
 
@@ -73,6 +78,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Kafka:
                 said.errors[words[0]] = (int(name), words[1:])
             case "config":
                 said.configs[name] = (words[0], " ".join(words[1:]))
+            case "range":
+                said.ranges[name] = " ".join(words)
             case "takes":
                 said.takes[name].add(VALUES[int(words[0])])
             case "hash":
@@ -126,11 +133,28 @@ OURS = table(ProducerConfig)
 OWN = {"parked.memory"}
 CLASSES = {"key.serializer", "value.serializer"}
 STRICTER = {
-    # Times and intervals for which Kafka gives no range, and what only PLAINTEXT is supported of.
+    # Times and intervals for which Kafka gives no range.
     "socket.connection.setup.timeout.ms",
     "socket.connection.setup.timeout.max.ms",
     "connections.max.idle.ms",
 }
+
+
+RULES = {"batch.size", "max.in.flight.requests.per.connection"}
+"""Differences that show only with other configs: tests/test_config.py has them."""
+
+
+def test_every_difference_is_documented() -> None:
+    documented = runpy.run_path(str(ROOT / "scripts" / "configuration.py"))["DIFFERENCES"]
+    assert set(documented) == OWN | CLASSES | STRICTER | RULES | {"client.id", "security.protocol"}
+
+
+def test_both_sides_of_every_bound_are_among_the_values_tried(kafka: Kafka) -> None:
+    for name in set(OURS) & set(kafka.configs):
+        if OURS[name].type in (Type.INT, Type.LONG):
+            low, *high = (int(bound) for bound in re.findall(r"-?\d+", kafka.ranges[name].partition(" or ")[0]) or [-1])
+            beyond = [low, low - 1, *(limit + above for limit in high for above in (0, 1))]
+            assert {str(number) for number in beyond} <= set(VALUES), name
 
 
 def test_every_config_is_kafkas_or_known_to_be_our_own(kafka: Kafka) -> None:

@@ -18,6 +18,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, TimeoutException, UnsupportedVersionException, error_for
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection, Handler
+from aioproducer.net.host_addresses import in_turn, resolve
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aioproducer.protocol.schema import Request, Response
@@ -46,6 +47,9 @@ class LinkState(Enum):
 class BrokerLink:
     """Connects when asked to (``want``), learns what the broker speaks, and tells each change of state.
 
+    The name is resolved for every attempt, and each of its addresses has socket.connection.setup.timeout.ms: one that
+    swallows everything does not keep it from the next.
+
     After a connection is lost or could not be made, it waits (reconnect.backoff.ms, doubling) and is idle again: it
     connects anew only if somebody still wants it. The log hears of a broker once when it cannot be reached, and once
     when it can be again.
@@ -72,6 +76,7 @@ class BrokerLink:
         self._on_change = on_change
         self._on_crash = on_crash
         self._connection: Connection | None = None
+        self._last_host: str | None = None
         self._wanted = asyncio.Event()
         self._lost = asyncio.Event()
         self._answers_to_connect = 0
@@ -221,19 +226,34 @@ class BrokerLink:
             log.warning("%s cannot be reached: %s; trying again", self, error)
 
     async def _connect(self) -> None:
+        """To the first of the host's addresses that can be had; NetworkException or TimeoutException if none can."""
         config = self._config
         longest = config.socket_connection_setup_timeout_max_ms / 1000
         allowed = min(config.socket_connection_setup_timeout_ms / 1000 * 2 ** min(self._failures, 20), longest)
+        try:
+            async with asyncio.timeout(allowed):
+                hosts = in_turn(await resolve(self.address), self._last_host)
+        except (OSError, ValueError) as error:
+            raise self._explained(error, allowed) from error
+        for host in hosts:
+            try:
+                return await self._connect_to(host, allowed)
+            except (NetworkException, TimeoutException) as error:
+                if host == hosts[-1]:
+                    raise
+                log.debug("%s at %s: %s; trying its next address", self, host, error)
+
+    async def _connect_to(self, host: str, allowed: float) -> None:
         self._lost.clear()
         connection = self._new_connection()
         try:
             async with asyncio.timeout(allowed):
-                transport, _ = await self._loop.create_connection(lambda: connection, *self.address)
+                transport, _ = await self._loop.create_connection(lambda: connection, host, self.address.port)
                 self._tune(transport.get_extra_info("socket"))
                 await self._negotiate(connection)
             if connection.error is not None:  # lost in the very tick in which it became usable
                 raise connection.error
-        except (OSError, ValueError, OverflowError, KafkaError, asyncio.CancelledError) as error:
+        except (OSError, OverflowError, KafkaError, asyncio.CancelledError) as error:
             # Whatever was reached by then: nothing of it may stay open.
             reason = self._explained(error, allowed)
             connection.close(reason)
@@ -241,6 +261,7 @@ class BrokerLink:
                 raise
             raise reason from error
         self._answers_to_connect = connection.answers
+        self._last_host = host
         self._connection = connection
 
     def _explained(self, error: BaseException, allowed: float) -> KafkaError:

@@ -11,9 +11,16 @@ from typing import TypeVar
 
 from aioproducer.config import ClientConfig
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import KafkaError, NetworkException, TimeoutException, error_for
+from aioproducer.errors import (
+    KafkaError,
+    NetworkException,
+    RebootstrapRequiredException,
+    TimeoutException,
+    error_for,
+)
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.host_addresses import canonical
 from aioproducer.net.metadata import Metadata
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.messages.metadata import MetadataResponse
@@ -28,7 +35,8 @@ class KafkaClient:
     """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer.
 
     Bootstrap servers are links with negative ids; they serve until the cluster's own brokers are known, and again when
-    none of those can be reached (KIP-899). ``creates_topics``: topics that are asked for may be created by the brokers.
+    none of those can be reached (KIP-899) or gives metadata (KIP-1102), unless metadata.recovery.strategy=none.
+    ``creates_topics``: topics that are asked for may be created by the brokers.
     """
 
     def __init__(
@@ -54,6 +62,7 @@ class KafkaClient:
             max_idle=config.metadata_max_idle_ms / 1000,
             refresh_backoff=config.retry_backoff_ms / 1000,
             refresh_backoff_max=config.retry_backoff_max_ms / 1000,
+            rebootstrap_after=config.metadata_recovery_rebootstrap_trigger_ms / 1000 if config.rebootstraps else None,
             random=random,
             creates_topics=creates_topics,
         )
@@ -66,8 +75,9 @@ class KafkaClient:
         self._changed = asyncio.Event()
         self._update = asyncio.Event()
         self._turn = itertools.count(random.randrange(1 << 16))
-        for number, address in enumerate(parse_addresses(config.bootstrap_servers), start=1):
-            self._add_link(-number, address)
+        self._bootstrap = parse_addresses(config.bootstrap_servers)
+        if config.client_dns_lookup == "use_all_dns_ips":
+            self._add_bootstrap(self._bootstrap)
         supervisor.launch(self._keep_metadata(), "aioproducer metadata")
 
     def link(self, node_id: int) -> BrokerLink | None:
@@ -97,13 +107,18 @@ class KafkaClient:
             ready = [link for link in self._links.values() if link.ready()]
             if ready:
                 return min(ready, key=BrokerLink.in_flight)
-            links = sorted(self._links.values(), key=lambda link: link.node_id < 0)
-            idle = [link for link in links if link.state is LinkState.IDLE]
+            links = list(self._links.values())
+            idle = [link for link in self._candidates() if link.state is LinkState.IDLE]
             if idle and not any(link.state is LinkState.CONNECTING for link in links):
                 known = [link for link in idle if link.node_id >= 0] or idle
                 known[next(self._turn) % len(known)].want()
             self._changed.clear()
             await self._changed.wait()
+
+    def _candidates(self) -> list[BrokerLink]:
+        """Who may be asked about the cluster."""
+        links = list(self._links.values())
+        return links if self._config.rebootstraps else [link for link in links if link.node_id >= 0] or links
 
     async def request(
         self, request: Request, response_class: type[R], *, node_id: int | None = None, at_most: int | None = None
@@ -152,6 +167,10 @@ class KafkaClient:
     def _all_links(self) -> list[BrokerLink]:
         return [*self._links.values(), *self._retired]
 
+    def _add_bootstrap(self, addresses: Iterable[Address]) -> None:
+        for number, address in enumerate(addresses, start=1):
+            self._add_link(-number, address)
+
     def _add_link(self, node_id: int, address: Address) -> None:
         link = BrokerLink(
             node_id,
@@ -180,23 +199,48 @@ class KafkaClient:
 
     async def _keep_metadata(self) -> None:
         """The metadata task: asks when the rules say so, and takes the answers in."""
+        if not self._links:
+            await self._find_canonical_bootstrap()
         while True:
             await self._until_due()
-            link = await self.any_ready()
-            for topic in self._topics_in_use():
-                self.metadata.use_topic(topic, self._loop.time())
-            request = self.metadata.request(self._loop.time())
             try:
-                response = await link.call(request, MetadataResponse)
-                if response.error_code != ErrorCode.NONE:
-                    raise error_for(response.error_code, f"{link} answered a metadata request with an error")
-            except KafkaError as error:
-                log.debug("metadata from %s failed: %s", link, error)
-                self.metadata_error = error
-                self.metadata.failed()
-                continue
-            self.metadata_error = None
-            self._take_in(response)
+                async with asyncio.timeout_at(self.metadata.seek(self._loop.time())):
+                    await self._ask_for_metadata()
+            except TimeoutError:
+                trigger = self._config.metadata_recovery_rebootstrap_trigger_ms
+                self._rebootstrap(f"no metadata for metadata.recovery.rebootstrap.trigger.ms={trigger}")
+
+    async def _ask_for_metadata(self) -> None:
+        link = await self.any_ready()
+        for topic in self._topics_in_use():
+            self.metadata.use_topic(topic, self._loop.time())
+        request = self.metadata.request(self._loop.time())
+        try:
+            response = await link.call(request, MetadataResponse)
+            if response.error_code != ErrorCode.NONE:
+                raise error_for(response.error_code, f"{link} answered a metadata request with an error")
+        except KafkaError as error:
+            log.debug("metadata from %s failed: %s", link, error)
+            self.metadata_error = error
+            self.metadata.failed()
+            if isinstance(error, RebootstrapRequiredException) and self._config.rebootstraps:
+                self._rebootstrap(str(error))
+            return
+        self.metadata_error = None
+        self._take_in(response)
+
+    async def _find_canonical_bootstrap(self) -> None:
+        found = await asyncio.gather(*map(canonical, self._bootstrap))
+        self._add_bootstrap(list(dict.fromkeys(itertools.chain.from_iterable(found))))
+
+    def _rebootstrap(self, why: str) -> None:
+        """Starts from bootstrap.servers again; requests under way at brokers known until now still end there."""
+        if not self.metadata.cluster.nodes:
+            return
+        log.warning("%s: starting again from bootstrap.servers", why)
+        for node_id in [node_id for node_id in self._links if node_id >= 0]:
+            self._drop_link(node_id, "is forgotten: the client starts again from bootstrap.servers")
+        self.metadata.rebootstrap()
 
     async def _until_due(self) -> None:
         while (due := self.metadata.next_update()) > self._loop.time():

@@ -34,6 +34,7 @@ class Metadata:
         max_idle: float,
         refresh_backoff: float,
         refresh_backoff_max: float,
+        rebootstrap_after: float | None = None,
         random: Random,
         creates_topics: bool = True,
     ) -> None:
@@ -44,6 +45,7 @@ class Metadata:
         self._max_idle = max_idle
         self._refresh_backoff = refresh_backoff
         self._refresh_backoff_max = refresh_backoff_max
+        self._rebootstrap_after = rebootstrap_after
         self._random = random
         self._fruitless = 0
         self._wait = refresh_backoff
@@ -52,6 +54,7 @@ class Metadata:
         self._update_needed = True
         self._last_attempt = -math.inf
         self._last_success = -math.inf
+        self._sought_since: float | None = None
         self.failures: dict[str, tuple[ErrorCode, int]] = {}
         """Topics without metadata: the last error, and how often in a row it was answered."""
 
@@ -76,6 +79,20 @@ class Metadata:
         """
         earliest = self._last_attempt + self._wait
         return earliest if self._update_needed else max(earliest, self._last_success + self._max_age)
+
+    def seek(self, now: float) -> float | None:
+        """An answer is being sought now; when to give the known brokers up and bootstrap anew, if ever (KIP-1102)."""
+        if self._sought_since is None:
+            self._sought_since = now
+        if self._rebootstrap_after is None or not self.cluster.nodes:
+            return None
+        return self._sought_since + self._rebootstrap_after
+
+    def rebootstrap(self) -> None:
+        """Forgets the brokers, but not what is known of topics: the next answer will tell what has become of them."""
+        self.cluster = dataclasses.replace(self.cluster, nodes={})
+        self._sought_since = None
+        self._update_needed = True
 
     def request(self, now: float) -> MetadataRequest:
         """The request for everything wanted, after forgetting topics unused for metadata.max.idle.ms."""
@@ -126,6 +143,7 @@ class Metadata:
         self.cluster = Cluster(nodes or old.nodes, topics, errors, response.controller_id, response.cluster_id)
         self._back_off(fruitless=self.cluster == old)
         self._last_success = now
+        self._sought_since = None
         self.version += 1
 
     def _topic(self, name: str, answered: MetadataResponseTopic, known: TopicMetadata | None) -> TopicMetadata:

@@ -34,6 +34,8 @@ from tests.support.scripted_broker import (
 )
 from tests.support.virtual_time import World, virtual
 
+from .test_host_addresses import resolver
+
 IDLE, CONNECTING, READY, BACKOFF, CLOSED = LinkState
 
 
@@ -183,6 +185,74 @@ async def test_a_network_that_swallows_everything(world: World) -> None:
     await watched.until(lambda link: link.state is BACKOFF)
     assert "was not ready within 10000 ms" in str(watched.link.last_error)
     await watched.stop()
+
+
+@asynccontextmanager
+async def named(world: World, *hosts: str, **config: Any) -> AsyncIterator[tuple[ScriptedCluster, Watched]]:
+    """A link to a name with these addresses, of which 127.0.0.1 is the broker's, and 10.1.1.x swallow everything."""
+    world.silent = {host for host in hosts if host.startswith("10.1.1.")}
+    asyncio.get_running_loop().getaddrinfo = resolver(kafka_example=list(hosts))  # type: ignore[method-assign]
+    async with ScriptedCluster() as cluster:
+        port = parse_addresses([cluster.bootstrap_servers])[0].port
+        watched = Watched(Address("kafka.example", port), **config)
+        try:
+            yield cluster, watched
+        finally:
+            await watched.stop()
+
+
+@virtual
+async def test_each_address_of_a_host_has_its_time(world: World) -> None:
+    async with named(world, "10.1.1.1", "10.1.1.2", "127.0.0.1") as (cluster, watched):
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        link = await watched.ready()
+        assert loop.time() - began == pytest.approx(20, abs=0.1)  # two times socket.connection.setup.timeout.ms
+        assert watched.states == [IDLE, CONNECTING, READY]
+        assert (await ask(link)).cluster_id == cluster.cluster_id
+
+
+@virtual
+async def test_with_no_address_left_the_last_error_is_told_and_the_next_attempt_tries_all_again(world: World) -> None:
+    async with named(world, "10.1.1.1", "127.0.0.2") as (_, watched):
+        for attempts in (2, 4):
+            await watched.until(lambda link: link.state is IDLE)
+            watched.link.want()
+            await watched.until(lambda link: link.state is BACKOFF)
+            assert world.attempts == attempts
+            assert "Connection refused" in str(watched.link.last_error)
+
+
+@virtual
+async def test_an_address_that_was_lost_is_tried_again_after_the_others(world: World) -> None:
+    async with named(world, "127.0.0.1", "10.1.1.1") as (cluster, watched):
+        await ask(await watched.ready())
+        cluster.broker.drop_connections()
+        await watched.until(lambda link: link.state is IDLE)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await watched.ready()
+        assert loop.time() - began == pytest.approx(20, abs=0.3)  # 10.1.1.1 came first; after a loss it has 20 s
+
+
+@virtual
+async def test_a_broker_that_does_not_speak_to_us_is_not_asked_at_its_other_addresses(world: World) -> None:
+    async with named(world, "127.0.0.1", "10.1.1.1") as (cluster, watched):
+        cluster.broker.always(ApiKey.API_VERSIONS, error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+        await asyncio.sleep(0)
+        watched.link.want()
+        await watched.until(lambda link: link.state is BACKOFF)
+        assert world.attempts == 1
+
+
+@virtual
+async def test_a_name_nobody_knows(world: World) -> None:
+    async with named(world) as (_, watched):
+        watched.link.address = Address("other.example", 1)
+        await asyncio.sleep(0)
+        watched.link.want()
+        await watched.until(lambda link: link.state is BACKOFF)
+        assert "cannot connect to other.example:1 (node 0): Name or service not known" in str(watched.link.last_error)
 
 
 async def test_an_address_that_is_none() -> None:

@@ -19,8 +19,10 @@ from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from tests.support.scripted_broker import ScriptedBroker, ScriptedCluster, after, drop, edited, error, never
+from tests.support.scripted_broker import Exchange, ScriptedBroker, ScriptedCluster, after, drop, edited, error, never
 from tests.support.virtual_time import World, virtual
+
+from .test_host_addresses import resolver
 
 INIT = InitProducerIdRequest(transactional_id=None)
 
@@ -162,13 +164,14 @@ async def test_metadata_that_fails_is_asked_for_again_and_the_cause_kept(world: 
         assert client.metadata_error is None
 
 
+def _refused(response: Any) -> None:
+    response.error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
 @virtual
 async def test_a_cluster_that_refuses_metadata_says_so(world: World) -> None:
-    def refused(response: Any) -> None:
-        response.error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-
     async with ScriptedCluster() as cluster:
-        cluster.broker.always(ApiKey.METADATA, edited(refused))
+        cluster.broker.always(ApiKey.METADATA, edited(_refused))
         watched = Watched(cluster.bootstrap_servers)
         await cluster.broker.received(ApiKey.METADATA, 3)
         assert isinstance(watched.client.metadata_error, ClusterAuthorizationException)
@@ -257,6 +260,115 @@ async def test_when_no_known_broker_is_left_the_bootstrap_servers_are_asked(worl
         assert (await ask(watched.client, 0)).cluster_id == cluster.cluster_id
         await watched.stop()
         await door.close()
+
+
+@asynccontextmanager
+async def two_clusters(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, ScriptedCluster, Watched]]:
+    """A client that knows the first cluster, and whose bootstrap server is by now one of the second."""
+    async with ScriptedCluster() as old, ScriptedCluster() as new:
+        door = ScriptedBroker(0, old._state)
+        port = await door.open("127.0.0.1", 0)
+        watched = Watched(f"127.0.0.1:{port}", **config)
+        await watched.metadata()
+        await ask(watched.client, 0)
+        await door.close()
+        await new.start_node(0, port=port)
+        try:
+            yield old, new, watched
+        finally:
+            await watched.stop()
+
+
+@virtual
+async def test_known_brokers_that_give_no_metadata_are_given_up(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """They answer everything else, so nothing but time tells that they are of no use (KIP-1102)."""
+    config = {"metadata.max.age.ms": 10_000, "metadata.recovery.rebootstrap.trigger.ms": 90_000}
+    async with two_clusters(**config) as (old, new, watched):
+        loop = asyncio.get_running_loop()
+        old.broker.always(ApiKey.METADATA, edited(_refused))
+        began = loop.time()
+        await watched.metadata()
+        assert 99 <= loop.time() - began <= 103
+        assert watched.client.metadata.cluster.cluster_id == new.cluster_id
+        assert (await ask(watched.client, 0)).cluster_id == new.cluster_id
+        assert caplog.text.count("starting again from bootstrap.servers") == 1
+        assert "no metadata for metadata.recovery.rebootstrap.trigger.ms=90000" in caplog.text
+
+
+@virtual
+async def test_a_broker_may_ask_for_a_new_start(world: World) -> None:
+    async with two_clusters() as (old, new, watched):
+        gate = asyncio.Event()
+
+        async def late(exchange: Exchange) -> None:
+            await gate.wait()
+            await edited(_rebootstrap_required)(exchange)
+
+        old.broker.script(ApiKey.METADATA, late)
+        watched.client.request_update()
+        await old.broker.received(ApiKey.METADATA)
+        call = asyncio.ensure_future(watched.client.request(INIT, InitProducerIdResponse, node_id=0))
+        await asyncio.sleep(1)
+        gate.set()
+        await watched.metadata()
+        assert watched.client.metadata.cluster.cluster_id == new.cluster_id
+        assert (await call).error_code == ErrorCode.NONE, "what was under way is answered where it was sent"
+
+
+def _rebootstrap_required(response: Any) -> None:
+    response.error_code = ErrorCode.REBOOTSTRAP_REQUIRED
+
+
+@virtual
+async def test_a_cluster_that_goes_on_asking_for_new_starts_is_told_of_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with two_clusters() as (old, new, watched):
+        for broker in (old.broker, new.broker):
+            broker.always(ApiKey.METADATA, edited(_rebootstrap_required))
+        watched.client.request_update()
+        await asyncio.sleep(100)
+        assert 50 < new.broker.count(ApiKey.METADATA) < 150
+        assert caplog.text.count("starting again") == 1
+
+
+@virtual
+async def test_without_recovery_bootstrap_servers_are_asked_only_at_the_start(world: World) -> None:
+    config = {"metadata.recovery.strategy": "None", "metadata.recovery.rebootstrap.trigger.ms": 1000}
+    async with two_clusters(**config) as (old, new, watched):
+        old.broker.always(ApiKey.METADATA, edited(_rebootstrap_required))
+        watched.client.request_update()
+        await asyncio.sleep(10)
+        await old.stop_node(0)
+        await asyncio.sleep(1000)
+        assert not new.broker.requests
+        await old.start_node(0)
+        old.broker.always(ApiKey.METADATA, None)
+        await watched.metadata()
+        assert watched.client.metadata.cluster.cluster_id == old.cluster_id
+
+
+@virtual
+async def test_bootstrap_servers_by_their_canonical_names(world: World) -> None:
+    loop = asyncio.get_running_loop()
+    names = {"127.0.0.1": "b1.example", "10.0.0.2": "b2.example"}
+
+    async def getnameinfo(sockaddr: tuple[str, int], flags: int) -> tuple[str, str]:
+        return names[sockaddr[0]], str(sockaddr[1])
+
+    loop.getaddrinfo = resolver(  # type: ignore[method-assign]
+        **{"kafka_example": list(names), "127_0_0_1": ["127.0.0.1"], "b1_example": ["127.0.0.1"], "b2_example": []}
+    )
+    loop.getnameinfo = getnameinfo  # type: ignore[assignment,method-assign]
+    async with ScriptedCluster() as cluster:
+        port = cluster.bootstrap_servers.rpartition(":")[2]
+        config = {"client.dns.lookup": "resolve_canonical_bootstrap_servers_only"}
+        watched = Watched(f"kafka.example:{port}", **config)
+        await watched.metadata()
+        bootstrap = [link_to(watched.client, number).address for number in (-1, -2)]
+        assert [str(address) for address in bootstrap] == [f"b1.example:{port}", f"b2.example:{port}"]
+        assert (await ask(watched.client, 0)).cluster_id == cluster.cluster_id
+        await watched.stop()
 
 
 @virtual

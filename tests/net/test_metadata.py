@@ -121,6 +121,26 @@ def test_a_topic_with_a_passing_error_is_asked_about_again(code: ErrorCode) -> N
 # What to ask for
 
 
+def test_known_brokers_that_give_no_metadata_are_given_up_after_a_while() -> None:
+    metadata = known(topic("t", partition(0)), rebootstrap_after=20)
+    assert metadata.seek(400) == 420
+    metadata.failed()
+    assert metadata.seek(410) == 420, "it counts from the first attempt"
+    metadata.update(response(), 415)
+    assert metadata.seek(900) == 920, "an answer is what was sought"
+    metadata.rebootstrap()
+    assert metadata.cluster.nodes == {}
+    assert leaders(metadata) == [1], "what is known of topics stays"
+    assert metadata.next_update() <= 920
+    assert metadata.seek(920) is None, "there is nobody to give up"
+    metadata.update(response(), 1000)
+    assert metadata.seek(1300) == 1320
+
+
+def test_without_recovery_known_brokers_are_never_given_up() -> None:
+    assert known(topic("t", partition(0))).seek(400) is None
+
+
 def test_every_topic_in_use_is_asked_for() -> None:
     metadata = make()
     metadata.use_topic("t", 0)

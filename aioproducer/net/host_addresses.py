@@ -1,0 +1,39 @@
+"""What name resolution says of a broker's host (client.dns.lookup; KIP-235, KIP-302, KIP-899)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Sequence
+
+from aioproducer.net.addresses import Address
+
+log = logging.getLogger(__name__)
+
+
+async def resolve(address: Address) -> list[str]:
+    """The IP addresses of the host, each once, in the order the system gives them; OSError if it has none."""
+    found = await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
+    if not found:
+        raise OSError(f"{address.host} has no address")
+    return list(dict.fromkeys(str(sockaddr[0]) for _, _, _, _, sockaddr in found))
+
+
+def in_turn(found: Sequence[str], last: str | None) -> list[str]:
+    """In the order in which they are to be tried: the one connected to last, which was lost, comes after all others."""
+    if last not in found:
+        return list(found)
+    after = found.index(last) + 1
+    return [*found[after:], *found[:after]]
+
+
+async def canonical(address: Address) -> list[Address]:
+    """The host by the names that its IP addresses have, as Kerberos needs them; as it was given if that fails."""
+    loop = asyncio.get_running_loop()
+    try:
+        names = [await loop.getnameinfo((host, address.port), socket.NI_NUMERICSERV) for host in await resolve(address)]
+    except OSError as error:
+        log.warning("bootstrap.servers: %s has no canonical name: %s", address, error.strerror or error)
+        return [address]
+    return [Address(name, address.port) for name, _ in dict.fromkeys(names)]
