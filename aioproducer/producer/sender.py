@@ -46,13 +46,11 @@ from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.why import why_no_metadata, why_not_delivered
+from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
-
-NEWEST_VERSION = 13
-"""Of Produce. 14 is KIP-1269's, whose window is not used yet."""
 
 YIELD_AFTER = 0.001
 """Seconds of appending without a turn of the loop after which ``enqueue`` gives one."""
@@ -106,8 +104,9 @@ class Sender:
             on_refused=self._id_refused,
             on_fatal=self._fatal,
         )
+        self._windows = InFlightWindows()
         self._topics = TopicDirectory(
-            accumulator.topics, self._ready, self._id_source.ids if config.enable_idempotence else None
+            accumulator.topics, self._ready, self._windows, self._id_source.ids if config.enable_idempotence else None
         )
         self._client = KafkaClient(
             config,
@@ -300,7 +299,7 @@ class Sender:
         for queue, batch in drained:
             self._prepare(queue, batch, now)
         try:
-            version = link.version_for(ProduceRequest, NEWEST_VERSION if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1)
+            version = link.version_for(ProduceRequest, None if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1)
         except KafkaError as error:
             for one in drained:
                 self._completer.ended(one, error.code, str(error), now)
@@ -357,6 +356,7 @@ class Sender:
         if answer is None:
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
             return
+        self._windows.told(one.queue, link.node_id, answer.producer_state_batches_to_retain)
         code = ErrorCode(answer.error_code)
         self._completer.ended(
             one,
@@ -412,6 +412,8 @@ class Sender:
         self._kick()
 
     def _link_changed(self, link: BrokerLink) -> None:
+        if not link.ready():
+            self._windows.connection_lost(link.node_id)
         self._kick()
 
     def _metadata_arrived(self) -> None:

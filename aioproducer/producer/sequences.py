@@ -22,7 +22,7 @@ from aioproducer.producer.producer_batch import ProducerBatch
 
 MAX_EPOCH = 2**15 - 1
 WINDOW = 5
-"""Batches a broker remembers per producer and partition (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``)."""
+"""Batches a broker remembers per producer and partition, unless it says otherwise (``NUM_BATCHES_TO_RETAIN``)."""
 
 
 class ProducerIdAndEpoch(NamedTuple):

@@ -7,6 +7,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.windows import InFlightWindows
 
 
 class TopicDirectory:
@@ -15,9 +16,12 @@ class TopicDirectory:
     ``ids`` is None for a producer without idempotence.
     """
 
-    def __init__(self, topics: dict[str, TopicQueues], ready: ReadySet, ids: ProducerIds | None) -> None:
+    def __init__(
+        self, topics: dict[str, TopicQueues], ready: ReadySet, windows: InFlightWindows, ids: ProducerIds | None
+    ) -> None:
         self._topics = topics
         self._ready = ready
+        self._windows = windows
         self._ids = ids
 
     def follow(self, cluster: Cluster) -> None:
@@ -54,3 +58,4 @@ class TopicDirectory:
     def _move(self, queue: PartitionQueue, leader: int, leader_epoch: int) -> None:
         old, queue.leader, queue.leader_epoch = queue.leader, leader, leader_epoch
         self._ready.leader_changed(queue, old)
+        self._windows.leader_changed(queue)

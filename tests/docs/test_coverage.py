@@ -1,10 +1,9 @@
-"""docs/coverage.md names modules and tests that exist, and counts right."""
+"""docs/coverage.md names modules and tests that exist."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +32,7 @@ def rows() -> list[Row]:
     lines = [line for line in TEXT.splitlines() if line.startswith("|") and not line.startswith("|---")]
     tables = [cells(line) for line in lines]
     assert all(len(row) == 4 for row in tables), "every table has four columns"
-    return [Row(*row) for row in tables[2:] if row != ["behaviour", "status", "module", "test"]]
+    return [Row(*row) for row in tables if row != ["behaviour", "status", "module", "test"]]
 
 
 ROWS = rows()
@@ -79,11 +78,3 @@ def test_a_row_is_true_to_the_tree(row: Row) -> None:
 def test_tests_named_in_the_text_exist() -> None:
     prose = "\n".join(line for line in TEXT.splitlines() if not line.startswith("|"))
     assert [problem for test in QUOTED.findall(prose) if "::" in test and (problem := missing(test))] == []
-
-
-def test_the_counts_at_the_top() -> None:
-    counted = Counter(map(status, ROWS))
-    top = next(line for line in TEXT.splitlines() if re.match(r"\| \d", line))
-    assert [int(cell) for cell in cells(top)] == [len(ROWS), *(counted[name] for name in STATUSES)]
-    untested = sum(row.tests == NO_TEST for row in ROWS)
-    assert f"({untested} rows)" in TEXT

@@ -7,6 +7,7 @@ from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
 from aioproducer.producer.sequences import ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
+from aioproducer.producer.windows import InFlightWindows
 from aioproducer.types import PartitionInfo
 from tests.producer.parts import Loop, make_batch
 
@@ -23,7 +24,9 @@ class Scene:
     def __init__(self, *, idempotent: bool = True) -> None:
         self.topics: dict[str, TopicQueues] = {}
         self.ready = ReadySet()
-        self.directory = TopicDirectory(self.topics, self.ready, ProducerIds() if idempotent else None)
+        self.directory = TopicDirectory(
+            self.topics, self.ready, InFlightWindows(), ProducerIds() if idempotent else None
+        )
 
     def leaders(self) -> list[int]:
         return [queue.leader for queue in self.topics["t"].queues]

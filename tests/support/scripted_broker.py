@@ -89,9 +89,9 @@ Step = Callable[[Exchange], Awaitable[None]]
 class ScriptedBroker:
     """One node. ``requests`` is everything it was sent, in order."""
 
-    def __init__(self, node_id: int, state: ClusterState) -> None:
+    def __init__(self, node_id: int, state: ClusterState, *, old: bool = False) -> None:
         self.node_id = node_id
-        self.apis = KafkaApis(BrokerContext(node_id, state, SystemClock()))
+        self.apis = KafkaApis(BrokerContext(node_id, state, SystemClock(), old=old))
         self.requests: list[tuple[RequestHeader, Any]] = []
         self.accepted = 0
         self.connections: set[asyncio.StreamWriter] = set()
@@ -182,7 +182,9 @@ class ScriptedCluster(EmbeddedCluster):
 
     def __init__(self, nodes: int = 1, **config: Any) -> None:
         super().__init__(nodes, **config)
-        self.brokers = [ScriptedBroker(node_id, self._state) for node_id in range(nodes)]
+        self.brokers = [
+            ScriptedBroker(node_id, self._state, old=node_id in self._old_nodes) for node_id in range(nodes)
+        ]
 
     @property
     def broker(self) -> ScriptedBroker:
@@ -277,6 +279,22 @@ def after(event: asyncio.Event, *, appended: bool = False) -> Step:
         exchange.reply(response if appended else exchange.handle())
 
     return step
+
+
+class Held:
+    """A step that keeps requests, and goes on reading, until they are released."""
+
+    def __init__(self) -> None:
+        self.exchanges: deque[Exchange] = deque()
+
+    async def __call__(self, exchange: Exchange) -> None:
+        self.exchanges.append(exchange)
+
+    def release(self, count: int | None = None) -> None:
+        """Answers the oldest ``count`` of them, or all."""
+        for _ in range(len(self.exchanges) if count is None else count):
+            exchange = self.exchanges.popleft()
+            exchange.reply(exchange.handle())
 
 
 def never(*, appended: bool = False) -> Step:
