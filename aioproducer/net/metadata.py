@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from random import Random
 
 from aioproducer.backoff import backoff
@@ -174,17 +175,26 @@ class Metadata:
             partitions.append(info)
         return TopicMetadata(name, answered.topic_id, tuple(partitions))
 
-    def leader_told(self, topic: str, partition: int, leader: int, epoch: int, nodes: list[Node]) -> bool:
-        """A response told the new leader itself (KIP-951); True if that is news and its address is known."""
-        known = self.cluster.topics.get(topic)
-        if known is None or not 0 <= partition < len(known.partitions):
-            return False
-        info = known.partitions[partition]
+    def leaders_told(self, told: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node]) -> list[PartitionInfo]:
+        """A response told new leaders itself (KIP-951), as (topic, partition, leader, epoch); those that are news.
+
+        A leader whose address is not known is no use. A topic's partitions are copied once for all of them.
+        """
         all_nodes = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
-        if epoch <= info.leader_epoch or leader not in all_nodes:
-            return False
-        moved = info._replace(leader=leader, leader_epoch=epoch)
-        partitions = (*known.partitions[:partition], moved, *known.partitions[partition + 1 :])
-        topics = {**self.cluster.topics, topic: TopicMetadata(topic, known.topic_id, partitions)}
-        self.cluster = dataclasses.replace(self.cluster, nodes=all_nodes, topics=topics)
-        return True
+        moved: dict[str, dict[int, PartitionInfo]] = {}
+        for topic, partition, leader, epoch in told:
+            known = self.cluster.topics.get(topic)
+            if known is None or not 0 <= partition < len(known.partitions) or leader not in all_nodes:
+                continue
+            info = known.partitions[partition]
+            if epoch > info.leader_epoch:
+                moved.setdefault(topic, {})[partition] = info._replace(leader=leader, leader_epoch=epoch)
+        if moved:
+            topics = dict(self.cluster.topics)
+            for topic, infos in moved.items():
+                partitions = list(topics[topic].partitions)
+                for partition, info in infos.items():
+                    partitions[partition] = info
+                topics[topic] = dataclasses.replace(topics[topic], partitions=tuple(partitions))
+            self.cluster = dataclasses.replace(self.cluster, nodes=all_nodes, topics=topics)
+        return [info for infos in moved.values() for info in infos.values()]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import NamedTuple
 
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.readiness import why_waiting
+from aioproducer.producer.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 
 
@@ -19,7 +18,7 @@ class Drained(NamedTuple):
 
 
 def drain(
-    ready: deque[PartitionQueue], accumulator: RecordAccumulator, now: float, max_request_size: int, *, keep_order: bool
+    ready: ReadyQueues, accumulator: RecordAccumulator, now: float, max_request_size: int, *, keep_order: bool
 ) -> list[Drained]:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes together.
 
@@ -29,7 +28,7 @@ def drain(
     drained: list[Drained] = []
     size = 0
     for _ in range(len(ready)):
-        queue = ready.popleft()
+        queue, _ = ready.popitem(last=False)
         if why_waiting(queue, now, keep_order=keep_order) is not None:
             queue.ready = False
             continue
@@ -37,7 +36,8 @@ def drain(
         assert head is not None
         head_size = head.size() + BATCH_OVERHEAD
         if drained and size + head_size > max_request_size:
-            ready.appendleft(queue)
+            ready[queue] = None
+            ready.move_to_end(queue, last=False)
             break
         if not queue.batches:
             accumulator.close_batch(queue)
@@ -45,7 +45,7 @@ def drain(
         size += head_size
         drained.append(Drained(queue, head))
         if queue.batches or queue.due:
-            ready.append(queue)
+            ready[queue] = None
         else:
             queue.ready = False
     return drained

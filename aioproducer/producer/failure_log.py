@@ -3,35 +3,81 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from aioproducer.errors import DeliveryError
 
 log = logging.getLogger(__name__)
 
 QUIET = 10.0
-"""Seconds between two lines about the same partition and cause."""
+"""Seconds between two lines about the same topic and cause."""
+
+Cause = tuple[str, str, str]
+"""Topic, name of the error, outcome."""
+
+
+class _Failed:
+    """What has failed of one topic for one cause and is not told yet; ``error`` is the first."""
+
+    def __init__(self, error: DeliveryError) -> None:
+        self.error = error
+        self.records = 0
+        self.partitions: set[int] = set()
+
+    def line(self, topic: str) -> str:
+        """``partition`` is -1 for records that had not come so far as to have one."""
+        known = self.partitions - {-1}
+        where, among = topic, ""
+        if len(known) > 1:
+            among = f" in {len(known)} partitions"
+        elif known == self.partitions:
+            where = f"{topic}-{min(known)}"
+        return f"{where}: {self.records} records{among} were not delivered ({self.error.outcome.value}): {self.error}"
 
 
 class FailureLog:
-    """One line per partition and cause at once, then what has added up, at most every ten seconds."""
+    """One line per topic and cause, then what has added up, at most every ten seconds: however many partitions.
+
+    What fails at the same time is told together, so nothing is told before ``tell``, which is to be called soon after
+    ``on_news`` and then at ``next``. Times in seconds.
+    """
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], float] = {}
-        self._untold: dict[tuple[str, str], int] = {}
+        self._told: dict[Cause, float] = {}
+        self._untold: dict[Cause, _Failed] = {}
+        self._closed = False
+        self.on_news: Callable[[], object] = lambda: None
 
     def failed(self, topic: str, partition: int, records: int, error: DeliveryError, now: float) -> None:
         """``partition`` is -1 for records that had not come so far as to have one."""
-        where = f"{topic}-{partition}" if partition >= 0 else topic
-        key = (where, type(error).__name__)
-        records += self._untold.pop(key, 0)
-        if now - self._told.get(key, -QUIET) < QUIET:
-            self._untold[key] = records
-            return
-        self._told[key] = now
-        log.error("%s: %d records were not delivered (%s): %s", where, records, error.outcome.value, error)
+        cause = (topic, type(error).__name__, error.outcome.value)
+        failed = self._untold.get(cause)
+        if failed is None:
+            failed = self._untold[cause] = _Failed(error)
+            self.on_news()
+        failed.records += records
+        failed.partitions.add(partition)
+        if self._closed:
+            self._tell(cause, now)
 
-    def close(self) -> None:
-        """Tells what has not been told yet."""
-        for (where, cause), records in self._untold.items():
-            log.error("%s: %d more records were not delivered: %s", where, records, cause)
-        self._untold.clear()
+    def tell(self, now: float) -> None:
+        """Tells all that has been quiet long enough."""
+        for cause in [cause for cause in self._untold if self._due(cause) <= now]:
+            self._tell(cause, now)
+
+    def next(self) -> float | None:
+        """When there is something to tell."""
+        return min(map(self._due, self._untold), default=None)
+
+    def close(self, now: float) -> None:
+        """Tells what has not been told yet, and from now on everything at once."""
+        self._closed = True
+        for cause in list(self._untold):
+            self._tell(cause, now)
+
+    def _due(self, cause: Cause) -> float:
+        return self._told.get(cause, -QUIET) + QUIET
+
+    def _tell(self, cause: Cause, now: float) -> None:
+        self._told[cause] = now
+        log.error(self._untold.pop(cause).line(cause[0]))

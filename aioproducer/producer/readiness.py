@@ -7,7 +7,7 @@ partitions there are.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from enum import Enum
 
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -53,38 +53,45 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Wait 
     return Wait.RECOVERY if sequences.broken else Wait.WINDOW
 
 
+ReadyQueues = OrderedDict[PartitionQueue, None]
+"""In the order of their turns. Taking the first and taking out any both cost the same however many there are."""
+
+
 class ReadySet:
     """Partitions to look at, by leader; each stands in it once."""
 
     def __init__(self) -> None:
-        self._by_node: dict[int, deque[PartitionQueue]] = {}
+        self._by_node: dict[int, ReadyQueues] = {}
 
     def add(self, queue: PartitionQueue) -> None:
         if not queue.ready:
             queue.ready = True
-            self._by_node.setdefault(queue.leader, deque()).append(queue)
+            self.of(queue.leader)[queue] = None
 
     def nodes(self) -> list[int]:
         """Nodes with partitions to look at; NO_LEADER among them."""
         return [node for node, queues in self._by_node.items() if queues]
 
-    def of(self, node: int) -> deque[PartitionQueue]:
-        return self._by_node.setdefault(node, deque())
+    def of(self, node: int) -> ReadyQueues:
+        queues = self._by_node.get(node)
+        if queues is None:
+            queues = self._by_node[node] = OrderedDict()
+        return queues
 
     def waiting(self, node: int) -> bool:
-        """Whether anything waits for this node; partitions with nothing left, as after an expiry, are let go of."""
+        """Whether anything waits for this node. Partitions before it with nothing left, as after an expiry, leave."""
         queues = self._by_node[node]
-        for _ in range(len(queues)):
-            queue = queues.popleft()
+        while queues:
+            queue = next(iter(queues))
             if queue.batches or queue.due:
-                queues.append(queue)
-            else:
-                queue.ready = False
-        return len(queues) > 0
+                return True
+            del queues[queue]
+            queue.ready = False
+        return False
 
     def leader_changed(self, queue: PartitionQueue, old: int) -> None:
         """The queue has a new leader: it moves to that node's partitions."""
         if queue.ready and queue.leader != old:
-            self._by_node[old].remove(queue)
+            del self._by_node[old][queue]
             queue.ready = False
             self.add(queue)

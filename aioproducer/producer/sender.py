@@ -74,11 +74,13 @@ class Sender:
         lot.on_withdrawn = self._kick
         self._metrics = metrics
         self._failures = failures
+        failures.on_news = self._kick
         self._random = random
         self._loop = asyncio.get_running_loop()
         self._codec = CompressionType.of(config.compression_type)
         self._ready = ReadySet()
-        self._deadlines: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self._completer = BatchCompleter(config, accumulator, metrics, failures, random, again=self._again)
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._drained = 0
@@ -179,8 +181,9 @@ class Sender:
         self._flushing -= 1
 
     def _all_due(self) -> None:
-        for batch, queue in self._completer.incomplete.items():
-            if queue.open is batch:
+        for queue in self._lingers.pop_all():
+            queue.lingering = False
+            if queue.open is not None:
                 self._due(queue)
 
     def _due(self, queue: PartitionQueue) -> None:
@@ -217,8 +220,10 @@ class Sender:
         """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
         self._last_pass = now
         self.must_yield = False
-        for queue in self._deadlines.pop_due(now):
-            self._look_at(queue, now)
+        for queue in self._retries.pop_due(now):
+            self._ready.add(queue)
+        for queue in self._lingers.pop_due(now):
+            self._lingered(queue, now)
         self._completer.expire(now, self._why_not_delivered)
         self._lot.expire(now, self._why_no_metadata)
         self._lot.place()
@@ -226,7 +231,14 @@ class Sender:
         self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
         for node in self._ready.nodes():
             self._send_to(node, now)
-        deadlines = [self._deadlines.next(), self._completer.next_expiry(), self._lot.next_deadline()]
+        self._failures.tell(now)
+        deadlines = [
+            self._retries.next(),
+            self._lingers.next(),
+            self._completer.next_expiry(),
+            self._lot.next_deadline(),
+            self._failures.next(),
+        ]
         earliest = min((when for when in deadlines if when is not None), default=None)
         if earliest is not None:
             self._wake_at(earliest)
@@ -246,12 +258,11 @@ class Sender:
         if not queue.lingering:
             queue.lingering = True
             when = batch.created + self._config.linger_ms / 1000
-            self._deadlines.push(when, queue)
+            self._lingers.push(when, queue)
             self._wake_at(when)
 
-    def _look_at(self, queue: PartitionQueue, now: float) -> None:
-        """A deadline of the queue has come: a back-off is over, or its open batch has lingered."""
-        self._ready.add(queue)
+    def _lingered(self, queue: PartitionQueue, now: float) -> None:
+        """The queue's open batch has lingered, or an earlier one would have."""
         batch = queue.open
         queue.lingering = False
         if batch is None or queue.due:
@@ -373,17 +384,18 @@ class Sender:
         self, drained: list[Drained], answers: list[PartitionProduceResponse | None], response: ProduceResponse
     ) -> None:
         """New leaders told by the answer itself (KIP-951)."""
+        told = [
+            (queue.topic, queue.partition, answer.current_leader.leader_id, answer.current_leader.leader_epoch)
+            for (queue, _), answer in zip(drained, answers, strict=True)
+            if answer is not None and answer.current_leader.leader_id >= 0
+        ]
+        if not told:
+            return
         nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]
-        moved = False
-        for (queue, _), answer in zip(drained, answers, strict=True):
-            if answer is not None and answer.current_leader.leader_id >= 0:
-                leader = answer.current_leader
-                moved |= self._client.metadata.leader_told(
-                    queue.topic, queue.partition, leader.leader_id, leader.leader_epoch, nodes
-                )
+        moved = self._client.metadata.leaders_told(told, nodes)
         if moved:
             self._client.nodes_changed()
-            self._take_metadata()
+            self._topics.leaders_moved(moved)
 
     # What changes around it
 
@@ -394,7 +406,7 @@ class Sender:
     def _again(self, queue: PartitionQueue, when: float) -> None:
         """The queue may have something to send from ``when`` on."""
         if when > self._loop.time():
-            self._deadlines.push(when, queue)
+            self._retries.push(when, queue)
             self._wake_at(when)
         self._ready.add(queue)
 
@@ -442,7 +454,7 @@ class Sender:
 
     def _fatal(self, error: KafkaError) -> None:
         self.fatal = error
-        self._end_everything(error)
+        self.abort(error)
         # Nothing is going to be sent any more, so nothing may stay behind, even if close() is never called.
         self._supervisor.cancel_all()
         self._stand_still()
@@ -453,7 +465,7 @@ class Sender:
     def abort(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and what is known of its outcome."""
         self._end_everything(error)
-        self._failures.close()
+        self._failures.close(self._loop.time())
 
     def _end_everything(self, error: KafkaError) -> None:
         self._lot.shut()

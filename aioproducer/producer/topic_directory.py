@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from aioproducer.net.cluster import Cluster, TopicMetadata
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIds
 from aioproducer.producer.windows import InFlightWindows
+from aioproducer.types import PartitionInfo
 
 
 class TopicDirectory:
@@ -40,10 +43,18 @@ class TopicDirectory:
             sequences = None if self._ids is None else PartitionSequences(self._ids)
             queues.queues.append(PartitionQueue(queues.name, info.partition, sequences))
         for info, queue in zip(topic.partitions, queues.queues, strict=True):
-            if (info.leader, info.leader_epoch) != (queue.leader, queue.leader_epoch):
-                self._move(queue, info.leader, info.leader_epoch)
-                if queue.batches:
-                    self._ready.add(queue)  # a new leader is tried at once, whatever back-off there was
+            self._lead(queue, info)
+
+    def leaders_moved(self, moved: Iterable[PartitionInfo]) -> None:
+        """Takes over new leaders alone, of partitions that are known: one costs the same whatever else there is."""
+        for info in moved:
+            self._lead(self._topics[info.topic].queues[info.partition], info)
+
+    def _lead(self, queue: PartitionQueue, info: PartitionInfo) -> None:
+        if info.leader != queue.leader or info.leader_epoch != queue.leader_epoch:
+            self._move(queue, info.leader, info.leader_epoch)
+            if queue.batches:
+                self._ready.add(queue)  # a new leader is tried at once, whatever back-off there was
 
     def _created_anew(self, queues: TopicQueues, partitions: int) -> None:
         """Another topic has the name now; what waits for a partition that it does not have will never be delivered."""

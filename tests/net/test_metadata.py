@@ -237,13 +237,13 @@ def test_whatever_partitions_an_answer_has_they_are_numbered_without_gaps(first:
 def test_a_leader_told_by_a_response() -> None:
     metadata = known(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3)))
     new = Node(9, Address("new", 1))
-    assert not metadata.leader_told("t", 0, 2, 3, [])  # no news
-    assert not metadata.leader_told("t", 0, 2, 2, [])  # older
-    assert not metadata.leader_told("t", 0, 9, 4, [])  # nobody knows where that is
-    assert not metadata.leader_told("u", 0, 2, 9, [])
-    assert not metadata.leader_told("t", 7, 2, 9, [])
-    assert not metadata.leader_told("t", -1, 2, 9, [])
-    assert leaders(metadata) == [1, 1]
-    assert metadata.leader_told("t", 0, 9, 4, [new])
+    before = metadata.cluster
+    assert metadata.leaders_told([("t", 0, 2, 3)], []) == []  # no news
+    assert metadata.leaders_told([("t", 0, 2, 2)], []) == []  # older
+    assert metadata.leaders_told([("t", 0, 9, 4)], []) == []  # nobody knows where that is
+    assert metadata.leaders_told([("u", 0, 2, 9), ("t", 7, 2, 9), ("t", -1, 2, 9)], []) == []
+    assert metadata.cluster is before
+    (moved,) = metadata.leaders_told([("t", 0, 9, 4), ("t", 1, 2, 3)], [new])
+    assert (moved.partition, moved.leader, moved.leader_epoch) == (0, 9, 4)
     assert leaders(metadata) == [9, 1]
     assert metadata.cluster.nodes[9] == new

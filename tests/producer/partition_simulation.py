@@ -61,8 +61,9 @@ class PartitionSimulation(Accumulation):
         self.metrics = ProducerMetrics()
         self.ready = ReadySet()
         self.timers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self.failures = FailureLog()
         self.completer = BatchCompleter(
-            self.config, self.accumulator, self.metrics, FailureLog(), Random(0), again=self.again
+            self.config, self.accumulator, self.metrics, self.failures, Random(0), again=self.again
         )
         self.broker = Partition()
         self.wire: deque[Sent] = deque()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, OrderedDict
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.drain import Drained, drain
-from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.readiness import ReadyQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 
 from .parts import Accumulation
@@ -22,7 +22,7 @@ class Draining(Accumulation):
         self.ids = ProducerIds()
         self.ids.current = ProducerIdAndEpoch(1, 0)
         self.queues = self.add_topic("t", partitions, sequences=lambda: PartitionSequences(self.ids))
-        self.ready: deque[PartitionQueue] = deque()
+        self.ready: ReadyQueues = OrderedDict()
 
     def fill(self, partition: int, batches: int = 1, size: int = 900) -> None:
         for _ in range(batches):
@@ -33,15 +33,13 @@ class Draining(Accumulation):
     def make_ready(self, partition: int) -> None:
         if not self.queues[partition].ready:
             self.queues[partition].ready = True
-            self.ready.append(self.queues[partition])
+            self.ready[self.queues[partition]] = None
 
     def drain(self, max_request_size: int = 10**6, *, now: float = 0.0, keep_order: bool = False) -> list[Drained]:
         return drain(self.ready, self.accumulator, now, max_request_size, keep_order=keep_order)
 
     def consistent(self) -> bool:
-        return all(queue.ready == (queue in self.ready) for queue in self.queues) and len(set(self.ready)) == len(
-            self.ready
-        )
+        return all(queue.ready == (queue in self.ready) for queue in self.queues)
 
 
 def partitions(drained: list[Drained]) -> list[int]:

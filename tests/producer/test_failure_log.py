@@ -3,6 +3,8 @@ from __future__ import annotations
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from aioproducer.errors import BufferExhaustedException, DeliveryError, KafkaError, Outcome, TimeoutException
 from aioproducer.producer.failure_log import QUIET, FailureLog
@@ -12,47 +14,95 @@ def ended(error: KafkaError, outcome: Outcome = Outcome.UNKNOWN) -> DeliveryErro
     return DeliveryError.of(error, outcome, ("t", 0))
 
 
-def test_the_first_failure_is_told_at_once(caplog: pytest.LogCaptureFixture) -> None:
-    FailureLog().failed("orders", 3, 17, ended(TimeoutException("not delivered within 5 s"), Outcome.NOT_SENT), 0.0)
-    (line,) = caplog.records
-    assert line.levelno == logging.ERROR
-    assert line.getMessage() == "orders-3: 17 records were not delivered (not_sent): not delivered within 5 s"
+LATE = ended(TimeoutException("late"))
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_the_first_failure_is_told_with_the_next_look(caplog: pytest.LogCaptureFixture) -> None:
+    news: list[None] = []
+    failures = FailureLog()
+    failures.on_news = lambda: news.append(None)
+    failures.failed("orders", 3, 17, ended(TimeoutException("not delivered within 5 s"), Outcome.NOT_SENT), 0.0)
+    assert news == [None]
+    assert not caplog.records
+    failures.tell(0.0)
+    assert caplog.records[0].levelno == logging.ERROR
+    assert lines(caplog) == ["orders-3: 17 records were not delivered (not_sent): not delivered within 5 s"]
+    assert failures.next() is None
+
+
+def test_what_fails_at_the_same_time_is_one_line_however_many_partitions(caplog: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog()
+    for partition in range(100_000):
+        failures.failed("orders", partition, 2, LATE, 0.0)
+    failures.tell(0.0)
+    assert lines(caplog) == ["orders: 200000 records in 100000 partitions were not delivered (unknown): late"]
 
 
 def test_records_that_had_no_partition_yet(caplog: pytest.LogCaptureFixture) -> None:
-    FailureLog().failed("orders", -1, 1, ended(TimeoutException("no metadata")), 0.0)
-    FailureLog().failed("orders", 0, 1, ended(TimeoutException("no metadata")), 0.0)
-    assert [line.getMessage().split(" ")[0] for line in caplog.records] == ["orders:", "orders-0:"]
+    failures = FailureLog()
+    failures.failed("orders", -1, 1, LATE, 0.0)
+    failures.tell(0.0)
+    failures.failed("orders", -1, 1, LATE, 0.0)
+    failures.failed("orders", 4, 1, LATE, 0.0)
+    failures.tell(QUIET)
+    assert [line.split(":")[0] for line in lines(caplog)] == ["orders", "orders"]
 
 
 def test_the_same_again_is_added_up(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
-    error = ended(TimeoutException("late"))
     for number in range(100):
-        failures.failed("orders", 3, 2, error, number * 0.1)
-    assert len(caplog.records) == 1
-    failures.failed("orders", 3, 2, error, QUIET)
-    assert [line.getMessage().split()[1] for line in caplog.records] == ["2", "200"]
-    failures.failed("orders", 3, 5, error, QUIET + 1)
-    failures.failed("orders", 3, 5, error, 3 * QUIET)
-    assert caplog.records[2].getMessage().split()[1] == "10"
+        failures.failed("orders", 3, 2, LATE, number * 0.1)
+        failures.tell(number * 0.1)
+    assert failures.next() == QUIET
+    failures.tell(QUIET)
+    assert [line.split()[1] for line in lines(caplog)] == ["2", "198"]
+    failures.failed("orders", 3, 5, LATE, QUIET + 1)
+    failures.tell(QUIET + 1)
+    assert len(caplog.records) == 2
+    failures.tell(3 * QUIET)
+    assert lines(caplog)[2].split()[1] == "5"
 
 
-def test_other_partitions_and_causes_have_lines_of_their_own(caplog: pytest.LogCaptureFixture) -> None:
+def test_other_topics_causes_and_outcomes_have_lines_of_their_own(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
-    failures.failed("orders", 3, 1, ended(TimeoutException("late")), 0.0)
-    failures.failed("orders", 4, 1, ended(TimeoutException("late")), 0.0)
-    failures.failed("other", 3, 1, ended(TimeoutException("late")), 0.0)
+    failures.failed("orders", 3, 1, LATE, 0.0)
+    failures.failed("other", 3, 1, LATE, 0.0)
     failures.failed("orders", 3, 1, ended(BufferExhaustedException("full")), 0.0)
+    failures.failed("orders", 3, 1, ended(TimeoutException("late"), Outcome.NOT_SENT), 0.0)
+    failures.tell(0.0)
     assert len(caplog.records) == 4
 
 
-def test_at_the_end_everything_was_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_at_the_end_everything_was_told_once_and_later_failures_at_once(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
     for number in range(5):
-        failures.failed("orders", 3, 10, ended(TimeoutException("late")), float(number))
-    failures.close()
-    failures.close()
-    assert [line.getMessage() for line in caplog.records[1:]] == [
-        "orders-3: 40 more records were not delivered: TimeoutException"
-    ]
+        failures.failed("orders", 3, 10, LATE, float(number))
+        failures.tell(float(number))
+    failures.close(5.0)
+    failures.close(5.0)
+    assert [line.split()[1] for line in lines(caplog)] == ["10", "40"]
+    failures.failed("orders", 3, 7, LATE, 5.0)
+    assert lines(caplog)[2].split()[1] == "7"
+
+
+@given(st.lists(st.tuples(st.floats(0, 60), st.integers(0, 2), st.integers(1, 9)), max_size=40))
+def test_every_record_is_told_once_and_few_lines_are_written(failed: list[tuple[float, int, int]]) -> None:
+    told: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("aioproducer.producer.failure_log")
+    logger.addHandler(handler)
+    try:
+        failures = FailureLog()
+        for when, partition, records in sorted(failed):
+            failures.failed("t", partition, records, LATE, when)
+            failures.tell(when)
+        failures.close(60.0)
+    finally:
+        logger.removeHandler(handler)
+    assert sum(int(line.split()[1]) for line in told) == sum(records for _, _, records in failed)
+    assert len(told) <= 60 / QUIET + 2

@@ -32,7 +32,8 @@ class Parking(Accumulation):
     def __init__(self, *, capacity: int = 10**6, max_block: float = 60.0, **more: Any) -> None:
         super().__init__(**more)
         self.max_block = max_block
-        self.lot = ParkingLot(self.accumulator, capacity, FailureLog())
+        self.failures = FailureLog()
+        self.lot = ParkingLot(self.accumulator, capacity, self.failures)
         self.lot.open()
 
     def send(self, topic: str = "t", value: bytes = b"v", *, enqueue: bool = False, **more: Any) -> Any:
@@ -413,6 +414,7 @@ def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFix
         here.send("enqueued", enqueue=True)
         here.send("too much", bytes(900))
         here.pass_time(1)
+        here.failures.tell(here.loop.now)
     assert [line.getMessage().split(":")[0] for line in caplog.records] == ["too much", "unnoticed"]
 
 

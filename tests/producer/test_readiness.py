@@ -126,7 +126,7 @@ class ReadySetMachine(RuleBasedStateMachine):
     @rule(node=st.sampled_from([NO_LEADER, 0, 1, 2]))
     def take(self, node: int) -> None:
         if self.ready.of(node):
-            queue = self.ready.of(node).popleft()
+            queue, _ = self.ready.of(node).popitem(last=False)
             queue.ready = False
             assert self.expected[node].pop(0) is queue
 
@@ -134,10 +134,11 @@ class ReadySetMachine(RuleBasedStateMachine):
     def look_for_work(self, node: int, due: set[int]) -> None:
         for queue in self.queues:
             queue.due = queue.partition in due
-        left = [queue for queue in self.expected[node] if queue.due]
-        if self.expected[node]:
-            assert self.ready.waiting(node) == bool(left)
-            self.expected[node] = left
+        expected = self.expected[node]
+        if expected:
+            assert self.ready.waiting(node) == any(queue.due for queue in expected)
+            while expected and not expected[0].due:
+                assert not expected.pop(0).ready
 
     @rule(partition=st.integers(0, 4), leader=st.sampled_from([NO_LEADER, 0, 1, 2]))
     def elect(self, partition: int, leader: int) -> None:
