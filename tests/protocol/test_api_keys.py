@@ -14,6 +14,14 @@ VERSIONS = {
     "CREATE_TOPICS": (2, 7),
     "DELETE_TOPICS": (1, 6),
     "INIT_PRODUCER_ID": (0, 5),
+    "OFFSET_COMMIT": (2, 10),
+    "OFFSET_FETCH": (1, 10),
+    "ADD_PARTITIONS_TO_TXN": (0, 5),
+    "ADD_OFFSETS_TO_TXN": (0, 4),
+    "END_TXN": (0, 5),
+    "TXN_OFFSET_COMMIT": (0, 5),
+    "DESCRIBE_CONFIGS": (1, 4),
+    "INCREMENTAL_ALTER_CONFIGS": (0, 1),
 }
 
 

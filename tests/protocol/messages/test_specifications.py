@@ -59,8 +59,14 @@ def default_of(spec: Any) -> Any:
     return None
 
 
-def described(spec: Any, *, prefix: str = "") -> list[dict[str, Any]]:
+def described(spec: Any, *, prefix: str = "", common: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """The fields of a specification, in the words of ``declared``."""
+    common = {inner["name"]: inner for inner in spec.get("commonStructs", ())} | (common or {})
+
+    def inside(field: Any) -> list[dict[str, Any]] | None:
+        inner = field if "fields" in field else common.get(field["type"].removeprefix("[]"))
+        return None if inner is None else described(inner, common=common)
+
     return [
         {
             "name": snake_case(field["name"].removeprefix(prefix)),
@@ -72,7 +78,7 @@ def described(spec: Any, *, prefix: str = "") -> list[dict[str, Any]]:
             "tagged": field.get("taggedVersions", "none"),
             "ignorable": field.get("ignorable", False),
             "flexible": field.get("flexibleVersions"),
-            "fields": described(field) if "fields" in field else None,
+            "fields": inside(field),
         }
         for field in spec["fields"]
     ]
