@@ -97,6 +97,10 @@ class BrokerLink:
     def ready(self) -> bool:
         return self.state is LinkState.READY
 
+    def load(self) -> tuple[bool, int]:
+        """What is least where a request is answered soonest: a throttled link comes after all others."""
+        return self.throttled_until > self._loop.time(), self.in_flight()
+
     def in_flight(self) -> int:
         return 0 if self._connection is None else len(self._connection.in_flight)
 
@@ -121,7 +125,7 @@ class BrokerLink:
 
     def throttle(self, milliseconds: int) -> None:
         """The broker asks to be left alone for so long (KIP-219)."""
-        if milliseconds > 0:
+        if milliseconds > 0 and self.state is not LinkState.CLOSED:
             self.throttled_until = max(self.throttled_until, self._loop.time() + milliseconds / 1000)
             self._forget_throttle()
             self._unthrottle = self._loop.call_at(self.throttled_until, self._on_change, self)
@@ -283,6 +287,7 @@ class BrokerLink:
             write_buffer=self._config.max_request_size,
             on_closed=self._connection_closed,
             on_writable=lambda: self._on_change(self),
+            on_throttled=self.throttle,
             on_crash=self._on_crash,
         )
 

@@ -102,11 +102,11 @@ class KafkaClient:
         return "" if self.metadata.version else "no broker has answered yet"
 
     async def any_ready(self) -> BrokerLink:
-        """A link that is ready, with as little in flight as can be; connects if there is none."""
+        """A link that is ready, with as little to do as can be; connects if there is none."""
         while True:
             ready = [link for link in self._links.values() if link.ready()]
             if ready:
-                return min(ready, key=BrokerLink.in_flight)
+                return min(ready, key=BrokerLink.load)
             links = list(self._links.values())
             idle = [link for link in self._candidates() if link.state is LinkState.IDLE]
             if idle and not any(link.state is LinkState.CONNECTING for link in links):
@@ -216,7 +216,7 @@ class KafkaClient:
             self.metadata.use_topic(topic, self._loop.time())
         request = self.metadata.request(self._loop.time())
         try:
-            response = await link.call(request, MetadataResponse)
+            response = await link.call(request, MetadataResponse, self.metadata.version_for(link.versions))
             if response.error_code != ErrorCode.NONE:
                 raise error_for(response.error_code, f"{link} answered a metadata request with an error")
         except KafkaError as error:

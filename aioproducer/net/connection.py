@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
-from aioproducer.protocol.api_keys import APIS
+from aioproducer.protocol.api_keys import APIS, Api
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.framing import MAX_RESPONSE_SIZE, decode_response, encode_request
 from aioproducer.protocol.schema import Request, Response
@@ -23,13 +23,13 @@ Handler = Callable[[Any, KafkaError | None], None]
 class InFlightRequest:
     """A request whose answer is awaited."""
 
-    __slots__ = ("correlation_id", "deadline", "handler", "name", "response_class", "sent_at", "version")
+    __slots__ = ("api", "correlation_id", "deadline", "handler", "name", "sent_at", "version")
 
     def __init__(
         self,
         name: str,
         correlation_id: int,
-        response_class: type[Response],
+        api: Api,
         version: int,
         handler: Handler,
         sent_at: float,
@@ -37,7 +37,7 @@ class InFlightRequest:
     ) -> None:
         self.name = name
         self.correlation_id = correlation_id
-        self.response_class = response_class
+        self.api = api
         self.version = version
         self.handler = handler
         self.sent_at = sent_at
@@ -66,6 +66,7 @@ class Connection(asyncio.BufferedProtocol):
     Anything that does not fit (a time-out, an answer out of turn, bytes that are no message) closes the connection, and
     every request without an answer ends with NetworkException: whether the broker acted on it is not known.
     ``on_closed(error)`` is called once, after that; ``on_writable()`` when a full socket takes bytes again;
+    ``on_throttled(milliseconds)`` when an answer asks to be left alone for so long;
     ``on_crash(error)`` with what a handler raised, which is a bug.
     """
 
@@ -78,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         write_buffer: int,
         on_closed: Callable[[Connection, KafkaError], None],
         on_writable: Callable[[], None],
+        on_throttled: Callable[[int], None],
         on_crash: Callable[[BaseException], None],
     ) -> None:
         self.peer = peer
@@ -90,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_buffer = write_buffer
         self._on_closed = on_closed
         self._on_writable = on_writable
+        self._on_throttled = on_throttled
         self._on_crash = on_crash
         self._frames = FrameReader(MAX_RESPONSE_SIZE)
         self._loop = asyncio.get_running_loop()
@@ -123,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
             key = request.API_KEY
             deadline = now + (self.request_timeout if timeout is None else timeout)
             self.in_flight.append(
-                InFlightRequest(key.name, self._correlation_id, APIS[key].response, version, handler, now, deadline)
+                InFlightRequest(key.name, self._correlation_id, APIS[key], version, handler, now, deadline)
             )
             if self._timer is None:
                 self._timer = self._loop.call_at(deadline, self._check_timeout)
@@ -250,7 +253,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self.in_flight:
             raise SchemaException(f"{self.peer} sent {len(frame)} bytes that nobody asked for")
         request = self.in_flight[0]
-        correlation_id, response = decode_response(request.response_class, request.version, frame)
+        correlation_id, response = decode_response(request.api.response, request.version, frame)
         if correlation_id != request.correlation_id:
             raise SchemaException(
                 f"{self.peer} answered request {correlation_id}; "
@@ -259,6 +262,9 @@ class Connection(asyncio.BufferedProtocol):
         self.in_flight.popleft()
         self.answers += 1
         self.last_active = self._loop.time()
+        throttle = getattr(response, "throttle_time_ms", 0)
+        if throttle > 0 and request.version >= request.api.client_throttles_from:
+            self._on_throttled(throttle)
         self._tell(request, response, None)
 
     @_guarded

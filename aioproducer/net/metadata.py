@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from random import Random
 
 from aioproducer.backoff import backoff
@@ -16,6 +16,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -23,6 +24,9 @@ from aioproducer.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from aioproducer.types import PartitionInfo
+
+LAST_VERSION_WITHOUT_EPOCHS = 6
+FIRST_VERSION_WITH_RELIABLE_EPOCHS = 9
 
 
 class Metadata:
@@ -106,6 +110,16 @@ class Metadata:
             allow_auto_topic_creation=self._creates_topics,
         )
 
+    @staticmethod
+    def version_for(spoken: Mapping[int, tuple[int, int]]) -> int | None:
+        """The newest version to ask a broker in that speaks these, if not the newest of all.
+
+        Leader epochs are to be trusted from version 9 on (KIP-320; Kafka's ``hasReliableLeaderEpochs``), and version 6
+        has none.
+        """
+        _, newest = spoken.get(ApiKey.METADATA, (0, 0))
+        return None if newest >= FIRST_VERSION_WITH_RELIABLE_EPOCHS else LAST_VERSION_WITHOUT_EPOCHS
+
     def failed(self) -> None:
         """No answer to the last request."""
         self._update_needed = True
@@ -148,14 +162,19 @@ class Metadata:
         self.version += 1
 
     def _topic(self, name: str, answered: MetadataResponseTopic, known: TopicMetadata | None) -> TopicMetadata:
-        if known is not None and known.topic_id != answered.topic_id:
+        topic_id = answered.topic_id
+        if known is not None and topic_id == NO_TOPIC_ID:
+            topic_id = known.topic_id  # a broker that tells no ids says nothing about it
+        if known is not None and topic_id != known.topic_id and known.topic_id != NO_TOPIC_ID:
             known = None  # created anew: epochs start again
         told = {partition.partition_index: partition for partition in answered.partitions}
         before = () if known is None else known.partitions
         partitions: list[PartitionInfo] = []
         # Partitions are numbered from 0 without gaps, and only ever come: what is missing stays as it is known. Only
         # where brokers tell no ids may a topic that has become smaller be another one.
-        stay = len(before) if answered.topic_id != NO_TOPIC_ID else min(len(before), max(told, default=-1) + 1)
+        stay = len(before)
+        if answered.topic_id == NO_TOPIC_ID and (size := max(told, default=-1) + 1) < stay:
+            stay, topic_id = size, NO_TOPIC_ID
         while (index := len(partitions)) in told or index < stay:
             if index not in told:
                 partitions.append(before[index])
@@ -173,7 +192,7 @@ class Metadata:
             if index < len(before) and 0 <= info.leader_epoch < before[index].leader_epoch:
                 info = before[index]
             partitions.append(info)
-        return TopicMetadata(name, answered.topic_id, tuple(partitions))
+        return TopicMetadata(name, topic_id, tuple(partitions))
 
     def leaders_told(self, told: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node]) -> list[PartitionInfo]:
         """A response told new leaders itself (KIP-951), as (topic, partition, leader, epoch); those that are news.

@@ -356,7 +356,6 @@ class Sender:
                 self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         else:
             self._metrics.request_answered(now - sent_at)
-            link.throttle(response.throttle_time_ms)
             answers = match_response(drained, topic_ids, response, by_id=by_id)
             self._take_leaders(drained, answers, response)
             for one, answer in zip(drained, answers, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from aioproducer.net.cluster import Cluster, TopicMetadata
+from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
@@ -36,7 +36,8 @@ class TopicDirectory:
             self._take(queues, topic)
 
     def _take(self, queues: TopicQueues, topic: TopicMetadata) -> None:
-        if queues.topic_id not in (None, topic.topic_id) or len(topic.partitions) < len(queues.queues):
+        another = topic.topic_id != queues.topic_id and queues.topic_id not in (None, NO_TOPIC_ID)
+        if another or len(topic.partitions) < len(queues.queues):
             self._created_anew(queues, len(topic.partitions))
         queues.topic_id = topic.topic_id
         for info in topic.partitions[len(queues.queues) :]:

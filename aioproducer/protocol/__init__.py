@@ -14,7 +14,7 @@ Adding a message
     1. Find ``common/message/<Name>Request.json`` and ``<Name>Response.json`` inside the kafka-clients jar.
     2. Write ``messages/<name>.py`` in the manner of its neighbours: inner structs first, field by field in the order
        and under the names of the specification (``ThrottleTimeMs`` becomes ``throttle_time_ms``).
-    3. Add the pair to ``APIS`` in ``api_keys.py``.
+    3. Add it to ``APIS`` in ``api_keys.py``.
 
     Nothing else: the tests find every message in ``APIS``, compare it with Kafka's specification, and send random
     values of every version through it.

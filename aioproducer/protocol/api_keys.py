@@ -35,25 +35,27 @@ class Api(NamedTuple):
 
     request: type[Request]
     response: type[Response]
+    client_throttles_from: int
+    """From this version on the broker answers at once, and it is the client that waits out a throttle (KIP-219)."""
 
 
 APIS: dict[ApiKey, Api] = {
-    ApiKey.PRODUCE: Api(ProduceRequest, ProduceResponse),
-    ApiKey.FETCH: Api(FetchRequest, FetchResponse),
-    ApiKey.LIST_OFFSETS: Api(ListOffsetsRequest, ListOffsetsResponse),
-    ApiKey.METADATA: Api(MetadataRequest, MetadataResponse),
-    ApiKey.OFFSET_COMMIT: Api(OffsetCommitRequest, OffsetCommitResponse),
-    ApiKey.OFFSET_FETCH: Api(OffsetFetchRequest, OffsetFetchResponse),
-    ApiKey.FIND_COORDINATOR: Api(FindCoordinatorRequest, FindCoordinatorResponse),
-    ApiKey.API_VERSIONS: Api(ApiVersionsRequest, ApiVersionsResponse),
-    ApiKey.CREATE_TOPICS: Api(CreateTopicsRequest, CreateTopicsResponse),
-    ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse),
-    ApiKey.INIT_PRODUCER_ID: Api(InitProducerIdRequest, InitProducerIdResponse),
-    ApiKey.ADD_PARTITIONS_TO_TXN: Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
-    ApiKey.ADD_OFFSETS_TO_TXN: Api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
-    ApiKey.END_TXN: Api(EndTxnRequest, EndTxnResponse),
-    ApiKey.TXN_OFFSET_COMMIT: Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse),
-    ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
+    ApiKey.PRODUCE: Api(ProduceRequest, ProduceResponse, 6),
+    ApiKey.FETCH: Api(FetchRequest, FetchResponse, 8),
+    ApiKey.LIST_OFFSETS: Api(ListOffsetsRequest, ListOffsetsResponse, 3),
+    ApiKey.METADATA: Api(MetadataRequest, MetadataResponse, 6),
+    ApiKey.OFFSET_COMMIT: Api(OffsetCommitRequest, OffsetCommitResponse, 4),
+    ApiKey.OFFSET_FETCH: Api(OffsetFetchRequest, OffsetFetchResponse, 4),
+    ApiKey.FIND_COORDINATOR: Api(FindCoordinatorRequest, FindCoordinatorResponse, 2),
+    ApiKey.API_VERSIONS: Api(ApiVersionsRequest, ApiVersionsResponse, 2),
+    ApiKey.CREATE_TOPICS: Api(CreateTopicsRequest, CreateTopicsResponse, 3),
+    ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse, 2),
+    ApiKey.INIT_PRODUCER_ID: Api(InitProducerIdRequest, InitProducerIdResponse, 1),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, 1),
+    ApiKey.ADD_OFFSETS_TO_TXN: Api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, 1),
+    ApiKey.END_TXN: Api(EndTxnRequest, EndTxnResponse, 1),
+    ApiKey.TXN_OFFSET_COMMIT: Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, 1),
+    ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse, 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),
 }
 """By key, in the order of the keys."""

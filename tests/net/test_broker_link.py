@@ -375,6 +375,9 @@ async def test_a_throttled_link_says_when_it_is_over(world: World) -> None:
         assert watched.states[told:] == [READY]
         assert link.can_send(loop.time())
         link.throttle(3_600_000)
+        link.retire(NetworkException("gone"))
+        link.throttle(7_200_000)
+        assert link.throttled_until < loop.time() + 3_600_001, "a link that is given up waits for nothing"
 
 
 @virtual

@@ -19,7 +19,17 @@ from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from tests.support.scripted_broker import Exchange, ScriptedBroker, ScriptedCluster, after, drop, edited, error, never
+from tests.support.scripted_broker import (
+    Exchange,
+    ScriptedBroker,
+    ScriptedCluster,
+    after,
+    drop,
+    edited,
+    error,
+    never,
+    throttled,
+)
 from tests.support.virtual_time import World, virtual
 
 from .test_host_addresses import resolver
@@ -111,6 +121,26 @@ async def test_a_request_goes_to_the_least_busy_broker(world: World) -> None:
         assert [link_to(client, node).in_flight() for node in range(2)] == [3, 3]
         for call in calls:
             call.cancel()
+
+
+@virtual
+async def test_a_throttled_broker_is_asked_last(world: World) -> None:
+    async with watching(2) as (cluster, _, client):
+        await ask(client, 0)
+        await ask(client, 1)
+        cluster.brokers[0].script(ApiKey.INIT_PRODUCER_ID, edited(throttled(60_000)))
+        await client.request(INIT, InitProducerIdResponse, node_id=0)
+        cluster.brokers[1].script(ApiKey.INIT_PRODUCER_ID, never())
+        call = asyncio.ensure_future(client.request(INIT, InitProducerIdResponse, node_id=1))
+        await cluster.brokers[1].received(ApiKey.INIT_PRODUCER_ID)
+        asked = [broker.count(ApiKey.METADATA) for broker in cluster.brokers]
+        other = asyncio.ensure_future(ask(client))
+        await asyncio.sleep(1)
+        assert [broker.count(ApiKey.METADATA) for broker in cluster.brokers] == [asked[0], asked[1]]
+        assert link_to(client, 1).in_flight() == 2, "it goes to the busy one"
+        call.cancel()
+        other.cancel()
+        await asyncio.wait([call, other])
 
 
 @virtual

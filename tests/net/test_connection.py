@@ -54,6 +54,7 @@ class Scene:
         self.closings: list[KafkaError] = []
         self.crashes: list[BaseException] = []
         self.writable = 0
+        self.throttled: list[int] = []
         self.connection = Connection(
             "broker:1",
             client_id="me",
@@ -61,6 +62,7 @@ class Scene:
             write_buffer=1000,
             on_closed=lambda connection, error: self.closings.append(error),
             on_writable=self._writable,
+            on_throttled=self.throttled.append,
             on_crash=self.crashes.append,
         )
         self.transport = Transport(self.connection)
@@ -73,10 +75,10 @@ class Scene:
     def connect(self) -> None:
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 
-    def send(self, told: list[Any], **options: Any) -> None:
+    def send(self, told: list[Any], version: int = VERSION, **options: Any) -> None:
         """Sends a request; ``told`` gets (response, error)."""
         request = MetadataRequest(topics=[])
-        self.connection.send(request, VERSION, lambda *end: told.append(end), **options)
+        self.connection.send(request, version, lambda *end: told.append(end), **options)
 
     def correlation_ids(self) -> list[int]:
         """Of everything sent so far."""
@@ -87,8 +89,9 @@ class Scene:
             data = data[4 + size :]
         return ids
 
-    def answer(self, correlation_id: int, cluster_id: str = "c") -> bytes:
-        parts = encode_response(MetadataResponse(cluster_id=cluster_id), version=VERSION, correlation_id=correlation_id)
+    def answer(self, correlation_id: int, cluster_id: str = "c", version: int = VERSION, throttle: int = 0) -> bytes:
+        response = MetadataResponse(cluster_id=cluster_id, throttle_time_ms=throttle)
+        parts = encode_response(response, version=version, correlation_id=correlation_id)
         return b"".join(parts)
 
     def receive(self, data: bytes) -> None:
@@ -361,3 +364,13 @@ async def test_correlation_ids_stay_positive() -> None:
     scene.send(told)
     assert scene.correlation_ids() == [0x7FFFFFFF, 0]
     scene.connection.close(NetworkException("the end"))
+
+
+async def test_an_answer_may_ask_to_be_left_alone() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    for version, throttle in ((6, 0), (6, 70), (5, 80)):
+        scene.send(told, version)
+        scene.receive(scene.answer(len(told) + 1, version=version, throttle=throttle))
+    assert len(told) == 3
+    assert scene.throttled == [70], "a broker of before KIP-219 has waited itself before it answered"

@@ -247,3 +247,27 @@ def test_a_leader_told_by_a_response() -> None:
     assert (moved.partition, moved.leader, moved.leader_epoch) == (0, 9, 4)
     assert leaders(metadata) == [9, 1]
     assert metadata.cluster.nodes[9] == new
+
+
+NONE_TOLD = UUID(int=0)
+
+
+def test_a_broker_that_tells_no_id_does_not_make_a_topic_another_one() -> None:
+    metadata = known(topic("t", partition(0, 1, 5)))
+    metadata.update(response(topic("t", partition(0, 2, 4), topic_id=NONE_TOLD)), 1)
+    assert leaders(metadata) == [1], "an older epoch is still an older epoch"
+    assert metadata.cluster.topics["t"].topic_id == ID
+    metadata.update(response(topic("t", partition(0, 2, 4), topic_id=UUID(int=8))), 2)
+    assert leaders(metadata) == [2], "another id is another topic"
+
+
+def test_a_topic_that_gets_its_id_stays_the_same() -> None:
+    metadata = known(topic("t", partition(0, 1, 5), topic_id=NONE_TOLD))
+    metadata.update(response(topic("t", partition(0, 2, 4), topic_id=ID)), 1)
+    assert leaders(metadata) == [1]
+    assert metadata.cluster.topics["t"].topic_id == ID
+
+
+@pytest.mark.parametrize(("newest", "asked"), [(13, None), (9, None), (8, 6), (7, 6), (1, 6)])
+def test_leader_epochs_are_believed_from_version_9_on(newest: int, asked: int | None) -> None:
+    assert Metadata.version_for({3: (0, newest)}) == asked

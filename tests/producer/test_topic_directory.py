@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from aioproducer.net.cluster import Cluster, TopicMetadata
+from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
 from aioproducer.producer.sequences import ProducerIds
@@ -109,3 +109,15 @@ def test_fewer_partitions_are_another_topic_even_where_topics_have_no_ids() -> N
     scene.directory.follow(cluster(1, topic_id=zero))
     assert len(scene.topics["t"].queues) == 1
     assert scene.topics["t"].queues[0].sequences.known_id == -1
+
+
+def test_a_topic_whose_id_comes_later_is_the_same_topic() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1, topic_id=NO_TOPIC_ID))
+    sequences = scene.topics["t"].queues[0].sequences
+    sequences.known_id = 7
+    scene.directory.follow(cluster(1))
+    assert scene.topics["t"].queues[0].sequences is sequences
+    assert sequences.known_id == 7
+    scene.directory.follow(cluster(1, topic_id=UUID(int=99)))
+    assert sequences.known_id == -1, "another id is another topic"

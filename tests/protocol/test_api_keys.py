@@ -30,8 +30,14 @@ def test_versions() -> None:
     assert list(APIS) == sorted(APIS)
 
 
+def test_every_response_that_may_throttle_says_so() -> None:
+    for api in APIS.values():
+        assert api.request.MIN_VERSION <= api.client_throttles_from <= api.request.MAX_VERSION
+        assert hasattr(api.response(), "throttle_time_ms")
+
+
 def test_request_and_response_belong_together() -> None:
-    for key, (request, response) in APIS.items():
+    for key, (request, response, _) in APIS.items():
         assert issubclass(request, Request)
         assert issubclass(response, Response)
         assert request.API_KEY is response.API_KEY is key
