@@ -17,6 +17,7 @@ from aioproducer.testing.simulation.server import SimulatedServer
 from aioproducer.testing.simulation.transport import SimulatedTransport
 
 T = TypeVar("T")
+P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 EPOCH_MS = 1_700_000_000_000
 """What record timestamps count from: the loop's time 0, in milliseconds since 1970."""
@@ -153,8 +154,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))]
 
     async def create_connection(  # type: ignore[override]
-        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int
-    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        self, protocol_factory: Callable[[], P], host: str, port: int
+    ) -> tuple[asyncio.Transport, P]:
         address = await self.network.resolve(host)
         endpoint = await self.network.connect(address, port)
         protocol = protocol_factory()
@@ -170,8 +171,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     async def create_server(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, backlog: int = 100
     ) -> SimulatedServer:
-        server = SimulatedServer(self, protocol_factory, host)
-        server.port = self.network.listen(server, host, port)
+        server = SimulatedServer(self, protocol_factory, await self.network.resolve(host))
+        server.port = self.network.listen(server, server.host, port)
         return server
 
 

@@ -207,7 +207,7 @@ class Simulation:
                 await producer.close(0)
                 self.violations.in_time("close", began, self.loop.time(), 0.0)
             case Ending.TORN_DOWN:
-                for task in asyncio.all_tasks():
+                for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
                     if task.get_name().startswith("aioproducer"):
                         task.cancel()
                 await asyncio.sleep(0.01)

@@ -141,7 +141,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
     if random.random() < 0.3:
         # All of it for one partition, in batches of few records that are on their way together.
         topics = [TopicPlan("topic0", 1, 0.0)]
-        work = [replace(plan, records=120, burst=40, waits=0.0) for plan in work]
+        work = [replace(plan, records=120, burst=40, pause=min(plan.pause, duration / 3), waits=0.0) for plan in work]
         config |= {"batch_size": random.choice((0, 120)), "linger_ms": 0, "buffer_memory": 100_000}
         config["max_in_flight_requests_per_connection"] = random.choice((5, 20))
     return Scenario(

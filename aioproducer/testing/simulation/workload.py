@@ -167,7 +167,7 @@ class Work:
         random = self._random
         if random.random() >= self._plan.cancels:
             return await work
-        task = self._loop.create_task(work)
+        task = self._loop.create_task(work, name="maybe cancelled")
         for _ in range(random.randrange(6)):
             await asyncio.sleep(0)
         if random.random() < 0.5:
