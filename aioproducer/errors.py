@@ -21,7 +21,9 @@ changed), ``abortable`` (abort the transaction, then go on), ``fatal`` (this pro
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from aioproducer.error_code import ErrorCode
@@ -44,6 +46,8 @@ class KafkaError(Exception):
     refresh_metadata: ClassVar[bool] = False
     abortable: ClassVar[bool] = False
     fatal: ClassVar[bool] = False
+    refused_records: Mapping[int, str] = MappingProxyType({})
+    """By its index in the batch, what the broker has against a record (KIP-467); the batch's other records are fine."""
 
     def fresh(self) -> Self:
         """A copy without traceback or context, to be raised.
@@ -104,6 +108,21 @@ class DeliveryError(KafkaError):
 
     outcome: Outcome = Outcome.UNKNOWN
     topic_partition: tuple[str, int] | None = None
+
+    def told_of(self, index: int) -> DeliveryError:
+        """The error as the record at ``index`` of the batch is told it: anew for each, as ``fresh`` is."""
+        told = self.fresh()
+        if not self.refused_records:
+            return told
+        if index in self.refused_records:
+            told.args = (f"{self._where()}: {self.refused_records[index] or type(self).__doc__}",)
+            return told
+        refused = ", ".join(map(str, sorted(self.refused_records)))
+        alone = KafkaError(f"{self._where()}: not appended, as its batch had records that were refused: {refused}")
+        return DeliveryError.of(alone, self.outcome, self.topic_partition)
+
+    def _where(self) -> str:
+        return "{}-{}".format(*self.topic_partition) if self.topic_partition else "the record"
 
     @staticmethod
     def of(error: KafkaError, outcome: Outcome, topic_partition: tuple[str, int] | None = None) -> DeliveryError:

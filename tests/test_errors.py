@@ -13,6 +13,7 @@ from aioproducer.errors import (
     BufferExhaustedException,
     ConfigException,
     DeliveryError,
+    InvalidRecordException,
     KafkaError,
     NotLeaderOrFollowerException,
     Outcome,
@@ -172,3 +173,17 @@ def test_a_config_error_knows_its_config() -> None:
     error = ConfigException("no", name="acks", value=2)
     for each in (error, pickle.loads(pickle.dumps(error)), error.fresh()):
         assert (each.name, each.value) == ("acks", 2)
+
+
+def test_a_batch_has_one_error_and_its_records_may_have_their_own() -> None:
+    plain = InvalidRecordException("all of it")
+    whole = DeliveryError.of(plain, Outcome.NOT_SENT, ("t", 3))
+    assert str(whole.told_of(1)) == "all of it"
+    plain.refused_records = {1: "no key"}
+    whole = DeliveryError.of(plain, Outcome.NOT_SENT, ("t", 3))
+    refused, company = whole.told_of(1), whole.told_of(0)
+    assert isinstance(refused, InvalidRecordException)
+    assert not isinstance(company, InvalidRecordException)
+    assert (str(refused), str(whole)) == ("t-3: no key", "all of it")
+    assert company.outcome is refused.outcome is Outcome.NOT_SENT
+    assert company.topic_partition == refused.topic_partition == ("t", 3)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from aioproducer.backoff import backoff
@@ -53,9 +53,17 @@ class BatchCompleter:
         """In the order they were created, and so in the order they expire."""
 
     def ended(
-        self, one: Drained, code: ErrorCode, message: str, now: float, *, base_offset: int = -1, append_time: int = -1
+        self,
+        one: Drained,
+        code: ErrorCode,
+        message: str,
+        now: float,
+        *,
+        base_offset: int = -1,
+        append_time: int = -1,
+        refused: Mapping[int, str] | None = None,
     ) -> None:
-        """An attempt to send the batch has ended with this code."""
+        """An attempt to send the batch has ended with this code; ``refused``: the broker's words on single records."""
         queue, batch = one
         if code in MAYBE_APPENDED or code in APPENDED:
             batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
@@ -90,6 +98,8 @@ class BatchCompleter:
             if stamped:
                 sequences.abandon(batch)
             error: KafkaError = self._error(queue, batch, code, message)
+            if refused:
+                error.refused_records = refused
             if expired and error.retriable:
                 batch.last_error = code.name
                 late = self._too_late(queue, batch, message)

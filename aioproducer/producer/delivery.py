@@ -160,13 +160,13 @@ class ProduceResult:
             value_size_at(sizes, index),
         )
 
-    def raised(self) -> DeliveryError:
-        """The error, anew for each who is told: a shared one would collect everybody's traceback."""
+    def raised(self, index: i64) -> DeliveryError:
+        """The error of record ``index``, anew for each who is told: a shared one would collect all their tracebacks."""
         error = self.error
         if error is None:
             raise IllegalStateException("the delivery did not fail")
         self.told = True
-        return error.fresh()
+        return error.told_of(index)
 
     def _tell(self) -> None:
         self.on_abandoned = None
@@ -190,7 +190,7 @@ class ProduceResult:
         elif self.state == SUCCEEDED:
             future.set_result(self.metadata(index))
         else:
-            future.set_exception(self.raised())
+            future.set_exception(self.raised(index))
 
     def gave_up(self, future: Any) -> None:
         """A future that waited for a parked record is done: if by cancellation, and nobody else cares, say so."""
@@ -242,7 +242,7 @@ class Delivery:
             return result.metadata(self._index)
         if result.state < SUCCEEDED:
             raise IllegalStateException("the delivery is not done yet: await it")
-        raise result.raised()
+        raise result.raised(self._index)
 
     def exception(self) -> DeliveryError | None:
         """The error that ended it, ``None`` if it was delivered; IllegalStateException while it is not done."""
@@ -251,7 +251,7 @@ class Delivery:
             return None
         if result.state < SUCCEEDED:
             raise IllegalStateException("the delivery is not done yet: await it")
-        return result.raised()
+        return result.raised(self._index)
 
     @property
     def outcome(self) -> Outcome | None:

@@ -240,7 +240,7 @@ class KafkaProducer:
             self._lot.withdraw(record)
             raise
         if record.result.state != FORWARDED:
-            raise record.result.raised()
+            raise record.result.raised(0)
         return record.delivery
 
     async def flush(self) -> None:

@@ -375,6 +375,7 @@ class Sender:
             now,
             base_offset=answer.base_offset,
             append_time=answer.log_append_time_ms,
+            refused={one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors},
         )
         if code is not ErrorCode.NONE and error_class(code).refresh_metadata:
             self._client.request_update()

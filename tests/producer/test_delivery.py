@@ -102,7 +102,7 @@ def test_a_result_that_did_not_fail_has_no_error() -> None:
     result = ProduceResult(Loop(), "t", 0)
     succeed(result)
     with pytest.raises(IllegalStateException):
-        result.raised()
+        result.raised(0)
 
 
 def test_only_what_is_pending_is_forwarded() -> None:

@@ -179,7 +179,7 @@ def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
     assert isinstance(bad.exception(), InvalidTopicException)
     assert bad.outcome is Outcome.NOT_SENT
     assert bad.exception().topic_partition == ("bad topic", -1)
-    assert isinstance(enqueued.result.raised(), InvalidTopicException)
+    assert isinstance(enqueued.result.raised(0), InvalidTopicException)
     assert here.lot.settled == [enqueued]
     assert not good.done()
     assert [record.topic for record in here.lot.records()] == ["good"]
@@ -320,7 +320,7 @@ def test_nothing_waits_longer_than_it_may() -> None:
         first.result()
     assert here.lot.next_deadline() == 190
     here.pass_time(30)
-    assert isinstance(second.result.raised(), TimeoutException)
+    assert isinstance(second.result.raised(0), TimeoutException)
     assert here.lot.settled == [second]
     assert here.lot.next_deadline() is None
     assert here.lot.bytes == len(here.lot) == 0

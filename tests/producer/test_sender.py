@@ -12,13 +12,14 @@ from aioproducer.errors import (
     BufferExhaustedException,
     ClusterAuthorizationException,
     IllegalStateException,
+    InvalidRecordException,
     RecordTooLargeException,
     TimeoutException,
     TopicAuthorizationException,
     UnsupportedVersionException,
 )
 from aioproducer.protocol.api_keys import ApiKey
-from aioproducer.protocol.messages.produce import LeaderIdAndEpoch
+from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from aioproducer.records.record_batch import read_batches
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
@@ -492,6 +493,25 @@ async def test_a_refused_batch_fails_at_once_and_the_next_goes_on(code: ErrorCod
             assert "t-0" in str(ended)
             assert (await producer.send("t", b"2")).offset == 1
         assert cluster.values("t") == [b"0", b"2"]
+
+
+async def test_each_record_of_a_refused_batch_is_told_its_own() -> None:
+    def refused(response: Any) -> None:
+        (answered,) = response.responses[0].partition_responses
+        answered.error_code, answered.base_offset = ErrorCode.INVALID_RECORD, -1
+        answered.error_message = "validation failed"
+        answered.record_errors = [BatchIndexAndErrorMessage(0, "no key"), BatchIndexAndErrorMessage(2, None)]
+
+    async with ScriptedCluster() as cluster:
+        cluster.broker.script(ApiKey.PRODUCE, edited(refused))
+        async with make_producer(cluster.bootstrap_servers, linger_ms=50, delivery_timeout_ms=10_000) as producer:
+            sent = [producer.send("t", b"%d" % number) for number in range(4)]
+            ends = [await end_of(delivery) for delivery in sent]
+            assert [isinstance(end, InvalidRecordException) for end in ends] == [True, False, True, False]
+            assert all(isinstance(end, DeliveryError) and end.outcome is Outcome.NOT_SENT for end in ends)
+            assert str(ends[0]) == "t-0: no key"
+            assert str(ends[2]) == "t-0: The broker's validation refused a record of the batch."
+            assert "not appended, as its batch had records that were refused: 0, 2" in str(ends[1])
 
 
 async def test_a_code_nobody_knows_fails_the_batch() -> None:
