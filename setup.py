@@ -21,6 +21,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import SetupError
 
 COMPILED_MODULES = [
+    "aioproducer/metrics/sensor.py",
     "aioproducer/record_metadata.py",
     "aioproducer/records/record_writer.py",
     "aioproducer/producer/buffer_pool.py",

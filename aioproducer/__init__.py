@@ -9,6 +9,7 @@
 """
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
+from aioproducer.metrics import MetricName, MetricsSnapshot
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.producer import KafkaProducer, wait_all
 from aioproducer.record_metadata import RecordMetadata
@@ -19,6 +20,8 @@ __all__ = [
     "DeliveryError",
     "KafkaError",
     "KafkaProducer",
+    "MetricName",
+    "MetricsSnapshot",
     "Outcome",
     "PartitionInfo",
     "ProducerRecord",

@@ -149,6 +149,12 @@ class ProducerConfig(ClientConfig):
     partitioner_ignore_keys: bool = key(Type.BOOLEAN, False, ANY, "Spread records with a key as if they had none.")
     metadata_max_idle_ms: int = key(Type.LONG, 300000, at_least(5000), "A topic unused for this long is forgotten.")
 
+    metrics_num_samples: int = key(Type.INT, 2, at_least(1), "Windows of time that rates and averages are over.")
+    metrics_sample_window_ms: int = key(Type.LONG, 30000, at_least(0), "How long such a window is.")
+    metrics_recording_level: str = key(
+        Type.STRING, "INFO", one_of("INFO", "DEBUG", "TRACE"), "How much is measured; DEBUG adds queue times per topic."
+    )
+
     @property
     def required_acks(self) -> int:
         """``acks`` as the protocol has it: -1, 0 or 1."""

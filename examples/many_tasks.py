@@ -20,7 +20,7 @@ async def main() -> None:
     async with bootstrap_servers() as servers, KafkaProducer(bootstrap_servers=servers) as producer:
         orders = await asyncio.gather(*(customer(producer, number) for number in range(1000)))
         metrics = producer.metrics()
-        print(f"{sum(orders)} orders acknowledged, {metrics['records-per-batch-avg']:.0f} records a batch")
+        print(f"{sum(orders)} orders acknowledged, in {metrics['batch-total']:.0f} batches")
 
 
 asyncio.run(main())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from aioproducer import Outcome
+from aioproducer import MetricsSnapshot, Outcome
 from aioproducer.cli.sending import Tally
 
 
@@ -28,7 +26,7 @@ def per_second(number: int, seconds: float) -> str:
     return f"{number / max(seconds, 1e-9):,.0f}/s"
 
 
-def delivered(tally: Tally, metrics: Mapping[str, float], seconds: float) -> list[tuple[str, str]]:
+def delivered(tally: Tally, metrics: MetricsSnapshot, seconds: float) -> list[tuple[str, str]]:
     """What was delivered and how fast, as names and values. Latency is that of a sample of the records."""
     rows = [
         ("records", f"{tally.delivered:,}"),
@@ -38,12 +36,17 @@ def delivered(tally: Tally, metrics: Mapping[str, float], seconds: float) -> lis
             "throughput",
             f"{per_second(tally.delivered, seconds)}, {bytes_text(tally.delivered_bytes / max(seconds, 1e-9))}/s",
         ),
-        ("batches", f"{metrics['batch-total']:,.0f}, {metrics['records-per-batch-avg']:.1f} records each"),
+        ("batches", _batches(metrics)),
     ]
     half, most = tally.latencies.quantile(0.5), tally.latencies.quantile(0.99)
     if half is not None and most is not None:
         rows.append(("acknowledged", f"within {half * 1000:.1f} ms (p50), {most * 1000:.1f} ms (p99)"))
     return rows
+
+
+def _batches(metrics: MetricsSnapshot) -> str:
+    number, records = metrics["batch-total"], metrics["record-send-total"]
+    return f"{number:,.0f}, {records / max(number, 1):.1f} records each"
 
 
 _OUTCOMES = {

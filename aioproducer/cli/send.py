@@ -263,7 +263,7 @@ class Shipment:
 
     async def _tick(self, meter: Meter) -> None:
         while True:
-            sent = int(self._producer.metrics()["record-send-total"])
+            sent = int(self._producer.metrics()["record-delivered-total"])
             detail = f"{report.count(sent, 'record')}, {report.per_second(sent, time.perf_counter() - self._began)}"
             failed = self._sending.tally.failed
             meter.update(self._source.position, f"{detail}, {failed:,} failed" if failed else detail)

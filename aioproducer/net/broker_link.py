@@ -16,6 +16,7 @@ from aioproducer.backoff import backoff
 from aioproducer.config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, TimeoutException, UnsupportedVersionException, error_for
+from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection, Handler
 from aioproducer.net.host_addresses import in_turn, resolve
@@ -64,6 +65,7 @@ class BrokerLink:
         *,
         on_change: Callable[[BrokerLink], None],
         on_crash: Callable[[BaseException], None],
+        metrics: NetworkMetrics,
     ) -> None:
         self.node_id = node_id
         self.address = address
@@ -75,6 +77,7 @@ class BrokerLink:
         self._random = random
         self._on_change = on_change
         self._on_crash = on_crash
+        self._metrics = metrics
         self._connection: Connection | None = None
         self._last_host: str | None = None
         self._wanted = asyncio.Event()
@@ -289,6 +292,7 @@ class BrokerLink:
             on_writable=lambda: self._on_change(self),
             on_throttled=self.throttle,
             on_crash=self._on_crash,
+            metrics=self._metrics.node(self.node_id),
         )
 
     def _tune(self, sock: socket.socket) -> None:

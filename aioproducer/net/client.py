@@ -18,6 +18,8 @@ from aioproducer.errors import (
     TimeoutException,
     error_for,
 )
+from aioproducer.metrics.network_metrics import NetworkMetrics
+from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.host_addresses import canonical
@@ -49,6 +51,7 @@ class KafkaClient:
         on_link: Callable[[BrokerLink], None] = lambda link: None,
         on_metadata: Callable[[], None] = lambda: None,
         topics_in_use: Callable[[], Iterable[str]] = tuple,
+        metrics: NetworkMetrics | None = None,
     ) -> None:
         self._config = config
         self._supervisor = supervisor
@@ -56,6 +59,7 @@ class KafkaClient:
         self._on_link = on_link
         self._on_metadata = on_metadata
         self._topics_in_use = topics_in_use
+        self._metrics = NetworkMetrics(MetricRegistry()) if metrics is None else metrics
         self._loop = asyncio.get_running_loop()
         self.metadata = Metadata(
             max_age=config.metadata_max_age_ms / 1000,
@@ -79,6 +83,10 @@ class KafkaClient:
         if config.client_dns_lookup == "use_all_dns_ips":
             self._add_bootstrap(self._bootstrap)
         supervisor.launch(self._keep_metadata(), "aioproducer metadata")
+
+    def requests_in_flight(self) -> int:
+        """Requests without an answer, to all brokers."""
+        return sum(link.in_flight() for link in self._all_links())
 
     def link(self, node_id: int) -> BrokerLink | None:
         return self._links.get(node_id)
@@ -179,12 +187,14 @@ class KafkaClient:
             self._random,
             on_change=self._link_changed,
             on_crash=self._supervisor.crash,
+            metrics=self._metrics,
         )
         self._links[node_id] = link
         self._tasks[node_id] = self._supervisor.spawn(link.run(), f"aioproducer broker {link}")
 
     def _drop_link(self, node_id: int, reason: str) -> None:
         link = self._links.pop(node_id)
+        self._metrics.forget_node(node_id)
         self._changed.set()  # whoever waits for it to be ready waits in vain
         self._supervisor.cancel(self._tasks.pop(node_id))
         link.retire(NetworkException(f"{link} {reason}"))

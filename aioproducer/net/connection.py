@@ -9,12 +9,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
+from aioproducer.metrics.network_metrics import NodeMetrics
 from aioproducer.protocol.api_keys import APIS, Api
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.framing import MAX_RESPONSE_SIZE, decode_response, encode_request
 from aioproducer.protocol.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
+
+_SIZE_BYTES = 4
+"""In front of every frame."""
 
 Handler = Callable[[Any, KafkaError | None], None]
 """Told the response, or the error that ended the request; exactly once."""
@@ -81,6 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         on_writable: Callable[[], None],
         on_throttled: Callable[[int], None],
         on_crash: Callable[[BaseException], None],
+        metrics: NodeMetrics,
     ) -> None:
         self.peer = peer
         self.client_id = client_id
@@ -94,6 +99,7 @@ class Connection(asyncio.BufferedProtocol):
         self._on_writable = on_writable
         self._on_throttled = on_throttled
         self._on_crash = on_crash
+        self._metrics = metrics
         self._frames = FrameReader(MAX_RESPONSE_SIZE)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -138,6 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         if head and not transport.is_closing():
             transport.writelines(head)
         transport.write(last)
+        self._metrics.request_sent(sum(map(len, parts)), now)
 
     async def call(self, request: Request, response_class: type[R], version: int) -> R:
         """Sends a request and waits for its answer."""
@@ -227,6 +234,7 @@ class Connection(asyncio.BufferedProtocol):
         # uvloop's transports only look like asyncio's, so there is no isinstance to ask.
         transport = cast(asyncio.Transport, transport)
         self._transport = transport
+        self._metrics.connected(self._loop.time())
         if self.error is not None:  # given up before it was made
             transport.abort()
             return
@@ -261,7 +269,8 @@ class Connection(asyncio.BufferedProtocol):
             )
         self.in_flight.popleft()
         self.answers += 1
-        self.last_active = self._loop.time()
+        now = self.last_active = self._loop.time()
+        self._metrics.response_received(_SIZE_BYTES + len(frame), now)
         throttle = getattr(response, "throttle_time_ms", 0)
         if throttle > 0 and request.version >= request.api.client_throttles_from:
             self._on_throttled(throttle)
@@ -277,6 +286,7 @@ class Connection(asyncio.BufferedProtocol):
         error = NetworkException(f"the connection to {self.peer} was lost: {exc or 'closed'}")
         error.__cause__ = exc
         self.close(error)
+        self._metrics.disconnected(self._loop.time())
         if not self._ended.done():
             self._ended.set_result(None)
 

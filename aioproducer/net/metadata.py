@@ -58,7 +58,8 @@ class Metadata:
         self._used: dict[str, float] = {}
         self._update_needed = True
         self._last_attempt = -math.inf
-        self._last_success = -math.inf
+        self.updated_at = -math.inf
+        """When the last answer came."""
         self._sought_since: float | None = None
         self.failures: dict[str, tuple[ErrorCode, int]] = {}
         """Topics without metadata: the last error, and how often in a row it was answered."""
@@ -83,7 +84,7 @@ class Metadata:
         The back-off grows for as long as requests fail or bring nothing new (KIP-580).
         """
         earliest = self._last_attempt + self._wait
-        return earliest if self._update_needed else max(earliest, self._last_success + self._max_age)
+        return earliest if self._update_needed else max(earliest, self.updated_at + self._max_age)
 
     def seek(self, now: float) -> float | None:
         """An answer is being sought now; when to give the known brokers up and bootstrap anew, if ever (KIP-1102)."""
@@ -157,7 +158,7 @@ class Metadata:
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
         self.cluster = Cluster(nodes or old.nodes, topics, errors, response.controller_id, response.cluster_id)
         self._back_off(fruitless=self.cluster == old)
-        self._last_success = now
+        self.updated_at = now
         self._sought_since = None
         self.version += 1
 

@@ -20,7 +20,7 @@ from aioproducer.producer.drain import Drained
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+from aioproducer.producer.record_accumulator import RecordAccumulator
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class BatchCompleter:
         if action in (Action.SUCCEED, Action.SUCCEED_DUPLICATE):
             if stamped:
                 sequences.resolve(batch)
-            self._metrics.batch_sent(batch.count, len(batch.body) + BATCH_OVERHEAD, batch.sent_at - batch.created)
+            self._metrics.records_delivered(batch.count, now)
             known = action is Action.SUCCEED
             if batch.attempts > 1 and append_time == batch.max_timestamp:
                 append_time = -1  # a broker that recognised the retry answers with the batch's own latest timestamp
@@ -116,7 +116,7 @@ class BatchCompleter:
 
     def _retry(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> None:
         batch.last_error = code.name
-        self._metrics.record_retries += batch.count
+        self._metrics.records_retried(queue.topic, batch.count, now)
         wait = backoff(
             batch.attempts, self._config.retry_backoff_ms / 1000, self._config.retry_backoff_max_ms / 1000, self._random
         )
@@ -192,9 +192,10 @@ class BatchCompleter:
         outcome = Outcome.UNKNOWN if batch.maybe_appended else Outcome.NOT_SENT
         ended = DeliveryError.of(error, outcome, (queue.topic, queue.partition))
         try:
-            self._metrics.record_errors += batch.count
+            now = self._accumulator.loop.time()
+            self._metrics.records_failed(queue.topic, batch.count, now)
             if not batch.result.observed():
-                self._failures.failed(queue.topic, queue.partition, batch.count, ended, self._accumulator.loop.time())
+                self._failures.failed(queue.topic, queue.partition, batch.count, ended, now)
             if not batch.in_flight:  # else its memory comes back when its request has ended
                 self._release(batch)
         finally:

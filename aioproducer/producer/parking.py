@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aioproducer.errors import BufferExhaustedException, DeliveryError, KafkaError, Outcome, TimeoutException
+from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.delivery import PENDING, Delivery, Loop, ProduceResult
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.record_accumulator import RecordAccumulator
@@ -85,9 +86,12 @@ def _number(record: ParkedRecord) -> int:
 class ParkingLot:
     """Who waits for what. ``bytes`` counts the records of ``send`` only: an ``enqueue`` caller holds its own."""
 
-    def __init__(self, accumulator: RecordAccumulator, capacity: int, failures: FailureLog) -> None:
+    def __init__(
+        self, accumulator: RecordAccumulator, capacity: int, failures: FailureLog, metrics: ProducerMetrics
+    ) -> None:
         self._accumulator = accumulator
         self._failures = failures
+        self._metrics = metrics
         self.capacity = capacity
         self.bytes = 0
         self._parked: dict[ParkedRecord, None] = {}
@@ -98,10 +102,9 @@ class ParkingLot:
         """Records with a Condition that were placed or have failed, for the Sender to notify."""
         self.on_withdrawn: Callable[[], object] = lambda: None
         """Called when a withdrawal may have given others their turn: the only change that its owner does not cause."""
-        self.failed = 0
-        """Records that failed here, before they were part of a batch."""
         self._count = 0
         self._shut = True
+        self._waited = (False, False)
 
     def open(self) -> None:
         """From now on records go straight to the accumulator, unless somebody waits for memory."""
@@ -114,7 +117,13 @@ class ParkingLot:
         self._gate()
 
     def _gate(self) -> None:
-        self._accumulator.detour = self._shut or len(self.memory) > 0
+        waiting = (len(self.memory) > 0, len(self.metadata) > 0)
+        self._accumulator.detour = self._shut or waiting[0]
+        if waiting != self._waited:
+            self._waited = waiting
+            now = self._accumulator.loop.time()
+            self._metrics.memory_wait.tell(waiting[0], now)
+            self._metrics.metadata_wait.tell(waiting[1], now)
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -287,8 +296,11 @@ class ParkingLot:
         where = record.destination()
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         try:
-            self.failed += 1
+            now = self._accumulator.loop.time()
+            self._metrics.records_failed(record.topic, 1, now)
+            if isinstance(error, BufferExhaustedException):
+                self._metrics.buffer_exhausted(now)
             if record.condition is None and not record.result.observed():
-                self._failures.failed(*where, 1, ended, self._accumulator.loop.time())
+                self._failures.failed(*where, 1, ended, now)
         finally:
             record.result.fail(ended, aborted)

@@ -24,7 +24,9 @@ from aioproducer.errors import (
     RecordTooLargeException,
     SerializationException,
 )
-from aioproducer.metrics import ProducerMetrics
+from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
+from aioproducer.metrics.producer_metrics import Gauges
+from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
 from aioproducer.plugins import made
 from aioproducer.producer.buffer_pool import BufferPool
@@ -73,7 +75,14 @@ class KafkaProducer:
         self._key_serializer = made(self._config.key_serializer, config="key.serializer")
         self._value_serializer = made(self._config.value_serializer, config="value.serializer")
         self._serializes = self._key_serializer is not None or self._value_serializer is not None
-        self._metrics = ProducerMetrics()
+        self._metrics = ProducerMetrics(
+            self._config.client_id,
+            buffer_memory=self._config.buffer_memory,
+            window=self._config.metrics_sample_window_ms / 1000,
+            samples=self._config.metrics_num_samples,
+            level=RecordingLevel[self._config.metrics_recording_level],
+            start_time_ms=self._clock.time_ms(),
+        )
         self._failures = FailureLog()
         self._accumulator: RecordAccumulator
         self._lot: ParkingLot
@@ -112,8 +121,16 @@ class KafkaProducer:
             on_open=self._batch_opened,
             on_full=self._batch_full,
         )
-        self._lot = ParkingLot(self._accumulator, config.parked_memory, self._failures)
+        self._lot = ParkingLot(self._accumulator, config.parked_memory, self._failures, self._metrics)
         self._sender = Sender(config, self._accumulator, self._lot, self._metrics, self._failures, self._random)
+        self._metrics.gauges = Gauges(
+            buffer_available=lambda: pool.available,
+            waiting=lambda: len(self._lot.memory),
+            parked_bytes=lambda: self._lot.bytes,
+            parked_records=lambda: len(self._lot),
+            requests_in_flight=self._sender.requests_in_flight,
+            metadata_time=self._sender.metadata_time,
+        )
         self._append = self._accumulator.append
         self._loop = loop
         self._home = _here()
@@ -253,15 +270,9 @@ class KafkaProducer:
         self._check_place()
         return await self._sender.partitions_for(topic)
 
-    def metrics(self) -> Mapping[str, float]:
-        """Kafka's producer metrics by name, as they are now."""
-        if self._loop is None:
-            memory = self._config.buffer_memory
-            return self._metrics.snapshot(buffer_total=memory, buffer_available=memory, parked=0, parked_failed=0)
-        pool, lot = self._accumulator.pool, self._lot
-        return self._metrics.snapshot(
-            buffer_total=pool.total, buffer_available=pool.available, parked=lot.bytes, parked_failed=lot.failed
-        )
+    def metrics(self) -> MetricsSnapshot:
+        """Kafka's producer metrics, as they are now: see ``docs/metrics.md``."""
+        return self._metrics.snapshot(0.0 if self._loop is None else self._loop.time())
 
     # Within
 
@@ -273,6 +284,7 @@ class KafkaProducer:
 
     async def _flush(self) -> None:
         loop = asyncio.get_running_loop()
+        began = loop.time()
         pending = [batch.result for batch in self._sender.incomplete()]
         pending += [record.result for record in self._lot.records()]
         self._sender.flush_begun()
@@ -288,6 +300,7 @@ class KafkaProducer:
                     pending += [target for _, target, _ in result.targets]
         finally:
             self._sender.flush_ended()
+            self._metrics.flushed(loop.time() - began)
 
     def _serialize(self, key: Any, value: Any) -> tuple[Any, Any]:
         for what, serializer in (("key", self._key_serializer), ("value", self._value_serializer)):
@@ -347,7 +360,7 @@ class KafkaProducer:
         result = ProduceResult(self._loop, *where)
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         result.fail(ended)
-        self._metrics.record_errors += 1
+        self._metrics.records_failed(topic, 1, self._loop.time())
         self._loop.call_soon(self._report_unseen, result, ended)
         return Delivery(result, 0)
 

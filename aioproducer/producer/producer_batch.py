@@ -28,6 +28,8 @@ class ProducerBatch:
         self.allocated = allocated
         self.created = created
         self.count: i64 = 0
+        self.largest: i64 = 0
+        """Bytes of its largest record, if it were sent alone, at most."""
         self.base_timestamp = base_timestamp
         self.max_timestamp = base_timestamp
         # Frozen with the batch:

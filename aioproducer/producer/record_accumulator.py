@@ -207,6 +207,8 @@ class RecordAccumulator:
                     return None
         if sticky:
             queues.sticky_bytes += size - BATCH_OVERHEAD
+        if size > batch.largest:
+            batch.largest = size
         return batch.append(timestamp, key, value, headers)
 
     def close_batch(self, queue: PartitionQueue) -> None:

@@ -43,7 +43,7 @@ from aioproducer.producer.produce_request import (
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
-from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.why import why_no_metadata, why_not_delivered
 from aioproducer.producer.windows import InFlightWindows
@@ -117,6 +117,7 @@ class Sender:
             on_link=self._link_changed,
             on_metadata=self._metadata_arrived,
             topics_in_use=self._topics_in_use,
+            metrics=metrics.network,
         )
 
     def start(self) -> None:
@@ -169,6 +170,13 @@ class Sender:
                 f"{self._why_no_metadata(topic)}"
             ) from None
         return list(known.partitions)
+
+    def requests_in_flight(self) -> int:
+        return self._client.requests_in_flight()
+
+    def metadata_time(self) -> float:
+        """When metadata last came; minus infinity before it has."""
+        return self._client.metadata.updated_at
 
     def incomplete(self) -> list[ProducerBatch]:
         return list(self._completer.incomplete)
@@ -318,9 +326,9 @@ class Sender:
         acks = self._config.required_acks
         request = build_request(drained, topic_ids, acks=acks, timeout_ms=self._config.request_timeout_ms)
         by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
-        self._metrics.requests += 1
         answered = partial(self._answered, link, drained, topic_ids, by_id, now)
         link.send(request, version, answered, expect_response=acks != 0)
+        self._measure(drained, now)
         if acks == 0:
             for one in drained:
                 self._completer.ended(one, ErrorCode.NONE, "", now)
@@ -339,6 +347,19 @@ class Sender:
         batch.leader_epoch = queue.leader_epoch
         queue.in_flight += 1
 
+    def _measure(self, drained: list[Drained], now: float) -> None:
+        for queue, batch in drained:
+            self._metrics.batch_sent(
+                queue.topic,
+                records=batch.count,
+                size=BATCH_OVERHEAD + len(batch.body),
+                uncompressed=BATCH_OVERHEAD + len(batch.records),
+                largest=batch.largest,
+                queued_ms=(now - batch.created) * 1000,
+                now=now,
+            )
+        self._metrics.request_sent(sum(batch.count for _, batch in drained), now)
+
     def _answered(
         self,
         link: BrokerLink,
@@ -355,7 +376,7 @@ class Sender:
             for one in drained:
                 self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         else:
-            self._metrics.request_answered(now - sent_at)
+            self._metrics.request_answered(link.node_id, (now - sent_at) * 1000, float(response.throttle_time_ms), now)
             answers = match_response(drained, topic_ids, response, by_id=by_id)
             self._take_leaders(drained, answers, response)
             for one, answer in zip(drained, answers, strict=True):
@@ -441,6 +462,7 @@ class Sender:
     def _take_metadata(self) -> None:
         cluster = self._client.metadata.cluster
         self._topics.follow(cluster)
+        self._metrics.keep_topics(cluster.topics)
         for name in cluster.topics:
             self._lot.metadata_arrived(name)
 

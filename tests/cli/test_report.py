@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer import Outcome
+from aioproducer import MetricName, MetricsSnapshot, Outcome
 from aioproducer.cli import report
 from aioproducer.cli.sending import Tally
 
@@ -26,11 +26,15 @@ def test_counts() -> None:
     assert [report.count(number, "record") for number in (0, 1, 2000)] == ["0 records", "1 record", "2,000 records"]
 
 
+def metrics(batches: float, records: float) -> MetricsSnapshot:
+    found = {"batch-total": batches, "record-send-total": records}
+    return MetricsSnapshot({MetricName(name, "producer-metrics"): value for name, value in found.items()})
+
+
 def test_what_was_delivered() -> None:
     tally = Tally(delivered=3000, delivered_bytes=600_000)
     tally.latencies._samples = [0.001, 0.002, 0.003]
-    metrics = {"batch-total": 20.0, "records-per-batch-avg": 150.0}
-    assert dict(report.delivered(tally, metrics, 2.0)) == {
+    assert dict(report.delivered(tally, metrics(20, 3000), 2.0)) == {
         "records": "3,000",
         "bytes": "600.0 kB of keys and values",
         "seconds": "2.00",
@@ -41,7 +45,8 @@ def test_what_was_delivered() -> None:
 
 
 def test_nothing_in_no_time() -> None:
-    rows = dict(report.delivered(Tally(), {"batch-total": 0, "records-per-batch-avg": 0}, 0.0))
+    rows = dict(report.delivered(Tally(), metrics(0, 0), 0.0))
+    assert rows["batches"] == "0, 0.0 records each"
     assert rows["throughput"] == "0/s, 0 bytes/s"
     assert "acknowledged" not in rows
 

@@ -13,6 +13,8 @@ import pytest
 from aioproducer.config import producer_config
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import NetworkException, TimeoutException, UnsupportedVersionException
+from aioproducer.metrics.network_metrics import NetworkMetrics
+from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.supervisor import Supervisor
@@ -54,6 +56,7 @@ class Watched:
             Random(1),
             on_change=self._changed,
             on_crash=self.crashes.append,
+            metrics=NetworkMetrics(MetricRegistry()),
         )
         self.task = self.supervisor.spawn(self.link.run(), "link")
 

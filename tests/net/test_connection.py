@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
+from aioproducer.metrics.network_metrics import NetworkMetrics
+from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.connection import Connection
 from aioproducer.protocol.framing import decode_request, encode_response
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -55,6 +57,7 @@ class Scene:
         self.crashes: list[BaseException] = []
         self.writable = 0
         self.throttled: list[int] = []
+        self.metrics = NetworkMetrics(MetricRegistry())
         self.connection = Connection(
             "broker:1",
             client_id="me",
@@ -64,6 +67,7 @@ class Scene:
             on_writable=self._writable,
             on_throttled=self.throttled.append,
             on_crash=self.crashes.append,
+            metrics=self.metrics.node(0),
         )
         self.transport = Transport(self.connection)
         if connected:

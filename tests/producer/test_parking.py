@@ -18,6 +18,7 @@ from aioproducer.errors import (
     TimeoutException,
     TopicAuthorizationException,
 )
+from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parking import ParkedRecord, ParkingLot
@@ -33,7 +34,8 @@ class Parking(Accumulation):
         super().__init__(**more)
         self.max_block = max_block
         self.failures = FailureLog()
-        self.lot = ParkingLot(self.accumulator, capacity, self.failures)
+        self.metrics = ProducerMetrics()
+        self.lot = ParkingLot(self.accumulator, capacity, self.failures, self.metrics)
         self.lot.open()
 
     def send(self, topic: str = "t", value: bytes = b"v", *, enqueue: bool = False, **more: Any) -> Any:
@@ -283,7 +285,7 @@ def test_a_lot_may_be_filled_to_the_last_byte() -> None:
     here.lot.capacity = 2 * here.accumulator.record_size(None, b"v", None)
     sent = [here.send() for _ in range(3)]
     assert [delivery.done() for delivery in sent] == [False, False, True]
-    assert here.lot.failed == 1
+    assert here.metrics.snapshot(here.loop.now)["record-error-total"] == 1
 
 
 def test_a_full_lot_fails_a_record_at_once() -> None:
@@ -339,6 +341,22 @@ def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
         record.result()
 
 
+def test_memory_that_does_not_come_is_told_apart_in_the_metrics() -> None:
+    here = Parking(max_block=60, memory=1000, batch_size=1000)
+    here.learn("full", 1)
+    here.send("full", bytes(900))
+    here.send("full", bytes(200), enqueue=True)
+    here.send("unknown")
+    here.pass_time(60)
+    found = here.metrics.snapshot(here.loop.now)
+    assert (found["record-error-total"], found["buffer-exhausted-total"]) == (2, 1)
+    assert found["bufferpool-wait-time-ns-total"] == found["metadata-wait-time-ns-total"] == 60e9
+    assert found["bufferpool-wait-ratio"] == 1.0
+    here.pass_time(120)
+    later = here.metrics.snapshot(here.loop.now)
+    assert (later["bufferpool-wait-ratio"], later["bufferpool-wait-time-ns-total"]) == (0.0, 60e9)
+
+
 def test_a_partition_that_never_came_is_named() -> None:
     here = Parking(max_block=1)
     here.learn("t", 3)
@@ -373,7 +391,7 @@ def test_failing_all_leaves_nothing() -> None:
     assert here.lot.bytes == len(here.lot) == 0
     assert not here.lot.memory
     assert not here.lot.metadata
-    assert here.lot.failed == 4
+    assert here.metrics.snapshot(here.loop.now)["record-error-total"] == 4
     assert here.accumulator.detour
 
 

@@ -422,6 +422,35 @@ async def test_a_throttled_broker_is_left_alone() -> None:
             assert loop.time() - told >= 0.09
 
 
+async def test_what_is_sent_and_answered_is_measured() -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=50, client_id="me") as producer:
+            await asyncio.gather(*(producer.send("t", bytes(100)) for _ in range(10)))
+            cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.NOT_ENOUGH_REPLICAS), edited(throttled(30)))
+            _ = await producer.send("t", bytes(1000))
+            await producer.flush()
+            found = producer.metrics()
+        requests = cluster.broker.sent(ApiKey.PRODUCE)
+    assert (found["record-send-total"], found["batch-total"], len(requests)) == (12, 3, 3)
+    assert (found["record-delivered-total"], found["record-retry-total"], found["record-error-total"]) == (11, 1, 0)
+    assert found["records-per-request-avg"] == 4
+    sizes = [len(bytes(request.topic_data[0].partition_data[0].records)) for request in requests]
+    assert found["batch-size-max"] == max(sizes)
+    assert found["batch-size-avg"] == pytest.approx(sum(sizes) / 3)
+    assert found.topic("t")["byte-total"] == sum(sizes)
+    assert found["record-size-max"] == pytest.approx(1000 + 61, abs=30)
+    assert found["produce-throttle-time-max"] == 30
+    assert 0 < found["request-latency-avg"] <= found["request-latency-max"]
+    assert found["request-latency-max"] == found.node(0)["request-latency-max"]
+    assert 0 < found["record-queue-time-avg"] <= found["record-queue-time-max"]
+    assert found.node(0)["request-total"] + found.node(-1)["request-total"] == found["request-total"]
+    assert found["connection-count"] in (1, 2)
+    assert 0 <= found["metadata-age"] < 60
+    assert found["flush-time-ns-total"] >= 0
+    assert found.node(0).select(client_id="me") == found.node(0)
+
+
 async def test_a_long_throttle_holds_up_neither_other_brokers_nor_close() -> None:
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0], [1]])

@@ -1,0 +1,10 @@
+"""What a client counts and measures, in Kafka's names. Knows no event loop and no network: ``now`` is told to it.
+
+Hooks record once per batch, request or answer, never per record; everything else is worked out when somebody asks.
+"""
+
+from aioproducer.metrics.metric_name import MetricName
+from aioproducer.metrics.producer_metrics import ProducerMetrics
+from aioproducer.metrics.snapshot import MetricsSnapshot
+
+__all__ = ["MetricName", "MetricsSnapshot", "ProducerMetrics"]

@@ -1,0 +1,218 @@
+"""What a producer publishes, and what its parts call when something happens.
+
+Sources: Kafka's ``SenderMetricsRegistry``, ``KafkaProducerMetrics``, ``BufferPool`` and ``RecordAccumulator``.
+``docs/metrics.md`` is written from the names and words here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from aioproducer.metrics.metric_name import PRODUCER_GROUP
+from aioproducer.metrics.network_metrics import NetworkMetrics
+from aioproducer.metrics.registry import MetricRegistry, RecordingLevel
+from aioproducer.metrics.snapshot import MetricsSnapshot
+from aioproducer.metrics.topic_metrics import TopicTable
+from aioproducer.metrics.waiting_time import WaitingTime
+
+
+def _none() -> int:
+    return 0
+
+
+@dataclass
+class Gauges:
+    """What is not counted here but read where it is, once there is a producer that runs."""
+
+    buffer_available: Callable[[], int]
+    waiting: Callable[[], int] = _none
+    parked_bytes: Callable[[], int] = _none
+    parked_records: Callable[[], int] = _none
+    requests_in_flight: Callable[[], int] = _none
+    metadata_time: Callable[[], float] = lambda: -math.inf
+
+
+class ProducerMetrics:
+    """Every sensor of one producer. ``now`` is the loop's time in seconds; times are published in milliseconds."""
+
+    def __init__(
+        self,
+        client_id: str = "",
+        *,
+        buffer_memory: int = 0,
+        window: float = 30.0,
+        samples: int = 2,
+        level: RecordingLevel = RecordingLevel.INFO,
+        start_time_ms: int = 0,
+    ) -> None:
+        tags = (("client-id", client_id),)
+        self.registry = registry = MetricRegistry(window=window, samples=samples, level=level)
+        self.gauges = Gauges(buffer_available=lambda: buffer_memory)
+        self._group = registry.group(PRODUCER_GROUP, tags)
+        self._batches(registry)
+        self._buffer(registry, buffer_memory)
+        self._life()
+        self.network = NetworkMetrics(registry, tags)
+        self._topics = TopicTable(registry, tags)
+        registry.group("app-info", tags).gauge(
+            "start-time-ms", "when the producer was made, in milliseconds since the epoch", lambda now: start_time_ms
+        )
+        registry.group("kafka-metrics-count", tags).gauge(
+            "count", "how many metrics there are", lambda now: float(len(registry))
+        )
+
+    def _batches(self, registry: MetricRegistry) -> None:
+        group = self._group
+        self._batch_size = registry.sensor()
+        group.average_and_max("batch-size", "bytes of a batch, as it is on the wire", self._batch_size)
+        group.count_meter("batch", "batches sent, each attempt counted", self._batch_size, own=True)
+        self._compression = registry.sensor()
+        group.average(
+            "compression-rate", "bytes of a batch as sent, divided by its bytes before compression", self._compression
+        )
+        self._queue_time = registry.sensor()
+        group.average_and_max(
+            "record-queue-time", "milliseconds from a batch's first record to its request", self._queue_time
+        )
+        self._record_size = registry.sensor()
+        group.average_and_max(
+            "record-size", "bytes of a batch's largest record, if it were sent alone, at most", self._record_size
+        )
+        self._records_per_request = registry.sensor()
+        group.average("records-per-request", "records in a produce request", self._records_per_request)
+        group.meter("record-send", "records sent, each attempt counted", self._records_per_request)
+        self._delivered = registry.sensor()
+        group.meter(
+            "record-delivered", "records delivered: acknowledged, or written with acks=0", self._delivered, own=True
+        )
+        self._retries = registry.sensor()
+        group.meter("record-retry", "records whose batch has to be sent again", self._retries)
+        self._errors = registry.sensor()
+        group.meter("record-error", "records that failed, before they were part of a batch or after", self._errors)
+        self._splits = registry.sensor()
+        group.count_meter("batch-split", "batches split as they were too large for the broker", self._splits)
+        self._latency = registry.sensor()
+        group.average_and_max("request-latency", "milliseconds from a produce request to its answer", self._latency)
+        self._throttle = registry.sensor()
+        group.average_and_max(
+            "produce-throttle-time", "milliseconds a broker delayed a produce request", self._throttle
+        )
+        group.gauge(
+            "requests-in-flight", "requests without an answer yet", lambda now: float(self.gauges.requests_in_flight())
+        )
+
+    def _buffer(self, registry: MetricRegistry, buffer_memory: int) -> None:
+        group = self._group
+        group.gauge("buffer-total-bytes", "buffer.memory", lambda now: float(buffer_memory))
+        group.gauge(
+            "buffer-available-bytes",
+            "bytes of buffer.memory that no batch holds",
+            lambda now: float(self.gauges.buffer_available()),
+        )
+        self._exhausted = registry.sensor()
+        group.count_meter("buffer-exhausted", "records that failed for want of memory", self._exhausted)
+        self.memory_wait = WaitingTime(registry.sensor())
+        group.gauge(
+            "bufferpool-wait-ratio", "part of the time in which records waited for memory", self.memory_wait.ratio
+        )
+        group.gauge(
+            "bufferpool-wait-time-ns-total",
+            "nanoseconds in which records waited for memory",
+            self.memory_wait.total_ns,
+        )
+        group.gauge(
+            "waiting-threads",
+            "records, of send() or enqueue(), that wait for memory",
+            lambda now: float(self.gauges.waiting()),
+        )
+        group.gauge(
+            "parked-bytes",
+            "bytes of records of send() that wait for metadata or memory (parked.memory bounds them)",
+            lambda now: float(self.gauges.parked_bytes()),
+            own=True,
+        )
+        group.gauge(
+            "parked-records",
+            "records, of send() or enqueue(), that wait for metadata or memory",
+            lambda now: float(self.gauges.parked_records()),
+            own=True,
+        )
+
+    def _life(self) -> None:
+        self._flush_seconds = 0.0
+        self.metadata_wait = WaitingTime(self.registry.sensor())
+        self._group.gauge("flush-time-ns-total", "nanoseconds spent in flush()", lambda now: self._flush_seconds * 1e9)
+        self._group.gauge(
+            "metadata-wait-time-ns-total",
+            "nanoseconds in which records waited for metadata",
+            self.metadata_wait.total_ns,
+        )
+        self._group.gauge("metadata-age", "seconds since metadata last came; NaN before it has", self._metadata_age)
+
+    def _metadata_age(self, now: float) -> float:
+        came = self.gauges.metadata_time()
+        return now - came if came > -math.inf else math.nan
+
+    def snapshot(self, now: float) -> MetricsSnapshot:
+        """Every metric as it is now."""
+        return self.registry.snapshot(now)
+
+    # What happens
+
+    def batch_sent(
+        self, topic: str, *, records: int, size: int, uncompressed: int, largest: int, queued_ms: float, now: float
+    ) -> None:
+        """A batch goes out, in whatever attempt. Sizes in bytes, with the batch's header."""
+        ratio = size / uncompressed
+        self._batch_size.record(size, now)
+        self._compression.record(ratio, now)
+        self._queue_time.record(queued_ms, now)
+        self._record_size.record(largest, now)
+        of_topic = self._topics.of(topic)
+        of_topic.records.record(records, now)
+        of_topic.bytes.record(size, now)
+        of_topic.compression.record(ratio, now)
+        of_topic.queue_time.record(queued_ms, now)
+
+    def request_sent(self, records: int, now: float) -> None:
+        """A produce request goes out, with so many records in all its batches."""
+        self._records_per_request.record(records, now)
+
+    def request_answered(self, node_id: int, latency_ms: float, throttle_ms: float, now: float) -> None:
+        """A produce request was answered."""
+        self._latency.record(latency_ms, now)
+        self._throttle.record(throttle_ms, now)
+        self.network.node_answered(node_id, latency_ms, now)
+
+    def records_delivered(self, count: int, now: float) -> None:
+        self._delivered.record(count, now)
+
+    def records_retried(self, topic: str, count: int, now: float) -> None:
+        """Records will be sent again."""
+        self._retries.record(count, now)
+        of_topic = self._topics.get(topic)
+        if of_topic is not None:
+            of_topic.retries.record(count, now)
+
+    def records_failed(self, topic: str, count: int, now: float) -> None:
+        """Records have failed for good, in a batch or before they were part of one."""
+        self._errors.record(count, now)
+        of_topic = self._topics.get(topic)
+        if of_topic is not None:
+            of_topic.errors.record(count, now)
+
+    def buffer_exhausted(self, now: float) -> None:
+        """There was no memory for a record; that it failed is told apart."""
+        self._exhausted.record(1.0, now)
+
+    def batch_split(self, now: float) -> None:
+        self._splits.record(1.0, now)
+
+    def flushed(self, seconds: float) -> None:
+        self._flush_seconds += seconds
+
+    def keep_topics(self, topics: Collection[str]) -> None:
+        """Topics that are not among these are not used any more."""
+        self._topics.keep(topics)

@@ -1,0 +1,103 @@
+"""Which metrics there are at present, and how each is worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+from aioproducer.metrics.metric_name import MetricName, Tags
+from aioproducer.metrics.sensor import Sensor
+from aioproducer.metrics.snapshot import MetricsSnapshot
+
+Measure = Callable[[float], float]
+"""The value at ``now``."""
+
+
+class RecordingLevel(IntEnum):
+    """How much is recorded (metrics.recording.level); a sensor above the level that is configured takes nothing."""
+
+    INFO = 0
+    DEBUG = 1
+    TRACE = 2
+
+
+class Metric(NamedTuple):
+    """One metric: what it says, in words, and how it is worked out."""
+
+    doc: str
+    measure: Measure
+    own: bool
+    """Not one of Kafka's."""
+
+
+class MetricRegistry:
+    """All metrics of a client by name, and the settings of their sensors."""
+
+    def __init__(self, *, window: float = 30.0, samples: int = 2, level: RecordingLevel = RecordingLevel.INFO) -> None:
+        self._window = window
+        self._samples = samples
+        self._level = level
+        self._metrics: dict[MetricName, Metric] = {}
+
+    def sensor(self, level: RecordingLevel = RecordingLevel.INFO) -> Sensor:
+        return Sensor(self._window, self._samples, level <= self._level)
+
+    def group(self, name: str, tags: Tags) -> MetricGroup:
+        return MetricGroup(self, name, tags)
+
+    def add(self, name: MetricName, metric: Metric) -> None:
+        assert name not in self._metrics, f"{name} is there already"
+        self._metrics[name] = metric
+
+    def remove(self, name: MetricName) -> None:
+        del self._metrics[name]
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+    def __iter__(self) -> Iterator[tuple[MetricName, Metric]]:
+        return iter(self._metrics.items())
+
+    def snapshot(self, now: float) -> MetricsSnapshot:
+        """Every metric as it is now."""
+        return MetricsSnapshot({name: metric.measure(now) for name, metric in self._metrics.items()})
+
+
+class MetricGroup:
+    """The metrics of one thing, the producer, a node or a topic: they have their tags in common, and go together."""
+
+    def __init__(self, registry: MetricRegistry, group: str, tags: Tags) -> None:
+        self._registry = registry
+        self._group = group
+        self._tags = tags
+        self._names: list[MetricName] = []
+
+    def gauge(self, name: str, doc: str, measure: Measure, *, own: bool = False) -> None:
+        """A metric that is read where it is."""
+        full = MetricName(name, self._group, self._tags)
+        self._registry.add(full, Metric(doc, measure, own))
+        self._names.append(full)
+
+    def meter(self, base: str, what: str, sensor: Sensor, *, own: bool = False) -> None:
+        """``base-rate`` and ``base-total``, of the values recorded."""
+        self.gauge(f"{base}-rate", f"{what} per second", sensor.rate, own=own)
+        self.gauge(f"{base}-total", f"{what} in all", lambda now: sensor.total, own=own)
+
+    def count_meter(self, base: str, what: str, sensor: Sensor, *, own: bool = False) -> None:
+        """``base-rate`` and ``base-total``, of how often something was recorded."""
+        self.gauge(f"{base}-rate", f"{what} per second", sensor.count_rate, own=own)
+        self.gauge(f"{base}-total", f"{what} in all", lambda now: float(sensor.count), own=own)
+
+    def average(self, base: str, what: str, sensor: Sensor, *, own: bool = False) -> None:
+        self.gauge(f"{base}-avg", f"{what}: the average", sensor.average, own=own)
+
+    def average_and_max(self, base: str, what: str, sensor: Sensor, *, own: bool = False) -> None:
+        self.average(base, what, sensor, own=own)
+        self.gauge(f"{base}-max", f"{what}: the largest", sensor.maximum, own=own)
+
+    def remove(self) -> None:
+        """What is measured is gone."""
+        for name in self._names:
+            self._registry.remove(name)
+        self._names.clear()

@@ -1,0 +1,84 @@
+"""Every metric at one moment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aioproducer.metrics.metric_name import NODE_GROUP, PRODUCER_GROUP, TOPIC_GROUP, MetricName
+
+
+class MetricsSnapshot(Mapping[MetricName, float]):
+    """Values by :class:`MetricName`; never changes.
+
+    ``snapshot["record-send-rate"]``: a plain name is that of the group ``producer-metrics``, or where that does not
+    have it, as in ``snapshot.topic("orders")``, of the only metric with the name. A value is NaN where there is
+    nothing to tell yet, such as the average of no samples.
+    """
+
+    __slots__ = ("_plain", "_values")
+
+    def __init__(self, values: Mapping[MetricName, float]) -> None:
+        self._values = dict(values)
+        self._plain: dict[str, float] | None = None
+
+    def __getitem__(self, name: MetricName | str) -> float:
+        return self._values[name] if isinstance(name, MetricName) else self._by_plain_name()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values or name in self._by_plain_name()
+
+    def __iter__(self) -> Iterator[MetricName]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<MetricsSnapshot of {len(self._values)} metrics>"
+
+    def _by_plain_name(self) -> dict[str, float]:
+        if self._plain is None:
+            plain: dict[str, float] = {}
+            ambiguous: set[str] = set()
+            for name, value in self._values.items():
+                if name.group != PRODUCER_GROUP:
+                    if name.name in plain:
+                        ambiguous.add(name.name)
+                    plain[name.name] = value
+            for known in ambiguous:
+                del plain[known]
+            plain.update((name.name, value) for name, value in self._values.items() if name.group == PRODUCER_GROUP)
+            self._plain = plain
+        return self._plain
+
+    def select(self, group: str | None = None, **tags: str) -> MetricsSnapshot:
+        """The metrics of a group, and with these tags, ``_`` standing for ``-``: ``select(node_id="node-0")``."""
+        wanted = {key.replace("_", "-"): value for key, value in tags.items()}
+        return MetricsSnapshot(
+            {
+                name: value
+                for name, value in self._values.items()
+                if group in (None, name.group) and all(name.tag(key) == tag for key, tag in wanted.items())
+            }
+        )
+
+    def topic(self, topic: str) -> MetricsSnapshot:
+        """What is known of one topic; empty until something was sent to it, and again when it is forgotten."""
+        return self.select(TOPIC_GROUP, topic=topic)
+
+    def node(self, node_id: int) -> MetricsSnapshot:
+        """What is known of one broker; bootstrap servers have ids from -1 down."""
+        return self.select(NODE_GROUP, node_id=f"node-{node_id}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: by group and name; within the groups of nodes and topics by node or topic first. NaN is None."""
+        found: dict[str, Any] = {}
+        for name, value in self._values.items():
+            into = found.setdefault(name.group, {})
+            part = name.tag("node-id") or name.tag("topic")
+            if part is not None:
+                into = into.setdefault(part, {})
+            into[name.name] = value if math.isfinite(value) else None
+        return found
