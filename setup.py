@@ -25,6 +25,7 @@ COMPILED_MODULES = [
     "aioproducer/record_metadata.py",
     "aioproducer/records/record_writer.py",
     "aioproducer/producer/buffer_pool.py",
+    "aioproducer/producer/built_in_partitioner.py",
     "aioproducer/producer/delivery.py",
     "aioproducer/producer/murmur2.py",
     "aioproducer/producer/partition_queue.py",

@@ -147,6 +147,19 @@ class ProducerConfig(ClientConfig):
     compression_lz4_level: int = key(Type.INT, 9, between(1, 17), "Level for lz4.")
     compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), "Level for zstd.")
     partitioner_ignore_keys: bool = key(Type.BOOLEAN, False, ANY, "Spread records with a key as if they had none.")
+    partitioner_adaptive_partitioning_enable: bool = key(
+        Type.BOOLEAN, True, ANY, "Records without a key go to partitions with shorter queues more often."
+    )
+    partitioner_availability_timeout_ms: int = key(
+        Type.LONG,
+        0,
+        at_least(0),
+        "Adaptive partitioning avoids a broker that could take nothing for longer than this; 0 for never.",
+    )
+    partitioner_rack_aware: bool = key(
+        Type.BOOLEAN, False, ANY, "Records without a key go to partitions led from client.rack, if there are any."
+    )
+    client_rack: str = key(Type.STRING, "", ANY, "Where this producer is, as broker.rack tells it of the brokers.")
     metadata_max_idle_ms: int = key(Type.LONG, 300000, at_least(5000), "A topic unused for this long is forgotten.")
 
     metrics_num_samples: int = key(Type.INT, 2, at_least(1), "Windows of time that rates and averages are over.")
@@ -173,7 +186,6 @@ class ProducerConfig(ClientConfig):
 
 # Kafka has these and this version does not: refused by name instead of being ignored.
 UNSUPPORTED_BY_CLIENTS = (
-    "client.rack",
     "metric.reporters",
     "metrics.",
     "enable.metrics.push",
@@ -190,9 +202,6 @@ UNSUPPORTED = (
     "transaction.timeout.ms",
     "transaction.two.phase.commit.enable",
     "partitioner.class",
-    "partitioner.adaptive.partitioning.enable",
-    "partitioner.availability.timeout.ms",
-    "partitioner.rack.aware",
     "interceptor.classes",
 )
 
@@ -228,6 +237,8 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
             name="batch.size",
             value=config.batch_size,
         )
+    if config.partitioner_rack_aware and not config.client_rack.strip():
+        raise ConfigException("partitioner.rack.aware=true needs client.rack", name="client.rack", value="")
     config = _with_idempotence(config, explicit)
     return _with_delivery_timeout(config, explicit)
 

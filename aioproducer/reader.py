@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from aioproducer.config import ClientConfig, client_config
+from aioproducer.config import UNSUPPORTED_BY_CLIENTS, ClientConfig, client_config
 from aioproducer.config_def import INT_MAX, Type, at_least, between, key
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
@@ -102,7 +102,9 @@ class PartitionReader:
         if partition < 0:
             raise IllegalArgumentException(f"partition is {partition}; it must be at least 0")
         given = {"bootstrap_servers": bootstrap_servers, **config}
-        self._config = client_config(ReaderConfig, given, owner="reader")
+        self._config = client_config(
+            ReaderConfig, given, owner="reader", unsupported=(*UNSUPPORTED_BY_CLIENTS, "client.rack")
+        )
         parse_addresses(self._config.bootstrap_servers)
         self.topic_partition = TopicPartition(topic, partition)
         self._start: int | str = start

@@ -85,6 +85,14 @@ def test_what_is_unknown_or_impossible_is_named(name: str, value: object, messag
     assert raised.value.name == name.replace("_", ".")
 
 
+@pytest.mark.parametrize("rack", [{}, {"client.rack": " "}])
+def test_rack_awareness_needs_a_rack(rack: dict[str, str]) -> None:
+    with pytest.raises(ConfigException, match=r"partitioner\.rack\.aware=true needs client\.rack") as raised:
+        config(**{"partitioner.rack.aware": True, **rack})
+    assert raised.value.name == "client.rack"
+    assert config(**{"partitioner.rack.aware": True, "client.rack": "a"}).client_rack == "a"
+
+
 def test_servers_are_required() -> None:
     with pytest.raises(ConfigException, match=r"'bootstrap\.servers' is missing"):
         producer_config({})

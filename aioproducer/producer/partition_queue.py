@@ -29,6 +29,10 @@ class PartitionQueue:
         """A deadline is set for when the open batch, or an earlier one, has lingered."""
         self.ready = False
         """It stands in the ready set."""
+        self.used = False
+        """It has had a batch."""
+        self.busy = False
+        """It stands among those that the partitioner counts (``BuiltInPartitioner``)."""
         self.in_flight: i64 = 0
         self.leader: i64 = -1
         self.leader_epoch: i64 = -1

@@ -117,7 +117,6 @@ class KafkaProducer:
             batch_size=max(config.batch_size, 1),
             max_request_size=config.max_request_size,
             ignore_keys=config.partitioner_ignore_keys,
-            random=self._random,
             on_open=self._batch_opened,
             on_full=self._batch_full,
         )

@@ -8,13 +8,13 @@ None, and the caller parks the record. Per record it appends and makes a handle;
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from random import Random
-from typing import Any, Final, final
+from typing import Final, final
 
 from mypy_extensions import i64
 
 from aioproducer.errors import IllegalArgumentException, RecordTooLargeException, SerializationException
 from aioproducer.producer.buffer_pool import BufferPool
+from aioproducer.producer.built_in_partitioner import BuiltInPartitioner, Partitioning
 from aioproducer.producer.delivery import Delivery, Loop, ProduceResult
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -22,7 +22,6 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.records.record_writer import record_size_upper_bound
 
 BATCH_OVERHEAD: Final = 61
-NO_PARTITION: Final = -1
 _MAX_INT32: Final = 2**31 - 1
 _MAX_INT64: Final = 2**63 - 1
 
@@ -70,14 +69,13 @@ def _check_unicode(name: str) -> None:
 
 @final
 class TopicQueues:
-    """A topic's partitions, and the one that records without key or partition go to now (KIP-480, KIP-794)."""
+    """A topic's partitions, and the choice among them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, partitioning: Partitioning) -> None:
         self.name = name
         self.topic_id: object = None
         self.queues: list[PartitionQueue] = []
-        self.sticky: i64 = NO_PARTITION
-        self.sticky_bytes: i64 = 0
+        self.partitioner = BuiltInPartitioner(partitioning)
 
 
 @final
@@ -96,7 +94,6 @@ class RecordAccumulator:
         batch_size: i64,
         max_request_size: i64,
         ignore_keys: bool,
-        random: Random,
         on_open: Callable[[PartitionQueue, ProducerBatch], object],
         on_full: Callable[[PartitionQueue], object],
     ) -> None:
@@ -106,7 +103,6 @@ class RecordAccumulator:
         self.batch_size = batch_size
         self.max_request_size = max_request_size
         self.ignore_keys = ignore_keys
-        self.random = random
         self.on_open = on_open
         self.on_full = on_full
         self.topics: dict[str, TopicQueues] = {}
@@ -175,28 +171,27 @@ class RecordAccumulator:
         partitions: i64 = len(queues.queues)
         if partitions == 0:
             return None
+        partitioner = queues.partitioner
         sticky = False
-        index: i64
         if partition is not None:
-            index = partition
+            index: i64 = partition
             if index >= partitions:
                 return None
+            queue = queues.queues[index]
         elif key is not None and not self.ignore_keys:
-            index = partition_for_key(key, partitions)
+            queue = queues.queues[partition_for_key(key, partitions)]
         else:
             sticky = True
-            index = queues.sticky
-            if index < 0:
-                index = self._next_sticky(queues)
-        queue = queues.queues[index]
+            current = partitioner.current
+            queue = partitioner.next() if current is None else current
         timestamp: i64 = self.clock_ms() if timestamp_ms is None else timestamp_ms
         batch = queue.open
         if batch is not None and batch.size() + size > self.batch_size:
             self.close_batch(queue)
             batch = None
         if batch is None:
-            if sticky and queues.sticky_bytes >= self.batch_size:
-                queue = queues.queues[self._next_sticky(queues)]
+            if sticky and partitioner.produced >= self.batch_size:
+                queue = partitioner.next()
                 batch = queue.open
                 if batch is not None and batch.size() + size > self.batch_size:
                     self.close_batch(queue)
@@ -205,8 +200,11 @@ class RecordAccumulator:
                 batch = self._open_batch(queue, size, timestamp)
                 if batch is None:
                     return None
+                partitioner.opened(queue)
         if sticky:
-            queues.sticky_bytes += size - BATCH_OVERHEAD
+            partitioner.produced += size - BATCH_OVERHEAD
+            if partitioner.produced >= 2 * self.batch_size:
+                partitioner.current = None  # whether or not its batch is full: records with keys may keep it from that
         if size > batch.largest:
             batch.largest = size
         return batch.append(timestamp, key, value, headers)
@@ -235,15 +233,3 @@ class RecordAccumulator:
         queue.open = batch
         self.on_open(queue, batch)
         return batch
-
-    def _next_sticky(self, queues: TopicQueues) -> i64:
-        """Any partition but, if there is a choice, those without a leader and the present one."""
-        candidates: list[i64] = [q.partition for q in queues.queues if q.leader >= 0]
-        if not candidates:
-            candidates = [q.partition for q in queues.queues]
-        if len(candidates) > 1 and queues.sticky in candidates:
-            candidates.remove(queues.sticky)
-        picked: Any = self.random.choice(candidates)
-        queues.sticky = picked
-        queues.sticky_bytes = 0
-        return queues.sticky

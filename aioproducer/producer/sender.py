@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Container
 from functools import partial
 from random import Random
 from uuid import UUID
@@ -29,9 +30,11 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import NO_TOPIC_ID, Node
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.batch_completer import BatchCompleter
+from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.produce_request import (
@@ -107,8 +110,18 @@ class Sender:
             on_fatal=self._fatal,
         )
         self._windows = InFlightWindows()
+        self._latencies: NodeLatencies | None = None
+        if config.partitioner_availability_timeout_ms > 0:
+            self._latencies = NodeLatencies(config.partitioner_availability_timeout_ms / 1000)
         self._topics = TopicDirectory(
-            accumulator.topics, self._ready, self._windows, self._id_source.ids if config.enable_idempotence else None
+            accumulator.topics,
+            Partitioning(
+                random, adaptive=config.partitioner_adaptive_partitioning_enable, unavailable=self._unavailable
+            ),
+            self._ready,
+            self._windows,
+            self._id_source.ids if config.enable_idempotence else None,
+            rack=config.client_rack if config.partitioner_rack_aware else None,
         )
         self._client = KafkaClient(
             config,
@@ -300,7 +313,9 @@ class Sender:
                 self._client.request_update()
             else:
                 link.want()
+                self._note_latency(node, now, can_send=False)
             return
+        self._note_latency(node, now, can_send=link.can_send(now))
         while link.can_send(now):
             drained = drain(
                 self._ready.of(node), self._accumulator, now, self._config.max_request_size, keep_order=self._keep_order
@@ -308,6 +323,14 @@ class Sender:
             if not drained:
                 return
             self._send(link, drained, now)
+
+    def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:
+        if self._latencies is not None:
+            self._latencies.looked_at(node, now, can_send=can_send)
+
+    def _unavailable(self) -> Container[int]:
+        """Nodes that no record shall be put in line for, if it has a choice."""
+        return () if self._latencies is None else self._latencies.unavailable(self._loop.time())
 
     def _send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
         topics = self._client.metadata.cluster.topics

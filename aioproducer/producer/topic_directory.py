@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
+from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
-from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
+from aioproducer.producer.record_accumulator import TopicQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIds
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.types import PartitionInfo
@@ -16,33 +17,53 @@ from aioproducer.types import PartitionInfo
 class TopicDirectory:
     """Partitions come, leaders move, topics are created anew; a topic that is missing from the cluster stays as it was.
 
-    ``ids`` is None for a producer without idempotence.
+    ``ids`` is None for a producer without idempotence, ``rack`` the one to prefer (partitioner.rack.aware), or None.
     """
 
     def __init__(
-        self, topics: dict[str, TopicQueues], ready: ReadySet, windows: InFlightWindows, ids: ProducerIds | None
+        self,
+        topics: dict[str, TopicQueues],
+        partitioning: Partitioning,
+        ready: ReadySet,
+        windows: InFlightWindows,
+        ids: ProducerIds | None,
+        rack: str | None = None,
     ) -> None:
         self._topics = topics
+        self._partitioning = partitioning
         self._ready = ready
         self._windows = windows
         self._ids = ids
+        self._rack = rack
 
     def follow(self, cluster: Cluster) -> None:
         """Takes over what the cluster has now."""
+        if self._rack is not None:
+            self._locate(cluster)
         for name, topic in cluster.topics.items():
             queues = self._topics.get(name)
             if queues is None:
-                queues = self._topics[name] = TopicQueues(name)
+                queues = self._topics[name] = TopicQueues(name, self._partitioning)
             self._take(queues, topic)
+
+    def _locate(self, cluster: Cluster) -> None:
+        in_rack = {node.node_id for node in cluster.nodes.values() if node.rack == self._rack}
+        if in_rack != self._partitioning.in_rack:
+            self._partitioning.in_rack = in_rack
+            for queues in self._topics.values():
+                queues.partitioner.leaders_changed()
 
     def _take(self, queues: TopicQueues, topic: TopicMetadata) -> None:
         another = topic.topic_id != queues.topic_id and queues.topic_id not in (None, NO_TOPIC_ID)
         if another or len(topic.partitions) < len(queues.queues):
             self._created_anew(queues, len(topic.partitions))
         queues.topic_id = topic.topic_id
-        for info in topic.partitions[len(queues.queues) :]:
+        new = topic.partitions[len(queues.queues) :]
+        for info in new:
             sequences = None if self._ids is None else PartitionSequences(self._ids)
             queues.queues.append(PartitionQueue(queues.name, info.partition, sequences))
+        if new:
+            queues.partitioner.follow(queues.queues)
         for info, queue in zip(topic.partitions, queues.queues, strict=True):
             self._lead(queue, info)
 
@@ -65,9 +86,11 @@ class TopicDirectory:
         for queue in queues.queues[partitions:]:
             self._move(queue, NO_LEADER, -1)
         queues.queues = queues.queues[:partitions]
-        queues.sticky = NO_PARTITION
+        queues.partitioner.follow(queues.queues)
 
     def _move(self, queue: PartitionQueue, leader: int, leader_epoch: int) -> None:
         old, queue.leader, queue.leader_epoch = queue.leader, leader, leader_epoch
         self._ready.leader_changed(queue, old)
         self._windows.leader_changed(queue)
+        if self._rack is not None or (old == NO_LEADER) != (leader == NO_LEADER):
+            self._topics[queue.topic].partitioner.leaders_changed()

@@ -9,6 +9,7 @@ from typing import Any
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.producer.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.delivery import ProduceResult
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -113,7 +114,10 @@ class Accumulation:
         max_request_size: int = 5000,
         ignore_keys: bool = False,
         seed: int = 0,
+        adaptive: bool = False,
     ) -> None:
+        self.unavailable: set[int] = set()
+        self.partitioning = Partitioning(Random(seed), adaptive=adaptive, unavailable=lambda: self.unavailable)
         self.loop = Loop()
         self.now_ms = NOW_MS
         self.opened: list[ProducerBatch] = []
@@ -126,7 +130,6 @@ class Accumulation:
             batch_size=batch_size,
             max_request_size=max_request_size,
             ignore_keys=ignore_keys,
-            random=Random(seed),
             on_open=self.batch_opened,
             on_full=self.batch_full,
         )
@@ -140,11 +143,12 @@ class Accumulation:
 
     def add_topic(self, name: str, partitions: int, *, leader: int = 1, sequences: Any = None) -> list[PartitionQueue]:
         """Makes a topic known, or gives it more partitions."""
-        topic = self.accumulator.topics.setdefault(name, TopicQueues(name))
+        topic = self.accumulator.topics.setdefault(name, TopicQueues(name, self.partitioning))
         for partition in range(len(topic.queues), partitions):
             queue = PartitionQueue(name, partition, None if sequences is None else sequences())
             queue.leader = leader
             topic.queues.append(queue)
+        topic.partitioner.follow(topic.queues)
         queues: list[PartitionQueue] = topic.queues
         return queues
 

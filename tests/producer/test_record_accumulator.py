@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from random import Random
 from typing import Any
 
 import pytest
@@ -79,7 +78,6 @@ def test_nothing_is_appended_before_the_start() -> None:
         batch_size=1000,
         max_request_size=1000,
         ignore_keys=False,
-        random=Random(0),
         on_open=here.batch_opened,
         on_full=here.batch_full,
     )
@@ -274,7 +272,7 @@ def test_without_a_key_one_partition_gets_a_batch_before_the_next_one_has_its_tu
             runs[-1] = (partition, runs[-1][1] + charged)
         else:
             runs.append((partition, charged))
-    assert all(1000 <= charged < 2000 + 325 for _, charged in runs[:-1])
+    assert all(charged >= 1000 for _, charged in runs[:-1])  # more, where it drew the same again
     assert all(batch.size() + BATCH_OVERHEAD <= 1000 for batch in here.opened)
 
 
@@ -307,6 +305,7 @@ def test_without_a_key_partitions_without_a_leader_get_nothing() -> None:
     queues = here.add_topic("t", 6)
     for queue in queues[::2]:
         queue.leader = -1
+    here.accumulator.topics["t"].partitioner.leaders_changed()
     sent = Counter(partition_of(here.append(value=bytes(400))) for _ in range(300))
     assert set(sent) == {1, 3, 5}
     assert min(sent.values()) > 50

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from random import Random
 from uuid import UUID
 
-from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
+from aioproducer.net.addresses import Address
+from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
+from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
-from aioproducer.producer.record_accumulator import NO_PARTITION, TopicQueues
+from aioproducer.producer.record_accumulator import TopicQueues
 from aioproducer.producer.sequences import ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.windows import InFlightWindows
@@ -14,18 +17,26 @@ from tests.producer.parts import Loop, make_batch
 FIRST, SECOND = UUID(int=1), UUID(int=2)
 
 
-def cluster(*leaders: int, topic_id: UUID = FIRST, epoch: int = 0) -> Cluster:
+def cluster(
+    *leaders: int, topic_id: UUID = FIRST, epoch: int = 0, racks: dict[int, str | None] | None = None
+) -> Cluster:
     """One topic ``t`` with a partition per leader."""
     partitions = tuple(PartitionInfo("t", n, leader, epoch, (0,), (0,), ()) for n, leader in enumerate(leaders))
-    return Cluster(topics={"t": TopicMetadata("t", topic_id, partitions)})
+    nodes = {node: Node(node, Address("b", 1), rack) for node, rack in (racks or {}).items()}
+    return Cluster(nodes, topics={"t": TopicMetadata("t", topic_id, partitions)})
 
 
 class Scene:
-    def __init__(self, *, idempotent: bool = True) -> None:
+    def __init__(self, *, idempotent: bool = True, rack: str | None = None) -> None:
         self.topics: dict[str, TopicQueues] = {}
         self.ready = ReadySet()
         self.directory = TopicDirectory(
-            self.topics, self.ready, InFlightWindows(), ProducerIds() if idempotent else None
+            self.topics,
+            Partitioning(Random(0)),
+            self.ready,
+            InFlightWindows(),
+            ProducerIds() if idempotent else None,
+            rack=rack,
         )
 
     def leaders(self) -> list[int]:
@@ -87,14 +98,14 @@ def test_a_topic_created_anew_knows_no_producer_and_has_its_own_partitions() -> 
     scene = Scene()
     scene.directory.follow(cluster(1, 1, 1))
     topic = scene.topics["t"]
-    topic.sticky = 2
+    topic.partitioner.current = topic.queues[2]
     gone = topic.queues[2]
     scene.ready.add(gone)
     for queue in topic.queues:
         queue.sequences.known_id = 7
     scene.directory.follow(cluster(1, 1, topic_id=SECOND))
     assert len(topic.queues) == 2
-    assert topic.sticky == NO_PARTITION
+    assert topic.partitioner.current is None
     assert [queue.sequences.known_id for queue in topic.queues] == [-1, -1]
     assert gone.leader == NO_LEADER
     assert list(scene.ready.of(NO_LEADER)) == [gone]
@@ -121,3 +132,49 @@ def test_a_topic_whose_id_comes_later_is_the_same_topic() -> None:
     assert sequences.known_id == 7
     scene.directory.follow(cluster(1, topic_id=UUID(int=99)))
     assert sequences.known_id == -1, "another id is another topic"
+
+
+def drawn(scene: Scene) -> set[int]:
+    """The partitions that records without a key go to."""
+    return {scene.topics["t"].partitioner.next().partition for _ in range(100)}
+
+
+def test_records_without_a_key_go_where_there_is_a_leader_now() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1, NO_LEADER))
+    assert drawn(scene) == {0}
+    scene.directory.follow(cluster(1, 2, epoch=1))
+    assert drawn(scene) == {0, 1}
+    scene.directory.follow(cluster(NO_LEADER, 2, 2, epoch=2))
+    assert drawn(scene) == {1, 2}
+
+
+def test_leaders_in_the_rack_are_preferred_and_racks_may_change() -> None:
+    scene = Scene(rack="a")
+    scene.directory.follow(cluster(1, 2, 3, racks={1: "a", 2: "b", 3: None}))
+    assert drawn(scene) == {0}
+    scene.directory.follow(cluster(1, 2, 3, racks={1: "b", 2: "a", 3: "a"}))
+    assert drawn(scene) == {1, 2}
+    scene.directory.follow(cluster(1, 2, 3, racks={1: "b", 2: "b", 3: None}))
+    assert drawn(scene) == {0, 1, 2}
+
+
+def test_a_topic_the_answer_left_out_learns_of_racks_as_well() -> None:
+    scene = Scene(rack="a")
+    scene.directory.follow(cluster(1, 2, racks={1: "a", 2: "b"}))
+    scene.directory.follow(Cluster({2: Node(2, Address("b", 1), "a")}))
+    assert drawn(scene) == {1}
+
+
+def test_racks_do_not_matter_unless_asked_for() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1, 2, racks={1: "a", 2: "b"}))
+    assert drawn(scene) == {0, 1}
+
+
+def test_a_leader_told_by_an_answer_counts_for_records_without_a_key() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1, NO_LEADER))
+    assert drawn(scene) == {0}
+    scene.directory.leaders_moved([PartitionInfo("t", 1, 2, 5, (0,), (0,), ())])
+    assert drawn(scene) == {0, 1}
