@@ -27,7 +27,8 @@ class EmbeddedCluster:
         async with EmbeddedCluster(nodes=3, configs={"num.partitions": 6}) as cluster:
             producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
 
-    ``ports`` has one port for each node; without it, or with 0, a free one is taken. ``configs`` are the brokers'
+    ``ports`` has one port for each node; without it, or with 0, a free one is taken. ``racks`` has the rack of each
+    node (Kafka's ``broker.rack``). ``configs`` are the brokers'
     configs in Kafka's names (see ``BrokerConfig``), the same for all nodes; unknown or impossible ones raise
     ``ConfigException``. ``newest_versions`` makes older brokers: the newest version they have of an API, by its key;
     ``old_nodes`` are those before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered). For tests
@@ -46,6 +47,7 @@ class EmbeddedCluster:
         *,
         host: str = "127.0.0.1",
         ports: Sequence[int] | None = None,
+        racks: Sequence[str | None] | None = None,
         configs: Mapping[str, object] | None = None,
         clock: Clock | None = None,
         newest_versions: Mapping[int, int] | None = None,
@@ -57,7 +59,10 @@ class EmbeddedCluster:
             raise ValueError(f"a cluster has at least one node, not {nodes}")
         if ports is not None and len(ports) != nodes:
             raise ValueError(f"{nodes} nodes need as many ports, not {len(ports)}")
+        if racks is not None and len(racks) != nodes:
+            raise ValueError(f"{nodes} nodes need as many racks, not {len(racks)}")
         self._host = host
+        self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
         self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random)
         self._newest_versions = newest_versions
@@ -117,7 +122,7 @@ class EmbeddedCluster:
         server = SocketServer(processor)
         self._ports[node_id] = await server.open(self._host, self._ports[node_id] if port is None else port)
         self._servers[node_id] = server
-        self._state.node_started(Node(node_id, self._host, self._ports[node_id]))
+        self._state.node_started(Node(node_id, self._host, self._ports[node_id], self._racks[node_id]))
 
     async def stop_node(self, node_id: int) -> None:
         """Stops a node as if it had crashed: connections drop, leaders move to replicas on live nodes or are none."""

@@ -28,11 +28,12 @@ from aioproducer.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Where a node listens."""
+    """Where a node listens, and where it stands."""
 
     id: int
     host: str
     port: int
+    rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,16 @@ async def test_a_name_for_a_host() -> None:
         await client.close()
 
 
-@pytest.mark.parametrize("arguments", [{"nodes": 0}, {"nodes": 2, "ports": [0]}])
-def test_impossible_clusters(arguments: dict[str, int]) -> None:
+async def test_nodes_stand_in_racks() -> None:
+    async with EmbeddedCluster(nodes=3, racks=["a", None, "b"]) as cluster:
+        client = await RawClient.connect(cluster.bootstrap_servers.split(",")[0])
+        response = await client.request(MetadataRequest([]), 13)
+        assert [node.rack for node in response.brokers] == ["a", None, "b"]
+        await client.close()
+
+
+@pytest.mark.parametrize("arguments", [{"nodes": 0}, {"nodes": 2, "ports": [0]}, {"nodes": 2, "racks": ["a"]}])
+def test_impossible_clusters(arguments: dict[str, object]) -> None:
     with pytest.raises(ValueError):
         EmbeddedCluster(**arguments)  # type: ignore[arg-type]
 

@@ -108,7 +108,7 @@ class _Fetch:
                 failed = failed or data.error_code != ErrorCode.NONE
                 partitions.append(data)
             response.responses.append(FetchableTopicResponse(wanted.topic, wanted.topic_id, partitions))
-        response.node_endpoints = [NodeEndpoint(node.id, node.host, node.port) for node in leaders.values()]
+        response.node_endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in leaders.values()]
         return _Result(response, size, failed)
 
     def _topic(self, wanted: FetchTopic) -> Topic | None:

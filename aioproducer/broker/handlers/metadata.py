@@ -41,7 +41,7 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
     state = context.state
     version = request.header.api_version
     response = MetadataResponse(
-        brokers=[MetadataResponseBroker(node.id, node.host, node.port) for node in state.alive_nodes],
+        brokers=[MetadataResponseBroker(node.id, node.host, node.port, node.rack) for node in state.alive_nodes],
         cluster_id=state.cluster_id,
         controller_id=state.controller_id,
     )

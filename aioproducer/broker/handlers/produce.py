@@ -86,7 +86,7 @@ class _Append:
             answers = [self._answer_partition(data, topic, partition) for partition in data.partition_data]
             told = [answer for answer in answers if not faults.leaves_out(node_id)]
             responses.append(TopicProduceResponse(data.name, data.topic_id, told))
-        endpoints = [NodeEndpoint(node.id, node.host, node.port) for node in self._leaders.values()]
+        endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in self._leaders.values()]
         return ProduceResponse(responses, faults.throttle_ms(node_id), endpoints)
 
     def _topic(self, data: TopicProduceData) -> Topic | None:
