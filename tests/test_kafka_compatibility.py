@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import re
 import runpy
 import subprocess
@@ -20,7 +19,7 @@ from aioproducer.config_def import Type, parse, table
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, ConfigException, error_class
 from aioproducer.producer.murmur2 import murmur2
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_java
+from tests.support.java_source import java_command
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
 
@@ -55,20 +54,10 @@ class Kafka:
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Kafka:
     """Runs KafkaClasses.java."""
-    try:
-        java, libs = find_java(VERSION), fetch_kafka(VERSION)
-        modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=True).stdout
-        if "jdk.compiler" not in modules:
-            raise KafkaUnavailable(f"{java} cannot run a source file. Install a JDK (default-jdk-headless).")
-    except KafkaUnavailable as missing:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"NOT CHECKED against Kafka's own classes: {missing}")
     values = tmp_path_factory.mktemp("classes") / "values"
     values.write_text("".join(value + "\n" for value in VALUES))
     source = Path(__file__).with_name("KafkaClasses.java")
-    command = [java, "-Xmx256m", "-cp", f"{libs}{os.sep}*", str(source), str(values)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run(java_command(source, str(values)), capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
     said = Kafka()
     for line in run.stdout.splitlines():

@@ -24,8 +24,10 @@ class NetworkMetrics:
         _traffic(group, self)
         sent, received = self.sent, self.received
         doc = "requests written and answers read"
-        group.gauge("network-io-rate", f"{doc} per second", lambda now: sent.count_rate(now) + received.count_rate(now))
-        group.gauge("network-io-total", f"{doc} in all", lambda now: float(sent.count + received.count))
+        group.gauge(
+            "network-io-rate", f"per second: {doc}", lambda now: sent.count_rate(now) + received.count_rate(now)
+        )
+        group.gauge("network-io-total", f"in all: {doc}", lambda now: float(sent.count + received.count))
         group.count_meter("connection-creation", "connections made", self.opened)
         group.count_meter("connection-close", "connections closed", self.closed)
         group.gauge(

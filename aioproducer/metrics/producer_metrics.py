@@ -105,7 +105,7 @@ class ProducerMetrics:
 
     def _buffer(self, registry: MetricRegistry, buffer_memory: int) -> None:
         group = self._group
-        group.gauge("buffer-total-bytes", "buffer.memory", lambda now: float(buffer_memory))
+        group.gauge("buffer-total-bytes", "the config `buffer.memory`", lambda now: float(buffer_memory))
         group.gauge(
             "buffer-available-bytes",
             "bytes of buffer.memory that no batch holds",
@@ -129,7 +129,7 @@ class ProducerMetrics:
         )
         group.gauge(
             "parked-bytes",
-            "bytes of records of send() that wait for metadata or memory (parked.memory bounds them)",
+            "bytes of records of send() that wait for metadata or memory; `parked.memory` bounds them",
             lambda now: float(self.gauges.parked_bytes()),
             own=True,
         )

@@ -81,20 +81,20 @@ class MetricGroup:
 
     def meter(self, base: str, what: str, sensor: Sensor, *, own: bool = False) -> None:
         """``base-rate`` and ``base-total``, of the values recorded."""
-        self.gauge(f"{base}-rate", f"{what} per second", sensor.rate, own=own)
-        self.gauge(f"{base}-total", f"{what} in all", lambda now: sensor.total, own=own)
+        self.gauge(f"{base}-rate", f"per second: {what}", sensor.rate, own=own)
+        self.gauge(f"{base}-total", f"in all: {what}", lambda now: sensor.total, own=own)
 
     def count_meter(self, base: str, what: str, sensor: Sensor, *, own: bool = False) -> None:
         """``base-rate`` and ``base-total``, of how often something was recorded."""
-        self.gauge(f"{base}-rate", f"{what} per second", sensor.count_rate, own=own)
-        self.gauge(f"{base}-total", f"{what} in all", lambda now: float(sensor.count), own=own)
+        self.gauge(f"{base}-rate", f"per second: {what}", sensor.count_rate, own=own)
+        self.gauge(f"{base}-total", f"in all: {what}", lambda now: float(sensor.count), own=own)
 
     def average(self, base: str, what: str, sensor: Sensor, *, own: bool = False) -> None:
-        self.gauge(f"{base}-avg", f"{what}: the average", sensor.average, own=own)
+        self.gauge(f"{base}-avg", f"average: {what}", sensor.average, own=own)
 
     def average_and_max(self, base: str, what: str, sensor: Sensor, *, own: bool = False) -> None:
         self.average(base, what, sensor, own=own)
-        self.gauge(f"{base}-max", f"{what}: the largest", sensor.maximum, own=own)
+        self.gauge(f"{base}-max", f"largest: {what}", sensor.maximum, own=own)
 
     def remove(self) -> None:
         """What is measured is gone."""

@@ -23,7 +23,7 @@ class TopicMetrics:
         group.meter("byte", "bytes of batches sent, as they are on the wire", self.bytes)
         group.gauge(
             "compression-rate",
-            "bytes of a batch as sent, divided by its bytes before compression: the average",
+            "average: bytes of a batch as sent, divided by its bytes before compression",
             self.compression.average,
         )
         group.meter("record-retry", "records whose batch has to be sent again", self.retries)

@@ -1,0 +1,121 @@
+"""Writes docs/metrics.md from the metrics of a producer: ``python scripts/metrics.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aioproducer.metrics import MetricName, ProducerMetrics
+from aioproducer.metrics.registry import Metric
+
+TARGET = Path(__file__).parent.parent / "docs" / "metrics.md"
+
+HEAD = """\
+# Metrics
+
+`producer.metrics()` answers all of them as they are at that moment: a `MetricsSnapshot`, an immutable mapping of
+`MetricName(name, group, tags)` to float.
+
+```python
+found = producer.metrics()
+found["record-send-rate"]  # a plain name is that of the group producer-metrics
+found.topic("orders")["byte-rate"]  # one topic
+found.node(1)["request-latency-avg"]  # one broker; bootstrap servers have ids from -1 down
+found.select("producer-node-metrics")  # a group; also by tag: select(node_id="node-1")
+json.dumps(found.as_dict())  # by group and name; within nodes and topics by node or topic first
+```
+
+Names, groups and tags (`client-id`; `node-id`, as in `node-1`; `topic`) are those of Kafka's producer, so dashboards
+and alarms can be taken over. **Own** metrics are not in Kafka.
+
+- Rates, averages and maxima are over the last `metrics.num.samples` windows of `metrics.sample.window.ms`, counted as
+  Kafka counts them: all but the last window are taken as whole. Totals are since the producer was made.
+- An average or maximum of nothing is NaN, as in Kafka; `as_dict()` has None there.
+- Sensors are told of a batch, a request, an answer, never of a single record. A snapshot takes about 0.15 µs per
+  metric.
+- The metrics of a topic come with the first batch sent to it, and go when it has been unused for
+  `metadata.max.idle.ms`; those of a broker come with the first connection to it, and go when it leaves the cluster.
+  Totals start anew if it comes back. (Kafka's stay for ever.)
+- `metrics.recording.level`: all are of level INFO, as in Kafka's producer, but those marked DEBUG.
+
+Where a figure differs from Kafka's of the same name:
+
+- Bytes are counted when a request is handed to the socket and when a whole response is there, not per system call;
+  `network-io` counts the same two events.
+- `bufferpool-wait-time-ns-total`, `bufferpool-wait-ratio` and `metadata-wait-time-ns-total` tell for how long *any*
+  record waited. Kafka adds up the threads that wait; here a thousand records can wait at once, and none of them is a
+  thread. `waiting-threads` is how many records wait for memory.
+- `record-error` counts what a forced close ends, too, and every record that fails before it is part of a batch.
+
+Written by `python scripts/metrics.py`; do not edit.
+"""
+
+ABSENT = (
+    (
+        {
+            ("producer-metrics", name)
+            for name in (
+                *("select-rate", "select-total", "io-ratio", "io-time-ns-avg", "io-time-ns-total"),
+                *("io-wait-ratio", "io-wait-time-ns-avg", "io-wait-time-ns-total"),
+            )
+        },
+        "the event loop does the I/O of everything in the process; how long it waits is not the producer's to say",
+    ),
+    (
+        {
+            *(
+                ("producer-metrics", f"{how}-{what}-{figure}")
+                for how in ("successful", "failed")
+                for what in ("authentication", "reauthentication")
+                for figure in ("rate", "total")
+            ),
+            ("producer-metrics", "successful-authentication-no-reauth-total"),
+            ("producer-metrics", "reauthentication-latency-avg"),
+            ("producer-metrics", "reauthentication-latency-max"),
+        },
+        "there is no authentication yet",
+    ),
+    (
+        {
+            ("producer-metrics", f"txn-{call}-time-ns-total")
+            for call in ("init", "begin", "send-offsets", "prepare", "commit", "abort")
+        },
+        "there are no transactions yet",
+    ),
+    ({("app-info", "version"), ("app-info", "commit-id")}, "they are text, not figures"),
+)
+"""Metrics of Kafka's that do not exist here, and why."""
+
+
+def every_metric() -> list[tuple[MetricName, Metric]]:
+    """Those of a producer that knows one broker and one topic, by group."""
+    metrics = ProducerMetrics()
+    metrics.network.node(1)
+    metrics.batch_sent("t", records=1, size=1, uncompressed=1, largest=1, queued_ms=0.0, now=0.0)
+    order = list(dict.fromkeys(name.group for name, _ in metrics.registry))
+    return sorted(metrics.registry, key=lambda entry: (order.index(entry[0].group), entry[0].name))
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [HEAD]
+    group = ""
+    for name, metric in every_metric():
+        if name.group != group:
+            group = name.group
+            tags = ", ".join(f"`{key}`" for key, _ in name.tags)
+            lines += [*([""] if len(lines) > 1 else []), f"## {group}", "", f"Tags: {tags}.", ""]
+            lines += ["| metric | what it is |", "|---|---|"]
+        lines.append(f"| `{name.name}` | {'**Own.** ' if metric.own else ''}{_sentence(metric.doc)} |")
+    lines += ["", "## Kafka's metrics that do not exist here", "", "| metrics | why |", "|---|---|"]
+    for names, why in ABSENT:
+        listed = ", ".join(f"`{name}`" for _, name in sorted(names))
+        lines.append(f"| {listed} | {_sentence(why)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return text if text.startswith("`") else text[:1].upper() + text[1:]
+
+
+if __name__ == "__main__":
+    TARGET.write_text(page())

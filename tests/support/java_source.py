@@ -1,0 +1,27 @@
+"""Java source files that ask Kafka's own classes, run as they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_java
+
+VERSION = "4.3.1"
+
+
+def java_command(source: Path, *arguments: str) -> list[str]:
+    """The command that runs the file with Kafka's jars; skips the test where there is no JDK, but not in CI."""
+    try:
+        java, libs = find_java(VERSION), fetch_kafka(VERSION)
+        modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=True).stdout
+        if "jdk.compiler" not in modules:
+            raise KafkaUnavailable(f"{java} cannot run a source file. Install a JDK (default-jdk-headless).")
+    except KafkaUnavailable as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"NOT CHECKED against Kafka's own classes: {missing}")
+    return [str(java), "-Xmx256m", "-cp", f"{libs}{os.sep}*", str(source), *arguments]
