@@ -11,20 +11,26 @@
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.metrics import MetricName, MetricsSnapshot
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.explain import Explanation, Obstacle
 from aioproducer.producer.producer import KafkaProducer, wait_all
+from aioproducer.producer.reason import Reason
 from aioproducer.record_metadata import RecordMetadata
-from aioproducer.types import PartitionInfo, ProducerRecord, TimestampType, TopicPartition
+from aioproducer.types import LedgerEntry, PartitionInfo, ProducerRecord, TimestampType, TopicPartition
 
 __all__ = [
     "Delivery",
     "DeliveryError",
+    "Explanation",
     "KafkaError",
     "KafkaProducer",
+    "LedgerEntry",
     "MetricName",
     "MetricsSnapshot",
+    "Obstacle",
     "Outcome",
     "PartitionInfo",
     "ProducerRecord",
+    "Reason",
     "RecordMetadata",
     "TimestampType",
     "TopicPartition",

@@ -27,6 +27,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from aioproducer.error_code import ErrorCode
+from aioproducer.types import LedgerEntry
 
 
 class Outcome(Enum):
@@ -226,9 +227,13 @@ class NotLeaderOrFollowerException(InvalidMetadataException):
 
 
 class TimeoutException(RetriableException):
-    """Something did not happen within its time-out; the message names which one."""
+    """Something did not happen within its time-out; the message names which one.
+
+    ``ledger`` tells what a record's time was spent on; its entries add up to it. Empty where no record waited.
+    """
 
     code = ErrorCode.REQUEST_TIMED_OUT
+    ledger: tuple[LedgerEntry, ...] = ()
 
 
 class BrokerNotAvailableException(ApiException):

@@ -42,6 +42,16 @@ class ProducerRecord:
     headers: Headers | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What part of the time before a time-out was spent on: ``cause`` in words or the name of Kafka's error, and
+    ``count``, how often it came up."""
+
+    cause: str
+    seconds: float
+    count: int
+
+
 class PartitionInfo(NamedTuple):
     """A partition as the cluster's metadata describes it; ``leader`` is -1 while there is none."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import socket
 from collections.abc import Callable
@@ -73,6 +74,10 @@ class BrokerLink:
         self.last_error: KafkaError | None = None
         self.versions: dict[int, tuple[int, int]] = {}
         self.throttled_until = 0.0
+        self.max_in_flight = config.max_in_flight_requests_per_connection
+        self.changed_at = -math.inf
+        """Since when it is in its state."""
+        self.backoff_until = -math.inf
         self._config = config
         self._random = random
         self._on_change = on_change
@@ -114,17 +119,13 @@ class BrokerLink:
             connection is not None
             and self.state is LinkState.READY
             and connection.writable
-            and len(connection.in_flight) < self._config.max_in_flight_requests_per_connection
+            and len(connection.in_flight) < self.max_in_flight
             and self.throttled_until <= now
         )
 
-    def why_busy(self, now: float) -> str:
-        """Why a link that is ready takes no request now, in words."""
-        if self.throttled_until > now:
-            return f"{self} throttles this client for another {self.throttled_until - now:.1f} s"
-        if self._connection is not None and not self._connection.writable:
-            return f"{self} does not read what was sent to it"
-        return f"{self} has {self.in_flight()} requests that it has not answered yet"
+    def writable(self) -> bool:
+        """Whether the broker reads what it is sent; False without a connection."""
+        return self._connection is not None and self._connection.writable
 
     def throttle(self, milliseconds: int) -> None:
         """The broker asks to be left alone for so long (KIP-219)."""
@@ -210,18 +211,20 @@ class BrokerLink:
                 self._failed(error)
             else:
                 await self._serve()
-            self._change(LinkState.BACKOFF)
             config = self._config
-            await asyncio.sleep(
-                backoff(
-                    self._failures,
-                    config.reconnect_backoff_ms / 1000,
-                    config.reconnect_backoff_max_ms / 1000,
-                    self._random,
-                )
+            wait = backoff(
+                self._failures,
+                config.reconnect_backoff_ms / 1000,
+                config.reconnect_backoff_max_ms / 1000,
+                self._random,
             )
+            self.backoff_until = self._loop.time() + wait
+            self._change(LinkState.BACKOFF)
+            await asyncio.sleep(wait)
 
     def _change(self, state: LinkState) -> None:
+        if state is not self.state:
+            self.changed_at = self._loop.time()
         self.state = state
         self._on_change(self)
 

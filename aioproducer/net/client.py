@@ -100,9 +100,13 @@ class KafkaClient:
         self.metadata.request_update()
         self._update.set()
 
+    def reachable(self) -> bool:
+        """Whether there is a connection to any broker."""
+        return any(link.ready() for link in self._links.values())
+
     def unreachable(self) -> str:
         """What stands between us and the cluster, in words; empty if nothing does that we know of."""
-        if any(link.ready() for link in self._links.values()):
+        if self.reachable():
             return ""
         errors = [str(link.last_error) for link in self._links.values() if link.last_error is not None]
         if errors:

@@ -18,8 +18,10 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, Action, decide
 from aioproducer.producer.drain import Drained
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.ledger import Ledger, WaitHistory, in_words
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 
 log = logging.getLogger(__name__)
@@ -41,6 +43,7 @@ class BatchCompleter:
         random: Random,
         *,
         again: Callable[[PartitionQueue, float], None],
+        history: WaitHistory,
     ) -> None:
         self._config = config
         self._accumulator = accumulator
@@ -48,6 +51,7 @@ class BatchCompleter:
         self._random = random
         self._again = again
         self._failures = failures
+        self._history = history
         self._timeout = config.delivery_timeout_ms / 1000
         self.incomplete: OrderedDict[ProducerBatch, PartitionQueue] = OrderedDict()
         """In the order they were created, and so in the order they expire."""
@@ -102,7 +106,7 @@ class BatchCompleter:
                 error.refused_records = refused
             if expired and error.retriable:
                 batch.last_error = code.name
-                late = self._too_late(queue, batch, message)
+                late = self._too_late(queue, batch, message, self._attempt_ended(queue, batch, code, now))
                 late.__cause__ = error
                 error = late
             self._fail(queue, batch, error)
@@ -115,6 +119,7 @@ class BatchCompleter:
         self._again(queue, now)
 
     def _retry(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> None:
+        self._attempt_ended(queue, batch, code, now)
         batch.last_error = code.name
         self._metrics.records_retried(queue.topic, batch.count, now)
         wait = backoff(
@@ -137,17 +142,42 @@ class BatchCompleter:
             batch, queue = next(iter(self.incomplete.items()))
             if batch.created + self._timeout > now:
                 return
-            error = self._too_late(queue, batch, why_waiting(queue, batch))
+            if batch.in_flight:
+                ledger = self._waited(queue, batch, batch.sent_at)
+                ledger.book(now, Reason.IN_FLIGHT.value)
+            else:
+                ledger = self._waited(queue, batch, now)
+            error = self._too_late(queue, batch, why_waiting(queue, batch), ledger)
             self._give_up(queue, batch, error)
             self._again(queue, now)
 
-    def _too_late(self, queue: PartitionQueue, batch: ProducerBatch, why: str) -> TimeoutException:
+    def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
+        """Books what the batch waited for since its last attempt, or since its first record."""
+        ledger: Ledger | None = batch.ledger
+        if ledger is None:
+            ledger = batch.ledger = Ledger(batch.created)
+            if batch.ready_at > batch.created:
+                ledger.book(min(batch.ready_at, until), Reason.LINGER.value)
+        elif batch.retry_at > ledger.booked_until:
+            ledger.book(min(batch.retry_at, until), batch.last_error, times=0)
+        self._history.spend_in_queue(ledger, queue, until, batch.last_error)
+        return ledger
+
+    def _attempt_ended(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> Ledger:
+        ledger = self._waited(queue, batch, batch.sent_at)
+        ledger.book(now, code.name)
+        return ledger
+
+    def _too_late(self, queue: PartitionQueue, batch: ProducerBatch, why: str, ledger: Ledger) -> TimeoutException:
         tries = f"{batch.attempts} attempt{'' if batch.attempts == 1 else 's'}"
         last = f", the last one ended with {batch.last_error}" if batch.last_error else ""
-        return TimeoutException(
+        entries = ledger.entries()
+        error = TimeoutException(
             f"not delivered to {queue.topic}-{queue.partition} within "
-            f"delivery.timeout.ms={self._config.delivery_timeout_ms}: {tries}{last}; {why}"
+            f"delivery.timeout.ms={self._config.delivery_timeout_ms}: {in_words(entries)}; {tries}{last}; {why}"
         )
+        error.ledger = entries
+        return error
 
     def fail_all(self, error: KafkaError) -> None:
         """Fails everything that has not ended; what comes after it goes on."""

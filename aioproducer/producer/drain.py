@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from aioproducer.producer.ledger import note_wait
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadyQueues, why_waiting
+from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 
 
@@ -29,7 +31,9 @@ def drain(
     size = 0
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
-        if why_waiting(queue, now, keep_order=keep_order) is not None:
+        waiting = why_waiting(queue, now, keep_order=keep_order)
+        if waiting is not None:
+            note_wait(queue, now, waiting)
             queue.ready = False
             continue
         head = queue.batches[0] if queue.batches else queue.open
@@ -42,6 +46,8 @@ def drain(
         if not queue.batches:
             accumulator.close_batch(queue)
         queue.batches.popleft()
+        if queue.history is not None:
+            note_wait(queue, now, Reason.READY)
         size += head_size
         drained.append(Drained(queue, head))
         if queue.batches or queue.due:

@@ -17,8 +17,11 @@ from typing import Any
 
 from aioproducer.errors import BufferExhaustedException, DeliveryError, KafkaError, Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.delivery import PENDING, Delivery, Loop, ProduceResult
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.ledger import Ledger, in_words
+from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.types import Headers
 
@@ -32,6 +35,7 @@ class ParkedRecord:
         "delivery",
         "headers",
         "key",
+        "moved_at",
         "number",
         "parked_at",
         "partition",
@@ -65,6 +69,8 @@ class ParkedRecord:
         self.headers = None if headers is None else tuple(headers)  # what was checked, whatever becomes of a list
         self.size = size
         self.parked_at = now
+        self.moved_at = now
+        """When it had its metadata, and waited for memory from then on."""
         self.deadline = now + max_block
         self.condition = condition
         self.number = 0
@@ -159,6 +165,11 @@ class ParkingLot:
         """Everything parked, oldest first."""
         return list(self._parked)
 
+    @property
+    def pool(self) -> BufferPool:
+        """The memory that is waited for."""
+        return self._accumulator.pool
+
     def metadata_arrived(self, topic: str) -> None:
         """Moves the topic's records that can be placed now to where the others wait for memory, by age."""
         waiting = self.metadata.pop(topic, None)
@@ -167,6 +178,7 @@ class ParkingLot:
         still: deque[ParkedRecord] = deque()
         for record in waiting:
             if self._has_metadata(record):
+                record.moved_at = self._accumulator.loop.time()
                 if self.memory and self.memory[-1].number > record.number:
                     insort(self.memory, record, key=_number)
                 else:
@@ -241,8 +253,10 @@ class ParkingLot:
         heads = [queue[0].deadline for queue in (self.memory, *self.metadata.values()) if queue]
         return min(heads, default=None)
 
-    def expire(self, now: float, why_no_metadata: Callable[[str], str]) -> None:
+    def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
         """Fails what has waited for max.block.ms, then places what there is memory for.
+
+        ``no_metadata(topic, since)`` is the error for who has waited for the topic's metadata since then.
 
         Every queue is in order of age, so only heads are looked at.
         """
@@ -250,7 +264,7 @@ class ParkingLot:
         for topic, queue in list(self.metadata.items()):
             while queue and queue[0].deadline <= now:
                 record = queue.popleft()
-                late.append((record, self._no_metadata(record, now, why_no_metadata(topic))))
+                late.append((record, self._no_partition(record, now) or no_metadata(topic, record.parked_at)))
             if not queue:
                 del self.metadata[topic]
         while self.memory and self.memory[0].deadline <= now:
@@ -259,24 +273,34 @@ class ParkingLot:
         self._fail_each(late)
         self.place()
 
-    def _no_metadata(self, record: ParkedRecord, now: float, why: str) -> KafkaError:
-        waited = (now - record.parked_at) * 1000
+    def _no_partition(self, record: ParkedRecord, now: float) -> TimeoutException | None:
         queues = self._accumulator.topics.get(record.topic)
-        if queues is not None and record.partition is not None:
-            return TimeoutException(
-                f"partition {record.partition} of topic {record.topic!r} did not exist for max.block.ms "
-                f"({waited:.0f} ms); the topic has {len(queues.queues)} partitions"
-            )
-        return TimeoutException(f"no metadata for topic {record.topic!r} within max.block.ms ({waited:.0f} ms): {why}")
-
-    def _no_memory(self, record: ParkedRecord, now: float) -> KafkaError:
-        pool = self._accumulator.pool
-        waited = (now - record.parked_at) * 1000
-        return BufferExhaustedException(
-            f"no memory for a record of {record.size} bytes for {record.topic!r} within max.block.ms "
-            f"({waited:.0f} ms): {pool.total - pool.available} of buffer.memory={pool.total} bytes hold records that "
-            "are not delivered yet"
+        if queues is None or record.partition is None:
+            return None
+        ledger = Ledger(record.parked_at)
+        ledger.book(now, Reason.PARTITION.value)
+        error = TimeoutException(
+            f"partition {record.partition} of topic {record.topic!r} did not exist for max.block.ms "
+            f"({(now - record.parked_at) * 1000:.0f} ms); the topic has {len(queues.queues)} partitions: "
+            "add some, or send to another"
         )
+        error.ledger = ledger.entries()
+        return error
+
+    def _no_memory(self, record: ParkedRecord, now: float) -> BufferExhaustedException:
+        ledger = Ledger(record.parked_at)
+        if record.moved_at > record.parked_at:
+            ledger.book(record.moved_at, Reason.METADATA.value)
+        ledger.book(now, Reason.MEMORY.value)
+        pool = self._accumulator.pool
+        error = BufferExhaustedException(
+            f"no memory for a record of {record.size} bytes for {record.topic!r} within max.block.ms "
+            f"({(now - record.parked_at) * 1000:.0f} ms; {in_words(ledger.entries())}): "
+            f"{pool.total - pool.available} of buffer.memory={pool.total} bytes hold records that are not delivered "
+            "yet; send less at once, or raise buffer.memory"
+        )
+        error.ledger = ledger.entries()
+        return error
 
     def _leave(self, record: ParkedRecord) -> None:
         if record.condition is None:

@@ -37,6 +37,8 @@ class PartitionQueue:
         self.leader: i64 = -1
         self.leader_epoch: i64 = -1
         self.sequences = sequences
+        self.history: Any = None
+        """What kept its head waiting, for the ledgers of time-outs; None while nothing has."""
 
     def depth(self) -> i64:
         """Batches waiting, the open one included."""

@@ -31,6 +31,7 @@ from aioproducer.net.addresses import parse_addresses
 from aioproducer.plugins import made
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery, ProduceResult
+from aioproducer.producer.explain import Explanation
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parking import ParkedRecord, ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -268,6 +269,19 @@ class KafkaProducer:
         """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
         self._check_place()
         return await self._sender.partitions_for(topic)
+
+    def explain(self, topic: str, partition: int) -> Explanation:
+        """Why the oldest batch of this partition that is not under way has not been sent: plain words, and their parts.
+
+        Looks only, and costs in proportion to the batches that have not ended: not for the hot path.
+        """
+        self._check_place()
+        if not topic:
+            raise IllegalArgumentException("the topic is empty")
+        given: object = partition
+        if not isinstance(given, int) or given < 0:
+            raise IllegalArgumentException(f"partition is {partition!r}; it must be an int from 0 on")
+        return self._sender.explain(topic, partition)
 
     def metrics(self) -> MetricsSnapshot:
         """Kafka's producer metrics, as they are now: see ``docs/metrics.md``."""

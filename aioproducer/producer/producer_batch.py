@@ -6,8 +6,9 @@ its :class:`~aioproducer.producer.delivery.ProduceResult`'s (seed 003 names thes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import final
+from typing import Any, final
 
 from mypy_extensions import i64
 
@@ -43,13 +44,19 @@ class ProducerBatch:
         self.base_sequence: i64 = -1
         self.drain_order: i64 = -1
         # How the sending goes:
+        self.ready_at: float = math.inf
+        """When it was full, had lingered or was flushed: from then on, something else keeps it waiting."""
         self.in_flight = False
+        self.sent_to: i64 = -1
+        """The node of its last attempt."""
         self.attempts: i64 = 0
         self.retry_at: float = 0.0
         self.sent_at: float = 0.0
         self.leader_epoch: i64 = -1
         self.maybe_appended = False
         self.last_error: str = ""
+        self.ledger: Any = None
+        """What its time was spent on; it has one from its first retry on."""
 
     def append(
         self,

@@ -48,6 +48,8 @@ class ProducerIdSource:
         self._on_id = on_id
         self._on_refused = on_refused
         self._on_fatal = on_fatal
+        self.last_error: KafkaError | None = None
+        """Why the last question was not answered with an id."""
         self._asking = False
         self._refused = False
 
@@ -70,7 +72,9 @@ class ProducerIdSource:
                 if response.error_code != ErrorCode.NONE:
                     raise error_for(response.error_code, "the producer was refused a producer id")
                 self.ids.current = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
+                self.last_error = None
             except KafkaError as error:
+                self.last_error = error
                 refused = isinstance(error, AuthorizationException)
                 if not refused and not error.retriable:
                     self._on_fatal(error)

@@ -8,49 +8,40 @@ partitions there are.
 from __future__ import annotations
 
 from collections import OrderedDict
-from enum import Enum
 
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.reason import Reason
 
 NO_LEADER = -1
 
 
-class Wait(Enum):
-    """Why the head of a partition stays where it is."""
-
-    NOTHING = "nothing is waiting"
-    LINGER = "its batch is not full and has not lingered for linger.ms"
-    BACKOFF = "it waits for its retry back-off"
-    WINDOW = "the partition's in-flight window is full"
-    RECOVERY = "a gap in its sequences waits for earlier batches to end"
-    ORDER = "max.in.flight.requests.per.connection=1: an earlier batch is under way"
-
-
-def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Wait | None:
+def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reason | None:
     """``None`` if the head may be drained now."""
     if queue.batches:
         head = queue.batches[0]
         # A leader that was elected since the last attempt owes us no patience.
         if head.retry_at > now and queue.leader_epoch <= head.leader_epoch:
-            return Wait.BACKOFF
+            return Reason.BACKOFF
         is_new = head.drain_order < 0
     elif queue.open is not None:
         if not queue.due:
-            return Wait.LINGER
+            return Reason.LINGER
         is_new = True
     else:
-        return Wait.NOTHING
+        return Reason.NOTHING
     if keep_order and queue.in_flight > 0:
-        return Wait.ORDER
+        return Reason.ORDER
     sequences = queue.sequences
     if sequences is None:
         return None
     if not is_new and queue.batches[0].has_sequence():
         # Retries go one at a time: what comes after is in order only when this one is in the log.
-        return None if sequences.is_lowest(queue.batches[0]) else Wait.RECOVERY
+        return None if sequences.is_lowest(queue.batches[0]) else Reason.RECOVERY
     if sequences.may_drain_new():
         return None
-    return Wait.RECOVERY if sequences.broken else Wait.WINDOW
+    if not sequences.has_id():
+        return Reason.PRODUCER_ID
+    return Reason.RECOVERY if sequences.broken else Reason.WINDOW
 
 
 ReadyQueues = OrderedDict[PartitionQueue, None]

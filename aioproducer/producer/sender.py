@@ -33,7 +33,9 @@ from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.drain import Drained, drain
+from aioproducer.producer.explain import Explanation, Situation, explain, link_reason, no_metadata, why_not_delivered
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -46,9 +48,9 @@ from aioproducer.producer.produce_request import (
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
+from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.producer.topic_directory import TopicDirectory
-from aioproducer.producer.why import why_no_metadata, why_not_delivered
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
@@ -84,7 +86,10 @@ class Sender:
         self._ready = ReadySet()
         self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
-        self._completer = BatchCompleter(config, accumulator, metrics, failures, random, again=self._again)
+        self._history = WaitHistory()
+        self._completer = BatchCompleter(
+            config, accumulator, metrics, failures, random, again=self._again, history=self._history
+        )
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._drained = 0
         self._flushing = 0
@@ -132,6 +137,9 @@ class Sender:
             topics_in_use=self._topics_in_use,
             metrics=metrics.network,
         )
+        self._situation = Situation(
+            config, self._client, accumulator.topics, self._completer.incomplete, lot, self._id_source
+        )
 
     def start(self) -> None:
         self._supervisor.launch(self._run(), "aioproducer sender")
@@ -143,15 +151,18 @@ class Sender:
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._completer.incomplete[batch] = queue
         self._client.use_topic(queue.topic)
-        if self._config.linger_ms == 0 or self._flushing or self._lot.memory:
-            self._due(queue)
+        if self._config.linger_ms == 0 or self._flushing or self._hurrying:
+            self._due(queue, batch.created)
         else:
             self._linger(queue, batch)
 
     def batch_full(self, queue: PartitionQueue) -> None:
+        now = self._loop.time()
+        batch = queue.batches[-1]
+        batch.ready_at = min(batch.ready_at, now)
         self._ready.add(queue)
         self._kick()
-        if self._loop.time() - self._last_pass > YIELD_AFTER:
+        if now - self._last_pass > YIELD_AFTER:
             self.must_yield = True
 
     def parked(self, topic: str) -> None:
@@ -164,6 +175,7 @@ class Sender:
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions as soon as they are known, within max.block.ms."""
         allowed = self._config.max_block_ms / 1000
+        began = self._loop.time()
         self._client.use_topic(topic)
         try:
             async with asyncio.timeout(allowed):
@@ -178,10 +190,7 @@ class Sender:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
-            raise TimeoutException(
-                f"no metadata for topic {topic!r} within max.block.ms ({allowed * 1000:.0f} ms): "
-                f"{self._why_no_metadata(topic)}"
-            ) from None
+            raise self._no_metadata(topic, began) from None
         return list(known.partitions)
 
     def requests_in_flight(self) -> int:
@@ -202,13 +211,16 @@ class Sender:
         self._flushing -= 1
 
     def _all_due(self) -> None:
+        now = self._loop.time()
         for queue in self._lingers.pop_all():
             queue.lingering = False
             if queue.open is not None:
-                self._due(queue)
+                self._due(queue, now)
 
-    def _due(self, queue: PartitionQueue) -> None:
+    def _due(self, queue: PartitionQueue, now: float) -> None:
         queue.due = True
+        if queue.open is not None:
+            queue.open.ready_at = min(queue.open.ready_at, now)
         self._ready.add(queue)
         self._kick()
 
@@ -246,7 +258,7 @@ class Sender:
         for queue in self._lingers.pop_due(now):
             self._lingered(queue, now)
         self._completer.expire(now, self._why_not_delivered)
-        self._lot.expire(now, self._why_no_metadata)
+        self._lot.expire(now, self._no_metadata)
         self._lot.place()
         self._hurry()
         self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
@@ -289,7 +301,7 @@ class Sender:
         if batch is None or queue.due:
             return
         if batch.created + self._config.linger_ms / 1000 <= now:
-            self._due(queue)
+            self._due(queue, now)
         else:
             self._linger(queue, batch)
 
@@ -306,6 +318,7 @@ class Sender:
 
     def _send_to(self, node: int, now: float) -> None:
         link = self._client.link(node)
+        self._note_link(node, link, now)
         if node == NO_LEADER or link is None or not link.ready():
             if not self._ready.waiting(node):
                 return
@@ -323,6 +336,15 @@ class Sender:
             if not drained:
                 return
             self._send(link, drained, now)
+        self._note_link(node, link, now)
+
+    def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
+        """For the ledgers of time-outs."""
+        if link is not None:
+            reason = link_reason(link, now) or Reason.READY
+        else:
+            reason = Reason.NO_LEADER if node == NO_LEADER else Reason.LEADER_UNKNOWN
+        self._history.node_is(node, now, reason)
 
     def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:
         if self._latencies is not None:
@@ -339,7 +361,7 @@ class Sender:
         }
         has_ids = NO_TOPIC_ID not in topic_ids.values()
         for queue, batch in drained:
-            self._prepare(queue, batch, now)
+            self._prepare(queue, batch, link, now)
         try:
             version = link.version_for(ProduceRequest, None if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1)
         except KafkaError as error:
@@ -357,7 +379,7 @@ class Sender:
                 self._completer.ended(one, ErrorCode.NONE, "", now)
             self._kick()  # somebody may wait for the memory
 
-    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, now: float) -> None:
+    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
         if batch.drain_order < 0:
             self._drained += 1
             batch.drain_order = self._drained
@@ -367,6 +389,7 @@ class Sender:
         batch.in_flight = True
         batch.attempts += 1
         batch.sent_at = now
+        batch.sent_to = link.node_id
         batch.leader_epoch = queue.leader_epoch
         queue.in_flight += 1
 
@@ -439,7 +462,7 @@ class Sender:
         moved = self._client.metadata.leaders_told(told, nodes)
         if moved:
             self._client.nodes_changed()
-            self._topics.leaders_moved(moved)
+            self._topics.leaders_moved(moved, self._loop.time())
 
     # What changes around it
 
@@ -470,6 +493,7 @@ class Sender:
     def _link_changed(self, link: BrokerLink) -> None:
         if not link.ready():
             self._windows.connection_lost(link.node_id)
+        self._history.reachable(self._loop.time(), any_broker=self._client.reachable())
         self._kick()
 
     def _metadata_arrived(self) -> None:
@@ -484,7 +508,7 @@ class Sender:
 
     def _take_metadata(self) -> None:
         cluster = self._client.metadata.cluster
-        self._topics.follow(cluster)
+        self._topics.follow(cluster, self._loop.time())
         self._metrics.keep_topics(cluster.topics)
         for name in cluster.topics:
             self._lot.metadata_arrived(name)
@@ -538,18 +562,14 @@ class Sender:
 
     # In words
 
-    def _why_no_metadata(self, topic: str) -> str:
-        return why_no_metadata(self._client, topic)
+    def explain(self, topic: str, partition: int) -> Explanation:
+        return explain(self._situation, topic, partition, self._loop.time(), self.fatal)
+
+    def _no_metadata(self, topic: str, since: float) -> TimeoutException:
+        return no_metadata(self._client, self._history, topic, since, self._loop.time())
 
     def _why_not_delivered(self, queue: PartitionQueue, batch: ProducerBatch) -> str:
-        return why_not_delivered(
-            self._client,
-            queue,
-            batch,
-            self._loop.time(),
-            keep_order=self._keep_order,
-            id_missing=self._id_source.missing(),
-        )
+        return why_not_delivered(self._situation, queue, batch, self._loop.time())[0].text
 
 
 def _explained(answer: PartitionProduceResponse) -> str:

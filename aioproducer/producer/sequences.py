@@ -76,9 +76,13 @@ class PartitionSequences:
         self.known_id = -1
         """The producer id under which the broker has appended a batch."""
 
+    def has_id(self) -> bool:
+        """Whether there is a producer id to stamp new batches with."""
+        return self._ids.current is not None
+
     def may_drain_new(self) -> bool:
         """Whether a batch without a sequence may be given one now."""
-        if self._ids.current is None:
+        if not self.has_id():
             return False
         if not self.unresolved:
             return True

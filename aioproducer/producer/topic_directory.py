@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.built_in_partitioner import Partitioning
+from aioproducer.producer.ledger import note_leader
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import TopicQueues
@@ -36,7 +37,7 @@ class TopicDirectory:
         self._ids = ids
         self._rack = rack
 
-    def follow(self, cluster: Cluster) -> None:
+    def follow(self, cluster: Cluster, now: float) -> None:
         """Takes over what the cluster has now."""
         if self._rack is not None:
             self._locate(cluster)
@@ -44,7 +45,7 @@ class TopicDirectory:
             queues = self._topics.get(name)
             if queues is None:
                 queues = self._topics[name] = TopicQueues(name, self._partitioning)
-            self._take(queues, topic)
+            self._take(queues, topic, now)
 
     def _locate(self, cluster: Cluster) -> None:
         in_rack = {node.node_id for node in cluster.nodes.values() if node.rack == self._rack}
@@ -53,10 +54,10 @@ class TopicDirectory:
             for queues in self._topics.values():
                 queues.partitioner.leaders_changed()
 
-    def _take(self, queues: TopicQueues, topic: TopicMetadata) -> None:
+    def _take(self, queues: TopicQueues, topic: TopicMetadata, now: float) -> None:
         another = topic.topic_id != queues.topic_id and queues.topic_id not in (None, NO_TOPIC_ID)
         if another or len(topic.partitions) < len(queues.queues):
-            self._created_anew(queues, len(topic.partitions))
+            self._created_anew(queues, len(topic.partitions), now)
         queues.topic_id = topic.topic_id
         new = topic.partitions[len(queues.queues) :]
         for info in new:
@@ -65,31 +66,32 @@ class TopicDirectory:
         if new:
             queues.partitioner.follow(queues.queues)
         for info, queue in zip(topic.partitions, queues.queues, strict=True):
-            self._lead(queue, info)
+            self._lead(queue, info, now)
 
-    def leaders_moved(self, moved: Iterable[PartitionInfo]) -> None:
+    def leaders_moved(self, moved: Iterable[PartitionInfo], now: float) -> None:
         """Takes over new leaders alone, of partitions that are known: one costs the same whatever else there is."""
         for info in moved:
-            self._lead(self._topics[info.topic].queues[info.partition], info)
+            self._lead(self._topics[info.topic].queues[info.partition], info, now)
 
-    def _lead(self, queue: PartitionQueue, info: PartitionInfo) -> None:
+    def _lead(self, queue: PartitionQueue, info: PartitionInfo, now: float) -> None:
         if info.leader != queue.leader or info.leader_epoch != queue.leader_epoch:
-            self._move(queue, info.leader, info.leader_epoch)
+            self._move(queue, info.leader, info.leader_epoch, now)
             if queue.batches:
                 self._ready.add(queue)  # a new leader is tried at once, whatever back-off there was
 
-    def _created_anew(self, queues: TopicQueues, partitions: int) -> None:
+    def _created_anew(self, queues: TopicQueues, partitions: int, now: float) -> None:
         """Another topic has the name now; what waits for a partition that it does not have will never be delivered."""
         for queue in queues.queues:
             if queue.sequences is not None:
                 queue.sequences.log_is_new()
         for queue in queues.queues[partitions:]:
-            self._move(queue, NO_LEADER, -1)
+            self._move(queue, NO_LEADER, -1, now)
         queues.queues = queues.queues[:partitions]
         queues.partitioner.follow(queues.queues)
 
-    def _move(self, queue: PartitionQueue, leader: int, leader_epoch: int) -> None:
+    def _move(self, queue: PartitionQueue, leader: int, leader_epoch: int, now: float) -> None:
         old, queue.leader, queue.leader_epoch = queue.leader, leader, leader_epoch
+        note_leader(queue, now, old)
         self._ready.leader_changed(queue, old)
         self._windows.leader_changed(queue)
         if self._rack is not None or (old == NO_LEADER) != (leader == NO_LEADER):

@@ -5,18 +5,20 @@ Everything that can go wrong between the two is a call here; who calls them, and
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from random import Random
 from typing import Any, NamedTuple
 
 from aioproducer.config import producer_config
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import Outcome
+from aioproducer.errors import Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.produce_request import seal
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -63,7 +65,13 @@ class PartitionSimulation(Accumulation):
         self.timers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self.failures = FailureLog()
         self.completer = BatchCompleter(
-            self.config, self.accumulator, self.metrics, self.failures, Random(0), again=self.again
+            self.config,
+            self.accumulator,
+            self.metrics,
+            self.failures,
+            Random(0),
+            again=self.again,
+            history=WaitHistory(),
         )
         self.broker = Partition()
         self.wire: deque[Sent] = deque()
@@ -78,6 +86,7 @@ class PartitionSimulation(Accumulation):
         self.drains = 0
         self.sealed: dict[tuple[int, int, int, int], bytes] = {}
         self.stamped: list[tuple[int, int, int, int]] = []
+        self.told_late: set[ProducerBatch] = set()
         self.lost_state = False
         self.out_of_order = False
         """The broker appended a batch before an earlier one, as it had forgotten the producer."""
@@ -89,6 +98,7 @@ class PartitionSimulation(Accumulation):
         self.completer.incomplete[batch] = queue
 
     def batch_full(self, queue: PartitionQueue) -> None:
+        queue.batches[-1].ready_at = self.loop.now
         self.ready.add(queue)
 
     def again(self, queue: PartitionQueue, when: float) -> None:
@@ -145,13 +155,30 @@ class PartitionSimulation(Accumulation):
         """The next answer arrives."""
         sent, code, offset = self.answers.popleft()
         self.completer.ended(sent.drained, code, "", self.loop.now, base_offset=offset)
+        self._check_ledger(sent.drained.batch)
 
     def expire_oldest(self) -> None:
         """Time passes until the oldest batch has had its time."""
         due = self.completer.next_expiry()
         assert due is not None
         self.loop.now = max(self.loop.now, due)
+        timeout = self.completer._timeout
+        late = [batch for batch in self.completer.incomplete if batch.created + timeout <= self.loop.now]
         self.completer.expire(self.loop.now, lambda queue, batch: "because")
+        assert late
+        for batch in late:
+            assert isinstance(batch.result.error, TimeoutException)
+            self._check_ledger(batch)
+
+    def _check_ledger(self, batch: ProducerBatch) -> None:
+        """A batch that was too late just now knows what all its time was spent on."""
+        error = batch.result.error
+        if not isinstance(error, TimeoutException) or batch in self.told_late:
+            return
+        self.told_late.add(batch)
+        spent = sum(entry.seconds for entry in error.ledger)
+        assert math.isclose(spent, self.loop.now - batch.created, abs_tol=1e-6), error.ledger
+        assert all(entry.seconds >= 0 for entry in error.ledger)
 
     def grant_producer_id(self) -> None:
         """InitProducerId is answered."""

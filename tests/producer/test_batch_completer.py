@@ -19,7 +19,7 @@ from aioproducer.errors import (
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.types import TimestampType
+from aioproducer.types import LedgerEntry, TimestampType
 
 from .partition_simulation import PartitionSimulation
 from .parts import NOW_MS
@@ -305,8 +305,10 @@ def test_expires_in_the_order_of_creation_wherever_a_batch_is() -> None:
     with pytest.raises(TimeoutException) as raised:
         under_way.result()
     assert str(raised.value) == (
-        "not delivered to t-0 within delivery.timeout.ms=120000: 1 attempt; the partition has no leader"
+        "not delivered to t-0 within delivery.timeout.ms=120000: 121 s not answered; 1 attempt; "
+        "the partition has no leader"
     )
+    assert raised.value.ledger == (LedgerEntry("not answered", 121, 1),)
     assert (under_way.outcome, queued.outcome) == (Outcome.UNKNOWN, Outcome.NOT_SENT)
     assert here.completer.next_expiry() == 222
     here.completer.expire(222, because)

@@ -6,7 +6,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.readiness import NO_LEADER, ReadySet, Wait, why_waiting
+from aioproducer.producer.readiness import NO_LEADER, ReadySet, why_waiting
+from aioproducer.producer.reason import Reason
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 
 from .parts import Loop, make_batch
@@ -19,18 +20,18 @@ def queue_with(batch: ProducerBatch | None = None, *, sequences: PartitionSequen
     return queue
 
 
-def why(queue: PartitionQueue, now: float = 0.0, *, keep_order: bool = False) -> Wait | None:
+def why(queue: PartitionQueue, now: float = 0.0, *, keep_order: bool = False) -> Reason | None:
     return why_waiting(queue, now, keep_order=keep_order)
 
 
 def test_nothing() -> None:
-    assert why(queue_with()) is Wait.NOTHING
+    assert why(queue_with()) is Reason.NOTHING
 
 
 def test_an_open_batch_waits_until_it_is_due() -> None:
     queue = queue_with()
     queue.open = make_batch(Loop(), records=1)
-    assert why(queue) is Wait.LINGER
+    assert why(queue) is Reason.LINGER
     queue.due = True
     assert why(queue) is None
 
@@ -44,18 +45,18 @@ def test_a_retry_waits_for_its_back_off_unless_there_is_a_new_leader() -> None:
     batch.drain_order, batch.retry_at, batch.leader_epoch = 0, 5.0, 7
     queue = queue_with(batch)
     queue.leader_epoch = 7
-    assert why(queue, 4.999) is Wait.BACKOFF
+    assert why(queue, 4.999) is Reason.BACKOFF
     assert why(queue, 5.0) is None
     queue.leader_epoch = 8
     assert why(queue, 0.0) is None
     queue.leader_epoch = 6  # older news are no reason
-    assert why(queue, 4.999) is Wait.BACKOFF
+    assert why(queue, 4.999) is Reason.BACKOFF
 
 
 def test_with_one_request_at_a_time_what_is_under_way_comes_first() -> None:
     queue = queue_with(make_batch(Loop(), records=1))
     queue.in_flight = 1
-    assert why(queue, keep_order=True) is Wait.ORDER
+    assert why(queue, keep_order=True) is Reason.ORDER
     assert why(queue, keep_order=False) is None
     queue.in_flight = 0
     assert why(queue, keep_order=True) is None
@@ -66,7 +67,7 @@ def test_a_new_batch_needs_a_place_in_the_window_and_a_retry_has_one() -> None:
     sequences = PartitionSequences(ids)
     new = make_batch(Loop(), records=1)
     queue = queue_with(new, sequences=sequences)
-    assert why(queue) is Wait.WINDOW  # no producer id yet
+    assert why(queue) is Reason.PRODUCER_ID
     ids.current = ProducerIdAndEpoch(1, 0)
     sequences.known_id = 1
     sent = [make_batch(Loop(), records=1) for _ in range(5)]
@@ -74,9 +75,9 @@ def test_a_new_batch_needs_a_place_in_the_window_and_a_retry_has_one() -> None:
         assert why(queue) is None
         sequences.stamp(batch)
         batch.drain_order = order
-    assert why(queue) is Wait.WINDOW
+    assert why(queue) is Reason.WINDOW
     queue.insert_retry(sent[3])
-    assert why(queue) is Wait.RECOVERY  # one at a time: what was drained before it is not resolved
+    assert why(queue) is Reason.RECOVERY  # one at a time: what was drained before it is not resolved
     queue.insert_retry(sent[0])
     assert why(queue) is None
     queue.batches.popleft()
@@ -95,10 +96,10 @@ def test_after_a_gap_new_batches_and_those_that_lost_their_sequence_wait_for_the
         sequences.stamp(batch)
     sequences.abandon(first)
     queue = queue_with(make_batch(Loop(), records=1), sequences=sequences)
-    assert why(queue) is Wait.RECOVERY
+    assert why(queue) is Reason.RECOVERY
     sequences.unstamp(second)
     queue.insert_retry(second)
-    assert why(queue) is Wait.RECOVERY
+    assert why(queue) is Reason.RECOVERY
     queue.insert_retry(third)
     assert queue.batches[0] is third
     assert why(queue) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer import DeliveryError, KafkaProducer, Outcome, wait_all
+from aioproducer import DeliveryError, KafkaProducer, Outcome, Reason, wait_all
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     BufferExhaustedException,
@@ -259,6 +259,17 @@ async def test_a_request_that_is_not_answered_is_sent_again_on_a_new_connection(
             assert (await producer.send("t", b"v")).offset == 0
         assert cluster.values("t") == [b"v"]
         assert cluster.broker.count(ApiKey.PRODUCE) == 2
+
+
+async def test_records_that_waited_for_metadata_linger_as_all_others_do() -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, linger_ms=60_000, delivery_timeout_ms=100_000) as producer:
+            deliveries = [producer.send("t", b"%d" % n) for n in range(3)]
+            await producer.partitions_for("t")
+            assert producer.explain("t", 0).reason is Reason.LINGER
+            await producer.flush()
+            assert [delivery.result().offset for delivery in deliveries] == [0, 1, 2]
 
 
 SHORT = {"request_timeout_ms": 200, "delivery_timeout_ms": 400}

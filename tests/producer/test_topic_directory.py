@@ -45,9 +45,9 @@ class Scene:
 
 def test_topics_and_partitions_come() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1))
+    scene.directory.follow(cluster(1), 0.0)
     first = scene.topics["t"].queues[0]
-    scene.directory.follow(cluster(1, 2, NO_LEADER))
+    scene.directory.follow(cluster(1, 2, NO_LEADER), 0.0)
     assert scene.leaders() == [1, 2, NO_LEADER]
     assert scene.topics["t"].queues[0] is first
     assert [queue.partition for queue in scene.topics["t"].queues] == [0, 1, 2]
@@ -56,27 +56,27 @@ def test_topics_and_partitions_come() -> None:
 def test_without_idempotence_there_are_no_sequences() -> None:
     for idempotent in (True, False):
         scene = Scene(idempotent=idempotent)
-        scene.directory.follow(cluster(1))
+        scene.directory.follow(cluster(1), 0.0)
         assert (scene.topics["t"].queues[0].sequences is not None) is idempotent
 
 
 def test_a_topic_that_is_missing_stays_as_it_was() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1, 2))
+    scene.directory.follow(cluster(1, 2), 0.0)
     queues = list(scene.topics["t"].queues)
-    scene.directory.follow(Cluster())
+    scene.directory.follow(Cluster(), 0.0)
     assert scene.topics["t"].queues == queues
     assert scene.leaders() == [1, 2]
 
 
 def test_what_waits_follows_its_leader_and_is_looked_at_at_once() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1, 1))
+    scene.directory.follow(cluster(1, 1), 0.0)
     waiting, idle = scene.topics["t"].queues
     waiting.batches.append(make_batch(Loop(), records=1))
-    scene.directory.follow(cluster(2, 2, epoch=1))
+    scene.directory.follow(cluster(2, 2, epoch=1), 0.0)
     assert list(scene.ready.of(2)) == [waiting]
-    scene.directory.follow(cluster(3, 3, epoch=2))
+    scene.directory.follow(cluster(3, 3, epoch=2), 0.0)
     assert list(scene.ready.of(2)) == []
     assert list(scene.ready.of(3)) == [waiting]
     assert not idle.ready
@@ -84,26 +84,26 @@ def test_what_waits_follows_its_leader_and_is_looked_at_at_once() -> None:
 
 def test_a_new_epoch_of_the_same_leader_is_news_too() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1))
+    scene.directory.follow(cluster(1), 0.0)
     queue = scene.topics["t"].queues[0]
     queue.batches.append(make_batch(Loop(), records=1))
-    scene.directory.follow(cluster(1))
+    scene.directory.follow(cluster(1), 0.0)
     assert not queue.ready
-    scene.directory.follow(cluster(1, epoch=1))
+    scene.directory.follow(cluster(1, epoch=1), 0.0)
     assert queue.ready
     assert queue.leader_epoch == 1
 
 
 def test_a_topic_created_anew_knows_no_producer_and_has_its_own_partitions() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1, 1, 1))
+    scene.directory.follow(cluster(1, 1, 1), 0.0)
     topic = scene.topics["t"]
     topic.partitioner.current = topic.queues[2]
     gone = topic.queues[2]
     scene.ready.add(gone)
     for queue in topic.queues:
         queue.sequences.known_id = 7
-    scene.directory.follow(cluster(1, 1, topic_id=SECOND))
+    scene.directory.follow(cluster(1, 1, topic_id=SECOND), 0.0)
     assert len(topic.queues) == 2
     assert topic.partitioner.current is None
     assert [queue.sequences.known_id for queue in topic.queues] == [-1, -1]
@@ -115,22 +115,22 @@ def test_a_topic_created_anew_knows_no_producer_and_has_its_own_partitions() -> 
 def test_fewer_partitions_are_another_topic_even_where_topics_have_no_ids() -> None:
     scene = Scene()
     zero = UUID(int=0)
-    scene.directory.follow(cluster(1, 1, topic_id=zero))
+    scene.directory.follow(cluster(1, 1, topic_id=zero), 0.0)
     scene.topics["t"].queues[0].sequences.known_id = 7
-    scene.directory.follow(cluster(1, topic_id=zero))
+    scene.directory.follow(cluster(1, topic_id=zero), 0.0)
     assert len(scene.topics["t"].queues) == 1
     assert scene.topics["t"].queues[0].sequences.known_id == -1
 
 
 def test_a_topic_whose_id_comes_later_is_the_same_topic() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1, topic_id=NO_TOPIC_ID))
+    scene.directory.follow(cluster(1, topic_id=NO_TOPIC_ID), 0.0)
     sequences = scene.topics["t"].queues[0].sequences
     sequences.known_id = 7
-    scene.directory.follow(cluster(1))
+    scene.directory.follow(cluster(1), 0.0)
     assert scene.topics["t"].queues[0].sequences is sequences
     assert sequences.known_id == 7
-    scene.directory.follow(cluster(1, topic_id=UUID(int=99)))
+    scene.directory.follow(cluster(1, topic_id=UUID(int=99)), 0.0)
     assert sequences.known_id == -1, "another id is another topic"
 
 
@@ -141,40 +141,40 @@ def drawn(scene: Scene) -> set[int]:
 
 def test_records_without_a_key_go_where_there_is_a_leader_now() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1, NO_LEADER))
+    scene.directory.follow(cluster(1, NO_LEADER), 0.0)
     assert drawn(scene) == {0}
-    scene.directory.follow(cluster(1, 2, epoch=1))
+    scene.directory.follow(cluster(1, 2, epoch=1), 0.0)
     assert drawn(scene) == {0, 1}
-    scene.directory.follow(cluster(NO_LEADER, 2, 2, epoch=2))
+    scene.directory.follow(cluster(NO_LEADER, 2, 2, epoch=2), 0.0)
     assert drawn(scene) == {1, 2}
 
 
 def test_leaders_in_the_rack_are_preferred_and_racks_may_change() -> None:
     scene = Scene(rack="a")
-    scene.directory.follow(cluster(1, 2, 3, racks={1: "a", 2: "b", 3: None}))
+    scene.directory.follow(cluster(1, 2, 3, racks={1: "a", 2: "b", 3: None}), 0.0)
     assert drawn(scene) == {0}
-    scene.directory.follow(cluster(1, 2, 3, racks={1: "b", 2: "a", 3: "a"}))
+    scene.directory.follow(cluster(1, 2, 3, racks={1: "b", 2: "a", 3: "a"}), 0.0)
     assert drawn(scene) == {1, 2}
-    scene.directory.follow(cluster(1, 2, 3, racks={1: "b", 2: "b", 3: None}))
+    scene.directory.follow(cluster(1, 2, 3, racks={1: "b", 2: "b", 3: None}), 0.0)
     assert drawn(scene) == {0, 1, 2}
 
 
 def test_a_topic_the_answer_left_out_learns_of_racks_as_well() -> None:
     scene = Scene(rack="a")
-    scene.directory.follow(cluster(1, 2, racks={1: "a", 2: "b"}))
-    scene.directory.follow(Cluster({2: Node(2, Address("b", 1), "a")}))
+    scene.directory.follow(cluster(1, 2, racks={1: "a", 2: "b"}), 0.0)
+    scene.directory.follow(Cluster({2: Node(2, Address("b", 1), "a")}), 0.0)
     assert drawn(scene) == {1}
 
 
 def test_racks_do_not_matter_unless_asked_for() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1, 2, racks={1: "a", 2: "b"}))
+    scene.directory.follow(cluster(1, 2, racks={1: "a", 2: "b"}), 0.0)
     assert drawn(scene) == {0, 1}
 
 
 def test_a_leader_told_by_an_answer_counts_for_records_without_a_key() -> None:
     scene = Scene()
-    scene.directory.follow(cluster(1, NO_LEADER))
+    scene.directory.follow(cluster(1, NO_LEADER), 0.0)
     assert drawn(scene) == {0}
-    scene.directory.leaders_moved([PartitionInfo("t", 1, 2, 5, (0,), (0,), ())])
+    scene.directory.leaders_moved([PartitionInfo("t", 1, 2, 5, (0,), (0,), ())], 0.0)
     assert drawn(scene) == {0, 1}

@@ -1,0 +1,339 @@
+"""Why records have not been sent: rules over the producer's state and ``now``, for ``explain`` and for time-outs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from aioproducer.config import ProducerConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import KafkaError, TimeoutException
+from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.client import KafkaClient
+from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
+from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_id import ProducerIdSource
+from aioproducer.producer.readiness import NO_LEADER, why_waiting
+from aioproducer.producer.reason import Reason
+from aioproducer.producer.record_accumulator import TopicQueues
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing that stands in the way, in words too. ``next_event_ms``: milliseconds until it ends by itself, or
+    something is done about it; None if that depends on others. ``last_error``: what went wrong there last."""
+
+    reason: Reason
+    text: str
+    next_event_ms: float | None = None
+    last_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why the head batch of a partition has not been sent; ``str()`` of it says so in words.
+
+    The head is the oldest batch that is not under way, or if all are, the oldest of those. ``obstacles`` has the one
+    that blocks first, then what would block next. Counts are of everything accepted for the partition that has not
+    ended: ``batches`` of ``records`` in ``bytes`` (uncompressed), ``in_flight`` of them under way. ``age_ms`` is the
+    head's, and ``attempts`` and ``last_error`` tell how sending it went so far. ``parked`` records wait for metadata or
+    memory, and may be for this partition; the oldest of them has waited ``parked_ms``.
+    """
+
+    topic: str
+    partition: int
+    obstacles: tuple[Obstacle, ...]
+    batches: int = 0
+    in_flight: int = 0
+    records: int = 0
+    bytes: int = 0
+    age_ms: float = 0.0
+    attempts: int = 0
+    last_error: str = ""
+    parked: int = 0
+    parked_bytes: int = 0
+    parked_ms: float = 0.0
+
+    @property
+    def reason(self) -> Reason:
+        """What blocks first."""
+        return self.obstacles[0].reason
+
+    @property
+    def next_event_ms(self) -> float | None:
+        """Milliseconds until that ends by itself, or something is done about it; None if it depends on others."""
+        return self.obstacles[0].next_event_ms
+
+    def __str__(self) -> str:
+        first, *others = (obstacle.text for obstacle in self.obstacles)
+        said = f"{self.topic}-{self.partition}: {first}"
+        if others:
+            said += f" (then: {'; '.join(others)})"
+        if self.batches:
+            said += f"; {_count(self.records, 'record')} in {_count(self.batches, 'batch', 'batches')}"
+            said += f", {self.bytes} bytes, the head for {duration(self.age_ms / 1000)}"
+            if self.attempts:
+                said += f" and {_count(self.attempts, 'attempt')}"
+        return said
+
+
+def _count(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The state of a producer, to be looked at only."""
+
+    config: ProducerConfig
+    client: KafkaClient
+    topics: Mapping[str, TopicQueues]
+    incomplete: Mapping[ProducerBatch, PartitionQueue]
+    """In the order they were created."""
+    lot: ParkingLot
+    ids: ProducerIdSource
+
+
+def explain(here: Situation, topic: str, partition: int, now: float, fatal: KafkaError | None = None) -> Explanation:
+    """Why the head batch of this partition has not been sent. ``fatal``: why the producer is of no further use."""
+    topic_queues = here.topics.get(topic)
+    queues = [] if topic_queues is None else topic_queues.queues
+    batches = []
+    obstacles: list[Obstacle] = []
+    if fatal is not None:
+        obstacles.append(Obstacle(Reason.FAILED, f"the producer has failed: {fatal}", last_error=str(fatal)))
+    head: ProducerBatch | None = None
+    if partition < len(queues):
+        queue = queues[partition]
+        batches = [batch for batch, its_queue in here.incomplete.items() if its_queue is queue]
+        head = next((batch for batch in batches if not batch.in_flight), batches[0] if batches else None)
+        if head is not None:
+            obstacles += why_not_delivered(here, queue, head, now)
+    parked = [record for record in here.lot.records() if _is_for(record, topic, partition)]
+    if parked:
+        obstacles += _why_parked(here, parked, now)
+    if not obstacles:
+        obstacles.append(_nothing(topic, partition, len(queues)))
+    return Explanation(
+        topic,
+        partition,
+        tuple(obstacles),
+        batches=len(batches),
+        in_flight=sum(batch.in_flight for batch in batches),
+        records=sum(batch.count for batch in batches),
+        bytes=sum(batch.size() for batch in batches),
+        age_ms=0.0 if head is None else (now - head.created) * 1000,
+        attempts=0 if head is None else head.attempts,
+        last_error="" if head is None else head.last_error,
+        parked=len(parked),
+        parked_bytes=sum(record.size for record in parked),
+        parked_ms=max(((now - record.parked_at) * 1000 for record in parked), default=0.0),
+    )
+
+
+def _nothing(topic: str, partition: int, partitions: int) -> Obstacle:
+    text = "nothing is waiting to be sent"
+    if partitions and partition >= partitions:
+        text += f"; topic {topic!r} has {_count(partitions, 'partition')}"
+    return Obstacle(Reason.NOTHING, text)
+
+
+# Batches
+
+
+def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBatch, now: float) -> list[Obstacle]:
+    """What keeps this batch from being delivered now, what blocks first in front."""
+    if batch.in_flight:
+        return [_in_flight(here, batch, now)]
+    obstacles: list[Obstacle] = []
+    link = here.client.link(queue.leader)
+    waiting = why_waiting(queue, now, keep_order=here.config.max_in_flight_requests_per_connection == 1)
+    own = None if waiting is None else _in_the_queue(here, queue, batch, waiting, now)
+    if waiting is Reason.LINGER and own is not None:
+        obstacles.append(own)
+    obstacles += _leader(queue, link, now)
+    if own is not None and waiting is not Reason.LINGER:
+        obstacles.append(own)
+    if here.ids.missing() and waiting is not Reason.PRODUCER_ID:
+        obstacles.append(_producer_id(here))
+    if link is not None and (busy := link_reason(link, now)) in (Reason.CONNECTION_WINDOW, Reason.SOCKET):
+        obstacles.append(_busy(link, busy))
+    return obstacles or [Obstacle(Reason.READY, "nothing is in its way: it goes out in the next turn of the loop", 0.0)]
+
+
+def _in_flight(here: Situation, batch: ProducerBatch, now: float) -> Obstacle:
+    waited = now - batch.sent_at
+    link = here.client.link(batch.sent_to)
+    where = f"node {batch.sent_to}" if link is None else str(link)
+    timeout = here.config.request_timeout_ms
+    return Obstacle(
+        Reason.IN_FLIGHT,
+        f"its request has not been answered by {where} for {duration(waited)} (request.timeout.ms={timeout})",
+        max(timeout - waited * 1000, 0.0),
+        batch.last_error,
+    )
+
+
+def _in_the_queue(
+    here: Situation, queue: PartitionQueue, batch: ProducerBatch, reason: Reason, now: float
+) -> Obstacle | None:
+    """What the partition itself waits for."""
+    if reason is Reason.LINGER:
+        left = batch.created + here.config.linger_ms / 1000 - now
+        return _timed(reason, f"its batch is not full and lingers for another {duration(left)} (linger.ms)", left)
+    if reason is Reason.BACKOFF:
+        head = queue.batches[0]
+        left = head.retry_at - now
+        whose = "it" if head is batch else "an earlier batch"
+        tried = _count(head.attempts, "attempt")
+        text = f"{whose} is tried again in {duration(left)} (retry.backoff.ms), after {tried}: {head.last_error}"
+        return _timed(reason, text, left, head.last_error)
+    if reason is Reason.ORDER:
+        return Obstacle(reason, "an earlier batch is under way, and max.in.flight.requests.per.connection is 1")
+    sequences = queue.sequences
+    if reason is Reason.WINDOW:
+        if sequences.identity is None or sequences.identity.producer_id != sequences.known_id:
+            return Obstacle(reason, "the partition's first batch under this producer id has to be in the log before it")
+        return Obstacle(
+            reason,
+            f"the partition's window of {sequences.window} batches is full: "
+            f"{len(sequences.unresolved)} of them are not resolved",
+        )
+    if reason is Reason.RECOVERY:
+        ahead = _count(len(sequences.unresolved), "batch has", "batches have")
+        return Obstacle(
+            reason, f"batches go one at a time after a retry or a gap in the sequence numbers: {ahead} to end"
+        )
+    if reason is Reason.PRODUCER_ID:
+        return _producer_id(here)
+    return None
+
+
+def _producer_id(here: Situation) -> Obstacle:
+    error = here.ids.last_error
+    why = f"the last request for one ended with: {error}" if error is not None else "it has been asked for"
+    if error is None and (unreachable := here.client.unreachable()):
+        why = unreachable
+    return Obstacle(
+        Reason.PRODUCER_ID, f"no producer id was given out yet: {why}", last_error="" if error is None else str(error)
+    )
+
+
+def _leader(queue: PartitionQueue, link: BrokerLink | None, now: float) -> Iterator[Obstacle]:
+    if queue.leader == NO_LEADER:
+        yield Obstacle(
+            Reason.NO_LEADER, "the partition has no leader: are the brokers that hold it up? (topics describe tells)"
+        )
+    elif link is None:
+        yield Obstacle(Reason.LEADER_UNKNOWN, f"its leader, node {queue.leader}, is not among the brokers")
+    elif link_reason(link, now) is Reason.NOT_CONNECTED:
+        yield _not_connected(link, now)
+    elif link_reason(link, now) is Reason.THROTTLED:
+        left = link.throttled_until - now
+        yield _timed(Reason.THROTTLED, f"{link} throttles this client for another {duration(left)} (a quota)", left)
+
+
+# Links
+
+
+def link_reason(link: BrokerLink, now: float) -> Reason | None:
+    """Why the link takes no request now; None if it does (``BrokerLink.can_send``)."""
+    if not link.ready():
+        return Reason.NOT_CONNECTED
+    if link.throttled_until > now:
+        return Reason.THROTTLED
+    if not link.writable():
+        return Reason.SOCKET
+    return Reason.CONNECTION_WINDOW if link.in_flight() >= link.max_in_flight else None
+
+
+def _not_connected(link: BrokerLink, now: float) -> Obstacle:
+    error = "" if link.last_error is None else str(link.last_error)
+    left: float | None = None
+    if link.state is LinkState.BACKOFF and link.backoff_until > now:
+        left = link.backoff_until - now
+        doing = f"it is tried again in {duration(left)} (reconnect.backoff.ms)"
+    elif link.state is LinkState.CONNECTING:
+        doing = f"connecting for {duration(now - link.changed_at)}"
+    else:
+        doing = "it is tried at once"
+    text = f"its leader {link} is not connected, {doing}" + (f": {error}" if error else "")
+    return _timed(Reason.NOT_CONNECTED, text, left, error)
+
+
+def _busy(link: BrokerLink, reason: Reason) -> Obstacle:
+    if reason is Reason.SOCKET:
+        return Obstacle(reason, f"{link} does not read what was sent to it")
+    return Obstacle(
+        reason,
+        f"{link} has {link.in_flight()} requests that it has not answered yet "
+        f"(max.in.flight.requests.per.connection={link.max_in_flight})",
+    )
+
+
+def _timed(reason: Reason, text: str, left: float | None, last_error: str = "") -> Obstacle:
+    return Obstacle(reason, text, None if left is None else max(left * 1000, 0.0), last_error)
+
+
+# Parked records
+
+
+def _is_for(record: ParkedRecord, topic: str, partition: int) -> bool:
+    return record.topic == topic and record.partition in (None, partition)
+
+
+def _why_parked(here: Situation, parked: list[ParkedRecord], now: float) -> Iterator[Obstacle]:
+    oldest = parked[0]
+    topic = oldest.topic
+    queues = here.topics.get(topic)
+    waiting = f"{_count(len(parked), 'record')} of {sum(record.size for record in parked)} bytes"
+    since = f"the oldest for {duration(now - oldest.parked_at)} of max.block.ms={here.config.max_block_ms}"
+    left = oldest.deadline - now
+    if oldest not in here.lot.metadata.get(topic, ()):
+        pool = here.lot.pool
+        text = (
+            f"{waiting} wait for memory, {since}: {pool.total - pool.available} of buffer.memory={pool.total} bytes "
+            "hold records that are not delivered yet"
+        )
+        yield _timed(Reason.MEMORY, text, left)
+    elif queues is not None and oldest.partition is not None and oldest.partition >= len(queues.queues):
+        text = f"{waiting} wait for the partition to exist, {since}: the topic has {len(queues.queues)}"
+        yield _timed(Reason.PARTITION, text, left)
+    else:
+        text = f"{waiting} wait for metadata of topic {topic!r}, {since}: {why_no_metadata(here.client, topic)}"
+        failure = here.client.metadata.failures.get(topic)
+        yield _timed(Reason.METADATA, text, left, "" if failure is None else failure[0].name)
+
+
+def no_metadata(client: KafkaClient, history: WaitHistory, topic: str, since: float, now: float) -> TimeoutException:
+    """What a record, or a caller, that has waited for the topic's metadata since then is told after max.block.ms."""
+    code, times = client.metadata.failures.get(topic, (None, 1))
+    ledger = Ledger(since)
+    history.spend_on_metadata(ledger, now, Reason.METADATA.value if code is None else code.name, times)
+    entries = ledger.entries()
+    error = TimeoutException(
+        f"no metadata for topic {topic!r} within max.block.ms ({(now - since) * 1000:.0f} ms): "
+        f"{why_no_metadata(client, topic)}; {in_words(entries)}"
+    )
+    error.ledger = entries
+    return error
+
+
+def why_no_metadata(client: KafkaClient, topic: str) -> str:
+    """What stands between us and the topic's metadata."""
+    unreachable = client.unreachable()
+    if unreachable:
+        return unreachable
+    failure = client.metadata.failures.get(topic)
+    if failure is None:
+        error = client.metadata_error
+        return f"metadata cannot be had: {error}" if error is not None else "the brokers have not answered yet"
+    code, times = failure
+    if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return (
+            f"the brokers answered {times} times that it does not exist (UNKNOWN_TOPIC_OR_PARTITION); "
+            "create it, or let them create topics by themselves (auto.create.topics.enable)"
+        )
+    return f"the brokers answered {code.name} {times} times"
