@@ -10,7 +10,7 @@ from typing import Any
 
 from aioproducer.broker import EmbeddedCluster, Topic
 from aioproducer.testing.simulation.faults import SimulatedFaults
-from aioproducer.testing.simulation.scenario import Scenario, TopicPlan
+from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
 
 Event = Callable[[], Coroutine[Any, Any, None]]
@@ -48,7 +48,7 @@ class Chaos:
             while when < self._scenario.faults_until:
                 events.append((when, event))
                 when += self._random.expovariate(rate)
-        late = [plan for plan in self._scenario.topics if plan.created_at > 0]
+        late = [plan for plan in self._scenario.topics if 0 < plan.created_at < NEVER]
         events += [(plan.created_at, partial(self._create_late, plan)) for plan in late]
         events.sort(key=lambda event: event[0])
         async with asyncio.TaskGroup() as group:

@@ -49,6 +49,8 @@ REFUSED_FOR_NOW = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
     ErrorCode.KAFKA_STORAGE_ERROR,
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.CORRUPT_MESSAGE,
@@ -67,6 +69,10 @@ REFUSED_FOR_GOOD = (
     ErrorCode.INVALID_TOPIC_EXCEPTION,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.UNSUPPORTED_VERSION,
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
     ErrorCode.POLICY_VIOLATION,
@@ -198,9 +204,12 @@ class SimulatedFaults(Faults, NetworkFaults):
 
     def _append_fault(self, repeated: bool) -> AppendFault:
         kind = self._random.random()
-        if repeated and kind < 0.5:
+        if repeated and kind < 0.3:
             # It has forgotten what it appended, as a broker does that has lost a producer's state.
             return AppendFault(self._one_of(SEQUENCE_ERRORS), appended=False)
+        if repeated and kind < 0.5:
+            # It knows that it has the batch, but no longer where.
+            return AppendFault(ErrorCode.DUPLICATE_SEQUENCE_NUMBER, appended=True)
         if kind < 0.4:
             return AppendFault(self._one_of(APPENDED), appended=True)
         if kind < 0.4 + _FOR_GOOD:

@@ -20,7 +20,7 @@ from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, che
 from aioproducer.testing.simulation.ledger import Ledger
 from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop, Stuck
 from aioproducer.testing.simulation.network import Network
-from aioproducer.testing.simulation.scenario import Ending, Scenario, draw, stream
+from aioproducer.testing.simulation.scenario import NEVER, Ending, Scenario, draw, stream
 from aioproducer.testing.simulation.stacks import who_waits
 from aioproducer.testing.simulation.trace import Trace
 from aioproducer.testing.simulation.violations import Violations
@@ -79,6 +79,7 @@ class Simulation:
             configs={**scenario.broker_configs, "default.replication.factor": scenario.replication},
             clock=self.clock,
             newest_versions=scenario.newest_versions,
+            old_nodes=scenario.old_nodes,
             random=stream(seed, "cluster"),
             faults=self.faults,
         )
@@ -115,7 +116,8 @@ class Simulation:
     def _run(self) -> None:
         loop = self.loop
         longest = sum(self.scenario.milliseconds(name) for name in ("max_block_ms", "delivery_timeout_ms"))
-        loop.at(self._began + 10 * (self.scenario.faults_until + longest) + 100, self._takes_too_long)
+        one_by_one = max(work.records for work in self.scenario.work) * longest
+        loop.at(self._began + 10 * (self.scenario.faults_until + longest) + one_by_one + 100, self._takes_too_long)
         main = loop.create_task(self._main(), name="main")
         try:
             loop.run_until_complete(main)
@@ -268,13 +270,15 @@ class Simulation:
     # Checks while the loop runs
 
     async def _check_rest(self) -> None:
-        """With nothing to do, nothing is done but asking for metadata now and then."""
+        """With nothing to do, nothing is done but asking for metadata now and then, or, as Kafka's producer does, after
+        each back-off if a topic is wanted that there is not."""
         for number in range(len(self.producers)):
             await wait_all(self.ledger.deliveries(number))
         await asyncio.sleep(2)  # with acks=0 much may still be on its way
         before = self.loop.steps
         await asyncio.sleep(5)
-        rounds = 5 / self.scenario.milliseconds("metadata_max_age_ms")
+        wanting = any(plan.created_at == NEVER for plan in self.scenario.topics)
+        rounds = 5 / self.scenario.milliseconds("retry_backoff_ms" if wanting else "metadata_max_age_ms")
         if self.loop.steps - before > 200 + 50 * rounds * self.scenario.producers:
             self.violations.add(
                 "an idle producer rests", f"the loop has turned {self.loop.steps - before} times in 5 s"

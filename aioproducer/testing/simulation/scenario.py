@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from random import Random
 from typing import Any
 
+from aioproducer.errors import ConfigException
 from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.testing.simulation.faults import KINDS
 from aioproducer.testing.simulation.network import Conditions
 
 LARGE = 2000
 """How much larger than a batch a large record may be, in bytes."""
+NEVER = math.inf
+"""When a topic is created that never is."""
 KEYS = [b"a", b"b", b"c", b"d", b"e", None, None, None]
 
 
@@ -46,7 +51,7 @@ class TopicPlan:
     name: str
     partitions: int
     created_at: float
-    """Seconds after the start; negative for never: brokers may create it when they are asked for it."""
+    """Seconds after the start; negative if brokers create it when they are asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,8 @@ class Scenario:
     conditions: Conditions
     newest_versions: dict[int, int]
     """Older brokers: the newest version they have of an API."""
+    old_nodes: list[int]
+    """Brokers before KIP-1269, among newer ones."""
     collects: bool
     """Garbage is collected all the time."""
     calm: bool
@@ -97,6 +104,11 @@ class Scenario:
     def log_append_time(self) -> bool:
         """Records have the broker's timestamp."""
         return bool(self.broker_configs["log.message.timestamp.type"] == "LogAppendTime")
+
+    @property
+    def largest_batch(self) -> int:
+        """What brokers take, in bytes."""
+        return int(self.broker_configs["message.max.bytes"])
 
     def milliseconds(self, name: str) -> float:
         """A config in seconds."""
@@ -110,7 +122,7 @@ class Scenario:
             f"{self.producers} producers, {self.promise.value}: {self.config}",
             *(str(work) for work in self.work),
             f"{self.conditions}",
-            f"newest versions {self.newest_versions}"
+            f"newest versions {self.newest_versions}, before KIP-1269: {self.old_nodes}"
             + (", garbage is collected all the time" if self.collects else ""),
             f"faults for {self.faults_until:.3f} s: {rates or 'none'}",
             f"{self.ending.value} ({self.ends_at:.3f} s, time-out {self.close_timeout:.3f} s)",
@@ -135,6 +147,8 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
     topics = [
         _draw_topic(random, f"topic{number}", auto_create, by_default) for number in range(random.choice((1, 1, 2, 3)))
     ]
+    if not auto_create and random.random() < 0.1:
+        topics.append(TopicPlan("nowhere", 2, NEVER))
     ending = Ending.AFTER_ALL if calm or random.random() < 0.6 else random.choice(list(Ending))
     duration = random.choice((0.2, 1.0, 3.0))
     work = [_draw_work(random, number % producers, duration, config) for number in range(random.choice((1, 2, 3, 4)))]
@@ -144,12 +158,18 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         work = [replace(plan, records=120, burst=40, pause=min(plan.pause, duration / 3), waits=0.0) for plan in work]
         config |= {"batch_size": random.choice((0, 120)), "linger_ms": 0, "buffer_memory": 100_000}
         config["max_in_flight_requests_per_connection"] = random.choice((5, 20))
+    replication = random.randint(1, nodes)
     return Scenario(
         seed=seed,
         nodes=nodes,
-        broker_configs=_draw_broker_configs(random, auto_create, by_default, calm),
+        broker_configs={
+            "auto.create.topics.enable": auto_create,
+            "num.partitions": by_default,
+            "min.insync.replicas": random.randint(1, replication),
+            **_draw_broker_configs(random, calm),
+        },
         topics=topics,
-        replication=random.randint(1, nodes),
+        replication=replication,
         producers=producers,
         config=config,
         promise=promise,
@@ -166,6 +186,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
             reset_drops_unread=random.random() < 0.3,
         ),
         newest_versions=versions,
+        old_nodes=[node for node in range(nodes) if random.random() < 0.2],
         collects=random.random() < 0.1,
         calm=calm,
         rates={kind: rate for kind, rate in rates.items() if kind in kinds},
@@ -217,7 +238,7 @@ def _draw_config(random: Random, calm: bool, slow: bool) -> tuple[dict[str, Any]
         "socket_connection_setup_timeout_max_ms": connecting * random.choice((1, 3)),
         "metadata_max_age_ms": random.choice((300_000, 300_000, 300, 2000)),
         "connections_max_idle_ms": random.choice((540_000, 540_000, 100, 1000)),
-        "compression_type": random.choice(("none", "none", "none", "gzip")),
+        "compression_type": _draw_codec(random),
     }
     kind = random.random()
     if kind < 0.8:
@@ -235,10 +256,20 @@ def _draw_config(random: Random, calm: bool, slow: bool) -> tuple[dict[str, Any]
     return config, Promise.AT_MOST_ONCE
 
 
-def _draw_broker_configs(random: Random, auto_create: bool, by_default: int, calm: bool) -> dict[str, Any]:
+def _draw_codec(random: Random) -> str:
+    """Without the library of the one that is drawn, gzip."""
+    name = random.choice(("none", "none", "none", "none", "gzip", "snappy", "lz4", "zstd"))
+    try:
+        check_codec(CompressionType.of(name))
+    except ConfigException:
+        return "gzip"
+    return name
+
+
+def _draw_broker_configs(random: Random, calm: bool) -> dict[str, Any]:
     return {
-        "auto.create.topics.enable": auto_create,
-        "num.partitions": by_default,
+        "message.max.bytes": random.choice((1048588, 1048588, 1048588, 500, 2000)),
+        "log.producer.state.batches.to.retain": random.choice((5, 5, 10, 50)),
         "log.message.timestamp.type": random.choice(("CreateTime", "CreateTime", "CreateTime", "LogAppendTime")),
         "connections.max.idle.ms": 600_000 if calm else random.choice((600_000, 600_000, 300)),
     }
