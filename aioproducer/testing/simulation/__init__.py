@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from aioproducer.testing.simulation.faults import KINDS
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.run import Report, Simulation, simulate
+from aioproducer.testing.simulation.run import Report, play, simulate
 from aioproducer.testing.simulation.scenario import Scenario, draw
 
-__all__ = ["KINDS", "Report", "Scenario", "SimulatedLoop", "Simulation", "draw", "simulate"]
+__all__ = ["KINDS", "Report", "Scenario", "SimulatedLoop", "draw", "play", "simulate"]

@@ -50,11 +50,33 @@ class Report:
 
 def simulate(seed: int, *, kinds: Collection[str] = tuple(KINDS), keep_trace: bool = False) -> Report:
     """Runs a seed with these kinds of faults, in no real time to speak of."""
-    return Simulation(draw(seed, kinds), keep_trace=keep_trace).run()
+    return play(draw(seed, kinds), keep_trace=keep_trace)
+
+
+def play(scenario: Scenario, *, keep_trace: bool = False) -> Report:
+    """Runs a scenario."""
+    with _garbage_of_its_own():
+        return Simulation(scenario, keep_trace=keep_trace).run()
+
+
+@contextmanager
+def _garbage_of_its_own() -> Iterator[None]:
+    """Garbage is collected when the run wants it, since what is collected when would differ from run to run; and what
+    was there before the run is not looked at."""
+    collecting = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.collect()
+        gc.unfreeze()
+        if collecting:
+            gc.enable()
 
 
 class Simulation:
-    """A cluster, producers and their users on a loop of their own."""
+    """A cluster, producers and their users on a loop of their own; see :func:`play`."""
 
     def __init__(self, scenario: Scenario, *, keep_trace: bool = False) -> None:
         seed = scenario.seed
@@ -91,16 +113,8 @@ class Simulation:
         self._random = stream(seed, "run")
 
     def run(self) -> Report:
-        collecting = gc.isenabled()
-        gc.disable()  # what is collected when would differ from run to run
-        gc.freeze()  # what was there before the run is not looked at
-        try:
-            with self._logs():
-                self._run()
-        finally:
-            gc.unfreeze()
-            if collecting:
-                gc.enable()
+        with self._logs():
+            self._run()
         acknowledged = sum(entry.metadata() is not None for entry in self.ledger.entries)
         return Report(
             self.scenario,

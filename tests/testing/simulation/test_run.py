@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from aioproducer.testing.simulation import Report, Simulation, draw, simulate
+from aioproducer.testing.simulation import Report, SimulatedLoop, draw, play, simulate
 from aioproducer.testing.simulation.scenario import Ending
 from aioproducer.testing.simulation.workload import Work
 
@@ -58,7 +58,7 @@ def test_a_run_is_the_same_in_another_process_whatever_its_hash_seed(reports: li
 
 def test_without_faults_everything_is_delivered() -> None:
     assert len(CALM) > 5
-    reports = [Simulation(scenario).run() for scenario in CALM]
+    reports = [play(scenario) for scenario in CALM]
     assert [report.violations for report in reports if not report.ok] == []
     # All but what was too large, or more than may be parked.
     assert sum(report.acknowledged for report in reports) > 0.7 * sum(report.records for report in reports)
@@ -79,6 +79,7 @@ def test_nothing_of_a_run_is_left(reports: list[Report]) -> None:
     before = (logger.propagate, logger.level, list(logger.handlers), gc.isenabled())
     assert simulate(0).ok
     assert (logger.propagate, logger.level, list(logger.handlers), gc.isenabled()) == before
+    assert not any(isinstance(one, SimulatedLoop) for one in gc.get_objects())
 
 
 # What a run finds though no invariant speaks of it
@@ -89,7 +90,7 @@ def test_a_hang_ends_the_run_and_says_who_waits(monkeypatch: pytest.MonkeyPatch)
         await asyncio.get_running_loop().create_future()
 
     monkeypatch.setattr(Work, "run", wait)
-    (violation,) = Simulation(CALM[0]).run().violations
+    (violation,) = play(CALM[0]).violations
     assert violation.startswith("something is waited for that does not come: ")
     assert "work 0: Simulation._work (run.py:" in violation
     assert "wait (test_run.py:" in violation
@@ -101,7 +102,7 @@ def test_a_loop_that_spins_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None
             await asyncio.sleep(0)
 
     monkeypatch.setattr(Work, "run", spin)
-    (violation,) = Simulation(CALM[0]).run().violations
+    (violation,) = play(CALM[0]).violations
     assert "something spins" in violation
 
 
@@ -110,7 +111,7 @@ def test_an_exception_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError("at work")
 
     monkeypatch.setattr(Work, "run", fail)
-    report = Simulation(CALM[0]).run()
+    report = play(CALM[0])
     assert "ZeroDivisionError: at work" in report.violations[0]
     assert report.violations[0].startswith("nothing unforeseen happens: ")
 
@@ -120,7 +121,7 @@ def test_an_exception_that_only_the_loop_hears_of_is_a_violation(monkeypatch: py
         asyncio.get_running_loop().call_soon(lambda: 1 / 0)
 
     monkeypatch.setattr(Work, "run", fail_later)
-    assert any("ZeroDivisionError" in violation for violation in Simulation(CALM[0]).run().violations)
+    assert any("ZeroDivisionError" in violation for violation in play(CALM[0]).violations)
 
 
 def test_an_exception_that_is_only_logged_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +132,7 @@ def test_an_exception_that_is_only_logged_is_a_violation(monkeypatch: pytest.Mon
             logging.getLogger("aioproducer.tests").exception("it went wrong")
 
     monkeypatch.setattr(Work, "run", log)
-    assert any("it went wrong" in violation for violation in Simulation(CALM[0]).run().violations)
+    assert any("it went wrong" in violation for violation in play(CALM[0]).violations)
 
 
 def test_a_task_that_is_left_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +142,7 @@ def test_a_task_that_is_left_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> 
         tasks.append(asyncio.create_task(asyncio.sleep(1e6), name="left behind"))
 
     monkeypatch.setattr(Work, "run", leave_one)
-    violations = Simulation(CALM[0]).run().violations
+    violations = play(CALM[0]).violations
     assert any(violation.startswith("no task is left: ") and "left behind" in violation for violation in violations)
     assert any(violation.startswith("no timer is left: ") for violation in violations)
 
@@ -153,5 +154,5 @@ def test_a_task_that_is_left_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("ending", list(Ending))
 def test_every_ending_with_every_kind_of_fault(ending: Ending) -> None:
     for seed in range(20_000, 20_030):
-        report = Simulation(replace(draw(seed), ending=ending, calm=False)).run()
+        report = play(replace(draw(seed), ending=ending, calm=False))
         assert report.ok, (seed, report.violations)
