@@ -1,4 +1,4 @@
-"""``python -m benchmarks``."""
+"""``python -m benchmarks``: the comparison; ``scale`` and ``outage`` measure aioproducer alone."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import asyncio
 import importlib.util
 import json
 import sys
+from collections.abc import Callable, Sequence
 
 from aioproducer.testing.apache_kafka import KafkaFailed, KafkaUnavailable
+from benchmarks import scale
 from benchmarks.arguments import parse_arguments
 from benchmarks.comparison import NoClients, compare
 
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"scale": scale.main}
+
 
 def main() -> int:
-    options = parse_arguments()
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] in COMMANDS:
+        return COMMANDS[arguments[0]](arguments[1:])
+    options = parse_arguments(arguments)
     try:
         report = asyncio.run(compare(options, lambda line: print(line, file=sys.stderr)))
     except (KafkaFailed, KafkaUnavailable) as error:

@@ -21,7 +21,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         epilog="Exit status 0: every run was right; 1: some failed or lost records; 2: wrong usage.",
     )
     parser.add_argument(
-        "--rounds", type=_positive, default=ROUNDS, help="how often each client takes its turn (%(default)s)"
+        "--rounds", type=positive, default=ROUNDS, help="how often each client takes its turn (%(default)s)"
     )
     parser.add_argument("--quick", action="store_true", help="fewer records: two minutes or less, and noisier")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
@@ -37,23 +37,25 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         "--works", type=_some_of(WORKS), default=list(WORKS), metavar="NAME[,...]", help=_list_of(WORKS)
     )
     parser.add_argument(
-        "--record-sizes", type=_sizes, default=list(RECORD_SIZES), metavar="BYTES[,...]", help="100,1000 by default"
+        "--record-sizes", type=numbers, default=list(RECORD_SIZES), metavar="BYTES[,...]", help="100,1000 by default"
     )
-    parser.add_argument("--records", type=_positive, metavar="N", help="records a run, in place of what the work says")
+    parser.add_argument("--records", type=positive, metavar="N", help="records a run, in place of what the work says")
     parser.add_argument("--no-uvloop", action="store_true", help="asyncio's own event loop, even if uvloop is there")
     parser.add_argument("--plain", action="store_true", help="Markdown, even on a terminal")
     return parser.parse_args(arguments)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """A type of argparse: an int from 1 on."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not at least 1")
     return number
 
 
-def _sizes(text: str) -> list[int]:
-    return [_positive(size) for size in text.split(",")]
+def numbers(text: str) -> list[int]:
+    """A type of argparse: such ints, separated by commas."""
+    return [positive(size) for size in text.split(",")]
 
 
 def _some_of(known: Iterable[str]) -> Callable[[str], list[str]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable
 
 from aioproducer.testing.apache_kafka import ApacheKafka
 from benchmarks.case import Case, Done
-from benchmarks.environment import Environment
+from benchmarks.environment import Environment, best_loop
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.report import Report
 from benchmarks.runner import Runner
@@ -30,7 +29,7 @@ async def compare(options: Namespace, told: Callable[[str], object]) -> Report:
     clients = [await describe(name) for name in options.clients]
     if all(client.missing for client in clients):
         raise NoClients("; ".join(f"{client.name}: {client.missing}" for client in clients))
-    loop = "asyncio" if options.no_uvloop or importlib.util.find_spec("uvloop") is None else "uvloop"
+    loop = "asyncio" if options.no_uvloop else best_loop()
     cases = [
         Case(work, size, options.records or work.records(size, quick=options.quick))
         for work in (WORKS[name] for name in options.works)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import re
@@ -9,6 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+
+
+def best_loop() -> str:
+    """uvloop where it is installed, else asyncio's own."""
+    return "asyncio" if importlib.util.find_spec("uvloop") is None else "uvloop"
 
 
 @dataclass(frozen=True)

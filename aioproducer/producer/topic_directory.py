@@ -36,12 +36,16 @@ class TopicDirectory:
         self._windows = windows
         self._ids = ids
         self._rack = rack
+        self._followed: dict[str, TopicMetadata] = {}
 
     def follow(self, cluster: Cluster, now: float) -> None:
         """Takes over what the cluster has now."""
         if self._rack is not None:
             self._locate(cluster)
         for name, topic in cluster.topics.items():
+            if self._followed.get(name) is topic:
+                continue
+            self._followed[name] = topic
             queues = self._topics.get(name)
             if queues is None:
                 queues = self._topics[name] = TopicQueues(name, self._partitioning)

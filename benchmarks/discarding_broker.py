@@ -1,0 +1,83 @@
+"""A broker in a process of its own that takes every batch and keeps none, so that what is measured is the producer.
+
+    python -m benchmarks.discarding_broker PARTITIONS
+
+Two nodes. The first leads topic ``reached``; the second leads topic ``unreached``, as large, and never says a word to
+who connects. Prints the first node's address, and ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+from collections.abc import AsyncIterator
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.cluster_state import Node
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.handlers import produce
+from aioproducer.broker.kafka_apis import APIS, Api
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+REACHED, UNREACHED = "reached", "unreached"
+
+
+def discard(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse:
+    """Every batch is appended, it says."""
+    return ProduceResponse(
+        [
+            TopicProduceResponse(
+                topic.name,
+                topic.topic_id,
+                [PartitionProduceResponse(data.index, ErrorCode.NONE, 0) for data in topic.partition_data],
+            )
+            for topic in message.topic_data
+        ]
+    )
+
+
+async def serve(partitions: int) -> None:
+    APIS[ApiKey.PRODUCE] = Api(produce.VERSIONS, discard)
+    cluster = EmbeddedCluster(2)
+    await cluster.start_node(0)
+    silent = socket.create_server(("127.0.0.1", 0))
+    cluster._state.node_started(Node(1, *silent.getsockname()))
+    cluster.create_topic(REACHED, assignments=[(0,)] * partitions)
+    cluster.create_topic(UNREACHED, assignments=[(1,)] * partitions)
+    print(cluster.bootstrap_servers.split(",")[0], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    silent.close()
+    await cluster.close()
+
+
+@contextlib.asynccontextmanager
+async def discarding_broker(partitions: int) -> AsyncIterator[str]:
+    """Its bootstrap server."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "benchmarks.discarding_broker", str(partitions), stdin=pipe, stdout=pipe
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        address = (await process.stdout.readline()).decode().strip()
+        if not address:
+            raise RuntimeError(f"the broker ended with status {await process.wait()}")
+        yield address
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1])))
