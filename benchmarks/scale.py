@@ -150,13 +150,13 @@ async def measure(load: Load, partitions: int, round_: int, servers: str, record
 async def refresh(partitions: int, round_: int, servers: str) -> Refresh:
     async with KafkaProducer(bootstrap_servers=servers, metadata_max_age_ms=3_600_000) as producer:
         await producer.partitions_for(REACHED)
-        client = producer._sender._client
+        sender = producer._sender
         gc.collect()
         async with Heartbeat() as heart:
-            version, cpu = client.metadata.version, time.process_time()
-            client.request_update()
-            while client.metadata.version == version:
-                await asyncio.sleep(0.005)
+            cpu = time.process_time()
+            sender._news.clear()
+            sender._client.request_update()
+            await sender._news.wait()
             cpu = time.process_time() - cpu
     return Refresh(partitions, round_, cpu * 1e3, heart.stall * 1e3)
 
@@ -220,8 +220,7 @@ async def scale(options: argparse.Namespace, told: Callable[[str], object]) -> R
     for round_ in range(1, options.rounds + 1):
         for partitions in options.partitions:
             async with discarding_broker(partitions) as servers:
-                for load in LOADS:
-                    figures.append(await measure(load, partitions, round_, servers, options.records))
+                figures += [await measure(load, partitions, round_, servers, options.records) for load in LOADS]
                 refreshes.append(await refresh(partitions, round_, servers))
             told(
                 f"round {round_}, {partitions:,} partitions: "

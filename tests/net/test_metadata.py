@@ -234,6 +234,18 @@ def test_whatever_partitions_an_answer_has_they_are_numbered_without_gaps(first:
     assert len(after) >= len(before)
 
 
+def test_a_topic_in_which_nothing_has_changed_is_the_very_same() -> None:
+    metadata = known(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3)))
+    before = metadata.cluster.topics["t"]
+    metadata.update(response(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3))), 1)
+    assert metadata.cluster.topics["t"] is before
+    metadata.update(response(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=2, epoch=4))), 2)
+    after = metadata.cluster.topics["t"]
+    assert after is not before
+    assert after.partitions[0] is before.partitions[0]
+    assert after.partitions[1].leader == 2
+
+
 def test_a_leader_told_by_a_response() -> None:
     metadata = known(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3)))
     new = Node(9, Address("new", 1))
