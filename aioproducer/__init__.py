@@ -12,6 +12,7 @@ from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.metrics import MetricName, MetricsSnapshot
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.explain import Explanation, Obstacle
+from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
 from aioproducer.producer.producer import KafkaProducer, wait_all
 from aioproducer.producer.reason import Reason
 from aioproducer.record_metadata import RecordMetadata
@@ -21,6 +22,8 @@ __all__ = [
     "Delivery",
     "DeliveryError",
     "Explanation",
+    "HealthFinding",
+    "HealthThresholds",
     "KafkaError",
     "KafkaProducer",
     "LedgerEntry",
@@ -32,6 +35,7 @@ __all__ = [
     "ProducerRecord",
     "Reason",
     "RecordMetadata",
+    "Severity",
     "TimestampType",
     "TopicPartition",
     "wait_all",

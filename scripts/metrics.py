@@ -24,6 +24,8 @@ found.select("producer-node-metrics")  # a group; also by tag: select(node_id="n
 json.dumps(found.as_dict())  # by group and name; within nodes and topics by node or topic first
 ```
 
+`producer.health()` holds them against thresholds and answers what is not well, and what to do about it.
+
 Names, groups and tags (`client-id`; `node-id`, as in `node-1`; `topic`) are those of Kafka's producer, so dashboards
 and alarms can be taken over. **Own** metrics are not in Kafka.
 

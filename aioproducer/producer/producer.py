@@ -33,6 +33,7 @@ from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery, ProduceResult
 from aioproducer.producer.explain import Explanation
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.parking import ParkedRecord, ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -286,6 +287,10 @@ class KafkaProducer:
     def metrics(self) -> MetricsSnapshot:
         """Kafka's producer metrics, as they are now: see ``docs/metrics.md``."""
         return self._metrics.snapshot(0.0 if self._loop is None else self._loop.time())
+
+    def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
+        """What the metrics say is not well, the worst first, and what to do about it; an empty list if all is."""
+        return findings(self.metrics(), self._config, thresholds)
 
     # Within
 
