@@ -18,6 +18,7 @@ from aioproducer.cli.formats import BadInput, Format, InputRecord, Parser, parse
 from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, Quiet, client_configs, pairs
 from aioproducer.cli.running import FAILED, InputError, Interrupt, explain, first_of, run
 from aioproducer.cli.sending import Sending
+from aioproducer.cli.stall import StallWatch
 from aioproducer.cli.terminal import Meter, Terminal
 from aioproducer.errors import UnknownTopicOrPartitionException
 from aioproducer.types import Headers
@@ -141,6 +142,8 @@ class Shipment:
             headers=target.headers,
             on_failed=self._failed,
         )
+        self._stall = StallWatch(producer, target.topic)
+        self._partitions = 0
         self._no_use: KafkaError | None = None
         self._told = False
         self._lines = 0
@@ -229,6 +232,7 @@ class Shipment:
             partitions = asking.result()
         except KafkaError as error:
             return error
+        self._partitions = len(partitions)
         if partition is not None and partition >= len(partitions):
             return UnknownTopicOrPartitionException(
                 f"topic {topic!r} has {report.count(len(partitions), 'partition')}, from 0 on: there is no {partition}"
@@ -267,6 +271,8 @@ class Shipment:
             detail = f"{report.count(sent, 'record')}, {report.per_second(sent, time.perf_counter() - self._began)}"
             failed = self._sending.tally.failed
             meter.update(self._source.position, f"{detail}, {failed:,} failed" if failed else detail)
+            if stalled := self._stall.look(time.perf_counter(), sent + failed, self._partitions):
+                self._terminal.warn(stalled)
             await asyncio.sleep(REFRESH)
 
     def _report(self, seconds: float, troubled: bool) -> None:

@@ -115,7 +115,7 @@ def explain(here: Situation, topic: str, partition: int, now: float, fatal: Kafk
     if parked:
         obstacles += _why_parked(here, parked, now)
     if not obstacles:
-        obstacles.append(_nothing(topic, partition, len(queues)))
+        obstacles.append(_nothing(here, topic, partition, len(queues)))
     return Explanation(
         topic,
         partition,
@@ -133,9 +133,11 @@ def explain(here: Situation, topic: str, partition: int, now: float, fatal: Kafk
     )
 
 
-def _nothing(topic: str, partition: int, partitions: int) -> Obstacle:
+def _nothing(here: Situation, topic: str, partition: int, partitions: int) -> Obstacle:
     text = "nothing is waiting to be sent"
-    if partitions and partition >= partitions:
+    if not partitions:
+        text += f"; there is no metadata of topic {topic!r}: {why_no_metadata(here.client, topic)}"
+    elif partition >= partitions:
         text += f"; topic {topic!r} has {_count(partitions, 'partition')}"
     return Obstacle(Reason.NOTHING, text)
 

@@ -14,6 +14,7 @@ import pytest
 
 from aioproducer.broker.handlers import produce
 from aioproducer.broker.kafka_apis import APIS, Api
+from aioproducer.cli import stall
 from aioproducer.cli.send import Shipment
 from aioproducer.protocol.api_key import ApiKey
 from tests.cli.conftest import Cluster, Requests, Run
@@ -170,6 +171,16 @@ def test_an_outcome_that_is_not_known(
     assert {reason["outcome"] for reason in reasons(failed)} == {"unknown"}
     assert {reason["cause"] for reason in reasons(failed)} == {"TimeoutException"}
     assert "2  unknown: may have arrived: TimeoutException: line 1: not delivered to t-0 within" in result.err
+
+
+def test_it_says_why_nothing_gets_through(send: Run, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(APIS, ApiKey.PRODUCE, Api(produce.VERSIONS, lambda *arguments: None))
+    monkeypatch.setattr(stall, "QUIET_FOR", 0.0)
+    configs = ("-X", "request.timeout.ms=1500", "-X", "delivery.timeout.ms=1500", "-X", "linger.ms=0")
+    result = send("t", *configs, input=b"a\n")
+    assert result.status == 1
+    assert result.err.count("Nothing got through") >= 1
+    assert len(re.findall(r"t-0: its request has not been answered by 127\.0\.0\.1:\d+ \(node 0\)", result.err)) == 1
 
 
 def test_a_broken_file(send: Run, cluster: Cluster, tmp_path: Path) -> None:
