@@ -404,6 +404,12 @@ class DuplicateSequenceException(ApiException):
     code = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
 
 
+class UnknownMemberIdException(ApiException):
+    """The group has no such member (any more)."""
+
+    code = ErrorCode.UNKNOWN_MEMBER_ID
+
+
 class InvalidProducerEpochException(ApiException):
     """The producer's epoch is older than the one the broker knows."""
 

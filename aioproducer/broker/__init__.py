@@ -18,6 +18,9 @@
     partition_log.py   the log of a partition
     log_validator.py   what a batch must be before it is appended
     producer_state.py  telling a retried batch from a new one
+    transaction_*.py   transactions: their coordinator, what it knows of one, what a partition knows, their markers
+    group_offsets.py   what groups have committed
+    coordination.py    what the handlers of a coordinator's APIs share
 
 It shares messages and record batches with the producer (``protocol``, ``records``) and nothing else.
 """

@@ -53,6 +53,9 @@ class BrokerConfig:
         at_least(5),
         "Batches of each idempotent producer a partition remembers, to know a retry (KIP-1269).",
     )
+    transaction_max_timeout_ms: int = key(
+        Type.INT, 900000, at_least(1), "Longest transaction.timeout.ms that a producer may ask for."
+    )
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
     )

@@ -12,11 +12,14 @@ from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.faulty_apis import FaultyApis
+from aioproducer.broker.group_offsets import GroupOffsets
+from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.processor import Processor
 from aioproducer.broker.socket_server import SocketServer
 from aioproducer.broker.topic import Topic
+from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
 from aioproducer.errors import IllegalStateException
 
@@ -31,14 +34,15 @@ class EmbeddedCluster:
     node (Kafka's ``broker.rack``). ``configs`` are the brokers'
     configs in Kafka's names (see ``BrokerConfig``), the same for all nodes; unknown or impossible ones raise
     ``ConfigException``. ``newest_versions`` makes older brokers: the newest version they have of an API, by its key;
-    ``old_nodes`` are those before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered). For tests
-    that must replay: ``clock`` and ``random`` (for the ids of cluster and topics); for tests of what goes wrong:
+    ``old_nodes`` are those before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered);
+    ``transaction_version`` is the finalized level of that feature, 0 to 2, and 2 is KIP-890's protocol. For tests that
+    must replay: ``clock`` and ``random`` (for the ids of cluster and topics); for tests of what goes wrong:
     ``faults``.
 
     Where it is simpler than Kafka: all replicas of a partition share one log in memory, so replication costs nothing
     and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
-    Topics are created and leaders move at once. There are no groups, no transactions, no security and no quotas. What
-    else is simpler is said in the file of each API, under ``handlers/``.
+    Topics are created and leaders move at once, and transactions end at once. Groups have offsets and no members. There
+    is no security and there are no quotas. What else is simpler is said in the file of each API, under ``handlers/``.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class EmbeddedCluster:
         clock: Clock | None = None,
         newest_versions: Mapping[int, int] | None = None,
         old_nodes: Collection[int] = (),
+        transaction_version: int = NEWEST_TRANSACTION_VERSION,
         random: Random | None = None,
         faults: Faults = NO_FAULTS,
     ) -> None:
@@ -65,6 +70,8 @@ class EmbeddedCluster:
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
         self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random)
+        self._transactions = TransactionCoordinator(self._state, GroupOffsets(), self._clock)
+        self._transaction_version = transaction_version
         self._newest_versions = newest_versions
         self._old_nodes = frozenset(old_nodes)
         self._faults = faults
@@ -89,6 +96,7 @@ class EmbeddedCluster:
         """Stops every node. Records stay readable in process (:meth:`log`)."""
         for node_id in tuple(self._servers):
             await self.stop_node(node_id)
+        self._transactions.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -111,7 +119,7 @@ class EmbeddedCluster:
         if node_id in self._servers:
             raise IllegalStateException(f"node {node_id} is running")
         config = self._state.config
-        context = BrokerContext(node_id, self._state, self._clock, self._faults, old=node_id in self._old_nodes)
+        context = self._context(node_id)
         apis = KafkaApis(context, self._newest_versions)
         processor = Processor(
             apis if self._faults is NO_FAULTS else FaultyApis(apis, context),
@@ -123,6 +131,17 @@ class EmbeddedCluster:
         self._ports[node_id] = await server.open(self._host, self._ports[node_id] if port is None else port)
         self._servers[node_id] = server
         self._state.node_started(Node(node_id, self._host, self._ports[node_id], self._racks[node_id]))
+
+    def _context(self, node_id: int) -> BrokerContext:
+        return BrokerContext(
+            node_id,
+            self._state,
+            self._clock,
+            self._transactions,
+            self._transaction_version,
+            self._faults,
+            old=node_id in self._old_nodes,
+        )
 
     async def stop_node(self, node_id: int) -> None:
         """Stops a node as if it had crashed: connections drop, leaders move to replicas on live nodes or are none."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from uuid import UUID
+from zlib import crc32
 
 from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
 from aioproducer.broker.partition_log import PartitionLog
@@ -94,6 +95,11 @@ class ClusterState:
     def in_sync_replicas(self, partition: Partition) -> list[int]:
         """All replicas on live nodes: in-process replication never lags."""
         return [node_id for node_id in partition.replicas if node_id in self._alive]
+
+    def coordinator(self, key: str) -> Node | None:
+        """The live node that coordinates a group or a transactional id; None without any."""
+        first = crc32(key.encode()) % len(self.node_ids)
+        return self.node(self._first_alive(self.node_ids[first:] + self.node_ids[:first]))
 
     def _first_alive(self, replicas: Sequence[int]) -> int:
         return next((node_id for node_id in replicas if node_id in self._alive), NO_LEADER)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
+from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock
 
 
@@ -17,6 +18,9 @@ class BrokerContext:
     node_id: int
     state: ClusterState
     clock: Clock
+    transactions: TransactionCoordinator
+    transaction_version: int
+    """The finalized level of the feature ``transaction.version``: 2 is KIP-890's protocol."""
     faults: Faults = NO_FAULTS
     old: bool = False
     """A broker before KIP-1269: Produce up to version 13, and 5 batches remembered whatever the config says."""

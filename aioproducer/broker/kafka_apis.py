@@ -7,15 +7,21 @@ from typing import Any, NamedTuple
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     api_versions,
     create_topics,
     delete_topics,
+    end_txn,
     fetch,
     find_coordinator,
     init_producer_id,
     list_offsets,
     metadata,
+    offset_commit,
+    offset_fetch,
     produce,
+    txn_offset_commit,
 )
 from aioproducer.broker.request import Request
 from aioproducer.protocol.api_key import ApiKey
@@ -36,10 +42,16 @@ APIS: dict[int, Api] = {
     ApiKey.FETCH: Api(fetch.VERSIONS, fetch.handle),
     ApiKey.LIST_OFFSETS: Api(list_offsets.VERSIONS, list_offsets.handle),
     ApiKey.METADATA: Api(metadata.VERSIONS, metadata.handle),
+    ApiKey.OFFSET_COMMIT: Api(offset_commit.VERSIONS, offset_commit.handle),
+    ApiKey.OFFSET_FETCH: Api(offset_fetch.VERSIONS, offset_fetch.handle),
     ApiKey.FIND_COORDINATOR: Api(find_coordinator.VERSIONS, find_coordinator.handle),
     ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle),
     ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle),
     ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Api(add_partitions_to_txn.VERSIONS, add_partitions_to_txn.handle),
+    ApiKey.ADD_OFFSETS_TO_TXN: Api(add_offsets_to_txn.VERSIONS, add_offsets_to_txn.handle),
+    ApiKey.END_TXN: Api(end_txn.VERSIONS, end_txn.handle),
+    ApiKey.TXN_OFFSET_COMMIT: Api(txn_offset_commit.VERSIONS, txn_offset_commit.handle),
 }
 """Every API but ApiVersions, whose answer is made of this table."""
 
@@ -54,7 +66,7 @@ class KafkaApis:
             self._lower(key, version)
         if context.old:
             self._lower(ApiKey.PRODUCE, produce.NEWEST_BEFORE_KIP_1269)
-        self._api_versions = api_versions.ApiVersionsHandler(self._versions)
+        self._api_versions = api_versions.ApiVersionsHandler(self._versions, context.transaction_version)
 
     def _lower(self, key: int, newest: int) -> None:
         low, high = self._versions[key]

@@ -18,7 +18,6 @@ from aioproducer.errors import (
     CorruptRecordException,
     InvalidRecordException,
     InvalidTimestampException,
-    InvalidTxnStateException,
     RecordBatchTooLargeException,
     RecordTooLargeException,
     UnsupportedCompressionTypeException,
@@ -90,8 +89,8 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
         raise InvalidRecordException(
             f"the batch has producer id {batch.producer_id} and no sequence, but {batch.base_sequence}"
         )
-    if batch.is_transactional:
-        raise InvalidTxnStateException("there are no transactions here")
+    if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
+        raise InvalidRecordException("the batch is part of a transaction and has no producer id")
     _validate_records(batch)
     _validate_timestamps(batch, config, now_ms)
 

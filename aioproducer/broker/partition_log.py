@@ -9,6 +9,8 @@ from typing import NamedTuple
 from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.log_validator import validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerStateManager
+from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
+from aioproducer.broker.transaction_marker import end_transaction_marker
 from aioproducer.errors import OffsetOutOfRangeException
 from aioproducer.records.record_batch import Record, RecordBatch, set_base_offset, set_log_append_time
 
@@ -43,6 +45,7 @@ class PartitionLog:
         self.name = name
         self.config = config
         self.producer_state = ProducerStateManager()
+        self._transactions = TransactionIndex()
         self.log_start_offset = 0
         self.log_end_offset = 0
         self.size_in_bytes = 0
@@ -56,6 +59,12 @@ class PartitionLog:
     def high_watermark(self) -> int:
         """The offset up to which consumers may read."""
         return self.log_end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset up to which all transactions have ended, and ``read_committed`` consumers may read."""
+        unstable = self._transactions.first_unstable_offset
+        return self.high_watermark if unstable is None else unstable
 
     def append(
         self, batch: RecordBatch, *, leader_epoch: int, now_ms: int, remembered: int | None = None
@@ -73,22 +82,16 @@ class PartitionLog:
             if kept is not None:
                 return LogAppendInfo(kept.first_offset, kept.last_offset, kept.timestamp, duplicate=True)
             self.producer_state.validate(*identity)
-        first_offset = self.log_end_offset
-        last_offset = first_offset + batch.last_offset_delta
         stored = bytearray(batch.data)
-        set_base_offset(stored, first_offset, leader_epoch)
         log_append_time = NO_TIMESTAMP
         max_timestamp = batch.max_timestamp
         if self.config.message_timestamp_type == "LogAppendTime":
             max_timestamp = log_append_time = now_ms
             set_log_append_time(stored, now_ms)
-        self._batches.append(stored)
-        self._base_offsets.append(first_offset)
-        self._max_timestamps.append(
-            max(max_timestamp, self._max_timestamps[-1]) if self._max_timestamps else max_timestamp
-        )
-        self.size_in_bytes += len(stored)
-        self.log_end_offset = last_offset + 1
+        first_offset = self._store(stored, batch.last_offset_delta, max_timestamp, leader_epoch)
+        last_offset = first_offset + batch.last_offset_delta
+        if batch.is_transactional:
+            self._transactions.wrote(batch.producer_id, first_offset)
         if batch.producer_id > NO_PRODUCER_ID:
             appended = BatchMetadata(batch.last_sequence, last_offset, batch.last_offset_delta, max_timestamp)
             # All that the config asks for, even under a leader that remembers less: other replicas follow the config.
@@ -99,19 +102,46 @@ class PartitionLog:
             self._delete_old_batches()
         return LogAppendInfo(first_offset, last_offset, log_append_time, duplicate=False)
 
+    def append_marker(
+        self, producer_id: int, producer_epoch: int, *, committed: bool, leader_epoch: int, now_ms: int
+    ) -> int:
+        """Ends a producer's transaction in this partition; returns the offset of the marker."""
+        marker = bytearray(end_transaction_marker(producer_id, producer_epoch, committed=committed, now_ms=now_ms))
+        offset = self._store(marker, 0, now_ms, leader_epoch)
+        self.producer_state.transaction_ended(producer_id, producer_epoch)
+        self._transactions.ended(producer_id, offset, committed=committed)
+        return offset
+
+    def _store(self, batch: bytearray, last_offset_delta: int, max_timestamp: int, leader_epoch: int) -> int:
+        """Puts a batch at the end of the log, and returns its first offset."""
+        first_offset = self.log_end_offset
+        set_base_offset(batch, first_offset, leader_epoch)
+        self._batches.append(batch)
+        self._base_offsets.append(first_offset)
+        self._max_timestamps.append(
+            max(max_timestamp, self._max_timestamps[-1]) if self._max_timestamps else max_timestamp
+        )
+        self.size_in_bytes += len(batch)
+        self.log_end_offset = first_offset + last_offset_delta + 1
+        return first_offset
+
     # reading
 
-    def read(self, offset: int, max_bytes: int, *, min_one_batch: bool = True) -> list[bytearray]:
+    def read(
+        self, offset: int, max_bytes: int, *, min_one_batch: bool = True, committed: bool = False
+    ) -> list[bytearray]:
         """Whole batches from the one that holds ``offset``, together at most ``max_bytes``.
 
-        With ``min_one_batch`` the first one is there even if it is larger. Raises :class:`OffsetOutOfRangeException`.
+        With ``min_one_batch`` the first one is there even if it is larger; with ``committed`` none from the last stable
+        offset on. Raises :class:`OffsetOutOfRangeException`.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise self._out_of_range(offset)
         found: list[bytearray] = []
         if offset == self.log_end_offset:
             return found
-        for index in range(bisect_right(self._base_offsets, offset) - 1, len(self._batches)):
+        end = bisect_left(self._base_offsets, self.last_stable_offset) if committed else len(self._batches)
+        for index in range(bisect_right(self._base_offsets, offset) - 1, end):
             batch = self._batches[index]
             max_bytes -= len(batch)
             if max_bytes < 0 and (found or not min_one_batch):
@@ -119,14 +149,20 @@ class PartitionLog:
             found.append(batch)
         return found
 
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records from offset ``start`` up to ``end``, which is not included."""
+        return self._transactions.aborted(start, end)
+
     def batches(self) -> Iterator[RecordBatch]:
         """Every batch, for tests: views into the log."""
         return (RecordBatch(batch) for batch in self._batches)
 
     def records(self) -> Iterator[Record]:
-        """Every record, for tests. Raises :class:`CorruptRecordException` where a batch cannot be read."""
+        """Every record, markers left out, for tests. Raises :class:`CorruptRecordException` where a batch cannot be
+        read."""
         for batch in self.batches():
-            yield from batch.records()
+            if not batch.is_control:
+                yield from batch.records()
 
     # looking up
 
@@ -167,6 +203,7 @@ class PartitionLog:
             self._drop(len(self._batches))
         else:
             self._drop(bisect_right(self._base_offsets, before_offset) - 1)
+        self._transactions.delete_before(before_offset)
 
     def _delete_old_batches(self) -> None:
         # Down to 7/8 of what may stay, so that the lists are not moved for every append.
@@ -177,6 +214,7 @@ class PartitionLog:
             count += 1
         self._drop(count)
         self.log_start_offset = self._base_offsets[0]
+        self._transactions.delete_before(self.log_start_offset)
 
     def _out_of_range(self, offset: int) -> OffsetOutOfRangeException:
         return OffsetOutOfRangeException(

@@ -1,9 +1,9 @@
 """What a partition remembers of its idempotent producers, and how a retried batch is told from a new one.
 
-Follows ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInfo`` of Apache Kafka 4.3 for producers
-without transactions. For each producer id the latest epoch and the last batches are kept: five, or as many as
-``producer.state.batches.to.retain`` says (KIP-1269). A batch whose epoch and sequence range equal those of a kept one
-is a duplicate, answered with the offsets the first one got. Any other batch must continue the sequence without a gap.
+Follows ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInfo`` of Apache Kafka 4.3. For each
+producer id the latest epoch and the last batches are kept: five, or as many as ``producer.state.batches.to.retain``
+says (KIP-1269). A batch whose epoch and sequence range equal those of a kept one is a duplicate, answered with the
+offsets the first one got. Any other batch must continue the sequence without a gap.
 A duplicate that is older than the kept ones cannot be told from a gap: Kafka answers ``OUT_OF_ORDER_SEQUENCE_NUMBER``
 for it (no line of its broker answers ``DUPLICATE_SEQUENCE_NUMBER``), and so does this.
 
@@ -76,10 +76,13 @@ class ProducerStateEntry:
                 return kept
         return None
 
-    def add_batch(self, producer_epoch: int, batch: BatchMetadata, retain: int) -> None:
+    def begin_epoch(self, producer_epoch: int) -> None:
         if producer_epoch != self.producer_epoch:
             self.batches.clear()
             self.producer_epoch = producer_epoch
+
+    def add_batch(self, producer_epoch: int, batch: BatchMetadata, retain: int) -> None:
+        self.begin_epoch(producer_epoch)
         self.batches.append(batch)
         while len(self.batches) > retain:
             self.batches.popleft()
@@ -140,3 +143,10 @@ class ProducerStateManager:
         if entry is None:
             entry = self._entries[producer_id] = ProducerStateEntry()
         entry.add_batch(producer_epoch, batch, retain)
+
+    def transaction_ended(self, producer_id: int, producer_epoch: int) -> None:
+        """A marker was appended; one of a later epoch (KIP-890) ends the epoch it closes: sequences begin anew."""
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerStateEntry()
+        entry.begin_epoch(producer_epoch)

@@ -43,6 +43,10 @@ class ToolOutput:
     stderr: str
 
 
+def _transactions(transactional_id: str) -> tuple[str, ...]:
+    return "--transactional-id", transactional_id, "--transaction-duration-ms", "100"
+
+
 class KafkaTools:
     """The tools of the Kafka release in ``libs``, talking to ``bootstrap_servers``.
 
@@ -199,14 +203,19 @@ class KafkaTools:
         num_records: int,
         record_size: int,
         throughput: float = -1,
+        transactional_id: str | None = None,
         configs: Mapping[str, str] | None = None,
         timeout: float = 300.0,
     ) -> ProducerPerformanceResult:
-        """Kafka's own benchmark, with its own JVM settings; ``throughput`` in records/s, -1 for all it can."""
+        """Kafka's own benchmark, with its own JVM settings; ``throughput`` in records/s, -1 for all it can.
+
+        With a transactional id it commits a transaction whenever 100 ms have passed, and at the end.
+        """
         output = await self.run(
             "org.apache.kafka.tools.ProducerPerformance",
             *("--topic", topic, "--num-records", str(num_records), "--record-size", str(record_size)),
             *("--throughput", str(throughput)),
+            *(() if transactional_id is None else _transactions(transactional_id)),
             config_option=self._producer_config,
             configs={"bootstrap.servers": self._bootstrap[1], **(configs or {})},
             timeout=timeout,

@@ -70,6 +70,24 @@ class TestAiokafka:
         assert sorted((record.key, record.value) for record in records) == sorted(RECORDS)
         assert {(record.partition, record.offset) for record in records} == offsets
 
+    async def test_transactions(self, cluster: EmbeddedCluster, aiokafka: Any) -> None:
+        cluster.create_topic("t", partitions=1)
+        producer = aiokafka.AIOKafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x")
+        async with producer:
+            for number in range(6):
+                await producer.begin_transaction()
+                await producer.send_and_wait("t", b"%d" % number)
+                await (producer.commit_transaction() if number % 3 else producer.abort_transaction())
+        consumer = aiokafka.AIOKafkaConsumer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            group_id=None,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+        )
+        async with consumer:
+            consumer.assign([aiokafka.TopicPartition("t", 0)])
+            assert [(await consumer.getone()).value for _ in range(4)] == [b"1", b"2", b"4", b"5"]
+
 
 class TestConfluent:
     @pytest.fixture(autouse=True)
@@ -94,6 +112,59 @@ class TestConfluent:
         if codec != "none":
             assert {batch.codec for batch in cluster.log("t").batches()} == {CompressionType.of(codec)}
         assert await asyncio.to_thread(self.consume, confluent, cluster.bootstrap_servers) == RECORDS
+
+    @pytest.mark.parametrize(
+        "cluster", [{"nodes": 3}, {"nodes": 3, "transaction_version": 1}], indirect=True, ids=["v2", "v1"]
+    )
+    async def test_transactions(self, cluster: EmbeddedCluster, confluent: Any) -> None:
+        cluster.create_topic("t", partitions=3, replication_factor=3)
+        await asyncio.to_thread(self.produce_transactions, confluent, cluster.bootstrap_servers)
+        read = await asyncio.to_thread(self.read_committed, confluent, cluster.bootstrap_servers, 40)
+        assert sorted(read) == sorted(b"%d %d" % (number, i) for number in (1, 2, 4, 5) for i in range(10))
+
+    def produce_transactions(self, confluent: Any, servers: str) -> None:
+        """Six, of ten records over three partitions; every third is aborted. The first producer is fenced."""
+        older = confluent.Producer({"bootstrap.servers": servers, "transactional.id": "x"})
+        older.init_transactions(10)
+        older.begin_transaction()
+        older.produce("t", b"of the older")
+        older.flush(10)
+        producer = confluent.Producer({"bootstrap.servers": servers, "transactional.id": "x"})
+        producer.init_transactions(10)
+        for number in range(6):
+            producer.begin_transaction()
+            for i in range(10):
+                producer.produce("t", b"%d %d" % (number, i), partition=i % 3)
+            if number % 3:
+                producer.commit_transaction(10)
+            else:
+                producer.abort_transaction(10)
+        with pytest.raises(confluent.KafkaException) as failed:
+            older.commit_transaction(10)
+        assert failed.value.args[0].code() == confluent.KafkaError._FENCED
+
+    def read_committed(self, confluent: Any, servers: str, count: int) -> list[bytes]:
+        consumer = confluent.Consumer(
+            {
+                "bootstrap.servers": servers,
+                "group.id": "none",
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        try:
+            consumer.assign([confluent.TopicPartition("t", partition, 0) for partition in range(3)])
+            messages: list[bytes] = []
+            while len(messages) < count:
+                message = consumer.poll(10)
+                assert message is not None
+                assert message.error() is None
+                messages.append(message.value())
+            assert consumer.poll(0.3) is None
+            return messages
+        finally:
+            consumer.close()
 
     @pytest.mark.parametrize("cluster", [{"nodes": 3}], indirect=True)
     async def test_each_record_once_while_leaders_move_and_nodes_stop(
@@ -213,3 +284,21 @@ class TestKafkaTools:
             while sum(partition.log.log_end_offset for partition in partitions) < 20_000:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0)
         assert len(stored(cluster, "t")) == 20_000
+
+
+@pytest.mark.conformance
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("cluster", [{}, {"transaction_version": 1}], indirect=True, ids=["v2", "v1"])
+async def test_transactions_of_kafkas_producer(
+    cluster: EmbeddedCluster, java_tools: Callable[[EmbeddedCluster], KafkaTools]
+) -> None:
+    tools = java_tools(cluster)
+    cluster.create_topic("t", partitions=4)
+    result = await tools.producer_performance(
+        "t", num_records=5_000, record_size=100, transactional_id="x", configs={"batch.size": "1000"}
+    )
+    assert result.records == 5_000
+    assert len(stored(cluster, "t")) == 5_000
+    logs = [partition.log for partition in cluster.topic("t").partitions]
+    assert all(log.last_stable_offset == log.log_end_offset for log in logs), "every transaction has ended"
+    assert any(batch.is_control for log in logs for batch in log.batches())

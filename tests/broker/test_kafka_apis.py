@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.cluster_state import ClusterState
+from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, KafkaApis
-from aioproducer.clock import SystemClock
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
 
 
+def make_context() -> BrokerContext:
+    return EmbeddedCluster()._context(0)
+
+
 @pytest.fixture
 def apis() -> KafkaApis:
-    return KafkaApis(BrokerContext(0, ClusterState([0], BrokerConfig.of({})), SystemClock()))
+    return KafkaApis(make_context())
 
 
 def test_every_version_of_the_table_is_supported_and_no_other(apis: KafkaApis) -> None:
@@ -30,7 +32,7 @@ def test_every_version_of_the_table_can_be_decoded() -> None:
 
 
 def test_an_older_broker_has_older_versions() -> None:
-    context = BrokerContext(0, ClusterState([0], BrokerConfig.of({})), SystemClock())
+    context = make_context()
     apis = KafkaApis(context, {ApiKey.PRODUCE: 7, ApiKey.METADATA: 99})
     assert [apis.is_supported(ApiKey.PRODUCE, version) for version in (2, 3, 7, 8)] == [False, True, True, False]
     newest = APIS[ApiKey.METADATA].versions.high

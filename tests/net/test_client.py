@@ -21,7 +21,6 @@ from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.scripted_broker import (
     Exchange,
-    ScriptedBroker,
     ScriptedCluster,
     after,
     drop,
@@ -278,7 +277,7 @@ async def _none_soon(cluster: ScriptedCluster) -> bool:
 @virtual
 async def test_when_no_known_broker_is_left_the_bootstrap_servers_are_asked(world: World) -> None:
     async with ScriptedCluster() as cluster:
-        door = ScriptedBroker(0, cluster._state)
+        door = cluster.another_broker()
         watched = Watched(f"127.0.0.1:{await door.open('127.0.0.1', 0)}")
         await watched.metadata()
         await ask(watched.client, 0)
@@ -296,7 +295,7 @@ async def test_when_no_known_broker_is_left_the_bootstrap_servers_are_asked(worl
 async def two_clusters(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, ScriptedCluster, Watched]]:
     """A client that knows the first cluster, and whose bootstrap server is by now one of the second."""
     async with ScriptedCluster() as old, ScriptedCluster() as new:
-        door = ScriptedBroker(0, old._state)
+        door = old.another_broker()
         port = await door.open("127.0.0.1", 0)
         watched = Watched(f"127.0.0.1:{port}", **config)
         await watched.metadata()

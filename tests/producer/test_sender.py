@@ -24,7 +24,6 @@ from aioproducer.records.record_batch import read_batches
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import (
-    ScriptedBroker,
     ScriptedCluster,
     Step,
     after,
@@ -236,7 +235,7 @@ async def test_all_brokers_come_back_on_other_ports_but_one() -> None:
 async def test_bootstrap_servers_are_asked_again_when_no_known_broker_is_left() -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
-        door = ScriptedBroker(0, cluster._state)  # a bootstrap server that is not among the brokers the cluster tells
+        door = cluster.another_broker()  # a bootstrap server that is not among the brokers the cluster tells
         servers = f"127.0.0.1:{await door.open('127.0.0.1', 0)}"
         try:
             async with make_producer(servers) as producer:

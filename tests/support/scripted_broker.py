@@ -14,11 +14,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.cluster_state import ClusterState, Node
+from aioproducer.broker.cluster_state import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.request import Request as HandledRequest
-from aioproducer.clock import SystemClock
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_keys import APIS, ApiKey
 from aioproducer.protocol.framing import decode_request, decode_request_header, decode_response, encode_response
@@ -89,9 +88,9 @@ Step = Callable[[Exchange], Awaitable[None]]
 class ScriptedBroker:
     """One node. ``requests`` is everything it was sent, in order."""
 
-    def __init__(self, node_id: int, state: ClusterState, *, old: bool = False) -> None:
-        self.node_id = node_id
-        self.apis = KafkaApis(BrokerContext(node_id, state, SystemClock(), old=old))
+    def __init__(self, context: BrokerContext) -> None:
+        self.node_id = context.node_id
+        self.apis = KafkaApis(context)
         self.requests: list[tuple[RequestHeader, Any]] = []
         self.accepted = 0
         self.connections: set[asyncio.StreamWriter] = set()
@@ -182,9 +181,11 @@ class ScriptedCluster(EmbeddedCluster):
 
     def __init__(self, nodes: int = 1, **config: Any) -> None:
         super().__init__(nodes, **config)
-        self.brokers = [
-            ScriptedBroker(node_id, self._state, old=node_id in self._old_nodes) for node_id in range(nodes)
-        ]
+        self.brokers = [ScriptedBroker(self._context(node_id)) for node_id in range(nodes)]
+
+    def another_broker(self, node_id: int = 0) -> ScriptedBroker:
+        """One more with the id of a node, not started: for a port of its own."""
+        return ScriptedBroker(self._context(node_id))
 
     @property
     def broker(self) -> ScriptedBroker:

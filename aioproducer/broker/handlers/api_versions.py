@@ -3,7 +3,7 @@
 Versions 0 to 4. A newer version is answered with ``UNSUPPORTED_VERSION`` in the format of version 0, which
 tells the versions of this API alone, and the client asks again in one of them (KIP-511).
 
-Simplifications: no features are supported or finalized; the client's software name is checked, not kept.
+Simplifications: ``transaction.version`` is the only feature; the client's software name is checked, not kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import decode
-from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from aioproducer.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 4)
@@ -23,13 +29,18 @@ PRODUCE_MIN_VERSION = 0
 """librdkafka stops compressing for a broker that does not say it has Produce 0 (KAFKA-18659): it is offered, and
 refused when used, as in Kafka."""
 
+TRANSACTION_VERSION = "transaction.version"
+NEWEST_TRANSACTION_VERSION = 2
+"""2 is KIP-890's protocol; clients use the first one for anything less."""
+
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 class ApiVersionsHandler:
     """Answers with the versions of the other APIs, given as ``{api key: versions}``."""
 
-    def __init__(self, others: Mapping[int, Versions]) -> None:
+    def __init__(self, others: Mapping[int, Versions], transaction_version: int) -> None:
+        self._transaction_version = transaction_version
         offered = {**others, ApiKey.API_VERSIONS: VERSIONS}
         offered[ApiKey.PRODUCE] = Versions(PRODUCE_MIN_VERSION, offered[ApiKey.PRODUCE].high)
         self._api_keys = [ApiVersion(int(key), *versions) for key, versions in sorted(offered.items())]
@@ -46,4 +57,13 @@ class ApiVersionsHandler:
         ):
             request.respond(ApiVersionsResponse(ErrorCode.INVALID_REQUEST))
             return
-        request.respond(ApiVersionsResponse(ErrorCode.NONE, self._api_keys))
+        level = self._transaction_version
+        request.respond(
+            ApiVersionsResponse(
+                ErrorCode.NONE,
+                self._api_keys,
+                supported_features=[SupportedFeatureKey(TRANSACTION_VERSION, 0, NEWEST_TRANSACTION_VERSION)],
+                finalized_features_epoch=0,
+                finalized_features=[FinalizedFeatureKey(TRANSACTION_VERSION, level, level)] if level else [],
+            )
+        )

@@ -5,7 +5,7 @@ Versions 4 to 18.
 Simplifications: no fetch sessions: a request for one is answered with session id 0, as Kafka does when it has no room
 for another, and the client goes on with full fetches. Whole batches only, where Kafka may cut the last one. No
 fetches by followers, nor from them: replicas share their log, so there is no divergence and no preferred read
-replica. Without transactions the last stable offset is the high watermark, and both isolation levels read the same.
+replica.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from aioproducer.broker.cluster_state import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
 from aioproducer.broker.leader_epoch import check_leader_epoch
+from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
@@ -26,6 +27,7 @@ from aioproducer.errors import (
     UnknownTopicOrPartitionException,
 )
 from aioproducer.protocol.messages.fetch import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -36,11 +38,13 @@ from aioproducer.protocol.messages.fetch import (
     PartitionData,
 )
 from aioproducer.protocol.schema import Versions
+from aioproducer.records.record_batch import RecordBatch
 
 VERSIONS = Versions(4, 18)
 
 _TOPIC_ID_VERSION = 13
 _NODE_ENDPOINTS_VERSION = 16
+READ_COMMITTED = 1
 _NEW_SESSION, _NO_SESSION = 0, -1
 
 
@@ -139,7 +143,9 @@ class _Fetch:
             check_leader_epoch(partition, wanted.current_leader_epoch)
             # Kafka reads nothing, not even one batch, from the partitions after the first that gave something.
             limit = min(max_bytes, wanted.partition_max_bytes)
-            batches = partition.log.read(wanted.fetch_offset, limit, min_one_batch=min_one_batch)
+            committed = self._message.isolation_level == READ_COMMITTED
+            log = partition.log
+            batches = log.read(wanted.fetch_offset, limit, min_one_batch=min_one_batch, committed=committed)
         except ApiException as error:
             data = PartitionData(
                 wanted.partition, error.code, high_watermark=-1, aborted_transactions=None, records=b""
@@ -147,14 +153,13 @@ class _Fetch:
             if partition is not None and self._version >= _NODE_ENDPOINTS_VERSION:
                 self._add_current_leader(data, partition, leaders)
             return data, 0
-        log = partition.log
         data = PartitionData(
             wanted.partition,
             ErrorCode.NONE,
             high_watermark=log.high_watermark,
-            last_stable_offset=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
             log_start_offset=log.log_start_offset,
-            aborted_transactions=None,
+            aborted_transactions=_aborted(log, wanted.fetch_offset, batches) if committed else None,
             records=tuple(batches) or b"",
         )
         return data, sum(map(len, batches))
@@ -166,3 +171,10 @@ class _Fetch:
         node = self._context.state.node(partition.leader)
         if node is not None:
             leaders[node.id] = node
+
+
+def _aborted(log: PartitionLog, start: int, batches: list[bytearray]) -> list[AbortedTransaction]:
+    """The aborted transactions among what is read, by where they begin."""
+    end = RecordBatch(batches[-1]).last_offset + 1 if batches else start
+    found = log.aborted_transactions(start, end)
+    return [AbortedTransaction(one.producer_id, one.first_offset) for one in found]

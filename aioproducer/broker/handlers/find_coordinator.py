@@ -2,8 +2,7 @@
 
 Versions 0 to 6.
 
-Simplification: there are no groups and no transactions; the answer is the controller, whose other APIs say what it
-lacks.
+Simplification: keys are spread over the nodes themselves, not over the partitions of an internal topic.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def handle(context: BrokerContext, request: Request, message: FindCoordinatorReq
 def _find(context: BrokerContext, key: str, key_type: int) -> Coordinator:
     if key_type not in (_GROUP, _TRANSACTION):
         return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
-    node = context.state.node(context.state.controller_id)
+    node = context.state.coordinator(key)
     if node is None:
         return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, "no node is alive")
     return Coordinator(key, node.id, node.host, node.port, ErrorCode.NONE, None)

@@ -1,24 +1,34 @@
-"""InitProducerId: a producer id for an idempotent producer.
+"""InitProducerId: a producer id and epoch for an idempotent or transactional producer.
 
 Versions 0 to 5.
 
-Simplification: a request with a transactional id is answered with ``UNSUPPORTED_VERSION``: there are no transactions.
-Without one every request gets a new id with epoch 0, also one that names the id it has (as in Kafka: an idempotent
-producer bumps its epoch by itself, and asks anew when its epochs are used up).
+Without a transactional id every request gets a new id with epoch 0, also one that names the id it has (as in Kafka: an
+idempotent producer bumps its epoch by itself, and asks anew when its epochs are used up).
 """
 
 from __future__ import annotations
 
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator, fencing_code
 from aioproducer.broker.request import Request
-from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 5)
 
+_PRODUCER_FENCED_VERSION = 4
+
 
 def handle(context: BrokerContext, request: Request, message: InitProducerIdRequest) -> InitProducerIdResponse:
-    if message.transactional_id is not None:
-        return InitProducerIdResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, producer_epoch=-1)
-    return InitProducerIdResponse(producer_id=context.state.allocate_producer_id(), producer_epoch=0)
+    if message.transactional_id is None:
+        return InitProducerIdResponse(producer_id=context.state.allocate_producer_id(), producer_epoch=0)
+    try:
+        check_coordinator(context, message.transactional_id)
+        producer_id, producer_epoch = context.transactions.init_producer_id(
+            message.transactional_id, message.transaction_timeout_ms, (message.producer_id, message.producer_epoch)
+        )
+    except ApiException as error:
+        code = fencing_code(error, request.header.api_version, _PRODUCER_FENCED_VERSION)
+        return InitProducerIdResponse(error_code=code, producer_epoch=-1)
+    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=producer_epoch)

@@ -49,11 +49,13 @@ _FIRST_VERSION = {
     _EARLIEST_PENDING_UPLOAD: 11,
 }
 _LEADER_EPOCH_VERSION = 4
+READ_COMMITTED = 1
 _NOTHING = TimestampAndOffset(NO_TIMESTAMP, -1, -1)
 
 
 def handle(context: BrokerContext, request: Request, message: ListOffsetsRequest) -> ListOffsetsResponse:
     version = request.header.api_version
+    committed = message.isolation_level == READ_COMMITTED
     times = Counter(
         (topic.name, partition.partition_index) for topic in message.topics for partition in topic.partitions
     )
@@ -64,7 +66,7 @@ def handle(context: BrokerContext, request: Request, message: ListOffsetsRequest
             try:
                 if times[topic.name, wanted.partition_index] > 1:
                     raise InvalidRequestException(f"{topic.name}-{wanted.partition_index} is there twice")
-                partitions.append(_list_offset(context, topic.name, wanted, version))
+                partitions.append(_list_offset(context, topic.name, wanted, version, committed))
             except ApiException as error:
                 partitions.append(ListOffsetsPartitionResponse(wanted.partition_index, error.code))
         topics.append(ListOffsetsTopicResponse(topic.name, partitions))
@@ -72,7 +74,7 @@ def handle(context: BrokerContext, request: Request, message: ListOffsetsRequest
 
 
 def _list_offset(
-    context: BrokerContext, topic: str, wanted: ListOffsetsPartition, version: int
+    context: BrokerContext, topic: str, wanted: ListOffsetsPartition, version: int, committed: bool
 ) -> ListOffsetsPartitionResponse:
     if wanted.timestamp < 0 and version < _FIRST_VERSION.get(wanted.timestamp, version + 1):
         raise UnsupportedVersionException(f"timestamp {wanted.timestamp} has no meaning in version {version}")
@@ -80,7 +82,7 @@ def _list_offset(
     if partition.leader != context.node_id:
         raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
     check_leader_epoch(partition, wanted.current_leader_epoch)
-    found = _find(partition, wanted.timestamp)
+    found = _find(partition, wanted.timestamp, committed)
     return ListOffsetsPartitionResponse(
         wanted.partition_index,
         ErrorCode.NONE,
@@ -90,10 +92,11 @@ def _list_offset(
     )
 
 
-def _find(partition: Partition, timestamp: int) -> TimestampAndOffset:
+def _find(partition: Partition, timestamp: int, committed: bool) -> TimestampAndOffset:
     log = partition.log
+    end = log.last_stable_offset if committed else log.high_watermark
     if timestamp == _LATEST:
-        return TimestampAndOffset(NO_TIMESTAMP, log.high_watermark, partition.leader_epoch)
+        return TimestampAndOffset(NO_TIMESTAMP, end, partition.leader_epoch)
     if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
         empty = log.log_start_offset == log.log_end_offset
         epoch = partition.leader_epoch if empty else log.leader_epoch_at(log.log_start_offset)
@@ -101,4 +104,4 @@ def _find(partition: Partition, timestamp: int) -> TimestampAndOffset:
     if timestamp in (_LATEST_TIERED, _EARLIEST_PENDING_UPLOAD):
         return _NOTHING
     found = log.find_max_timestamp() if timestamp == _MAX_TIMESTAMP else log.find_by_timestamp(timestamp)
-    return found or _NOTHING
+    return found if found is not None and found.offset < end else _NOTHING

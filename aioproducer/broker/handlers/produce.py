@@ -4,8 +4,10 @@ Versions 3 to 14 (0 to 2 are offered for librdkafka's sake, see ``api_versions``
 answer for a partition that the node leads tells how many batches of a producer are remembered there.
 
 Simplifications: acks=all waits for nobody, since replicas share their log; ``NOT_ENOUGH_REPLICAS`` is answered when
-fewer replicas than ``min.insync.replicas`` are on live nodes. No transactions. Every error has a message (version 8
-and later), Kafka gives one for invalid records only.
+fewer replicas than ``min.insync.replicas`` are on live nodes. Every error has a message (version 8 and later), Kafka
+gives one for invalid records only.
+
+A batch of a transaction must be for a partition that was added to it; since version 12 it is added here (KIP-890).
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ from aioproducer.broker.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
+    InvalidProducerEpochException,
     InvalidRequiredAcksException,
     NotEnoughReplicasException,
     NotLeaderOrFollowerException,
+    ProducerFencedException,
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
     error_for,
@@ -39,6 +43,7 @@ from aioproducer.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from aioproducer.protocol.schema import Versions
+from aioproducer.records.record_batch import RecordBatch
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +52,12 @@ NEWEST_BEFORE_KIP_1269 = 13
 
 _TOPIC_ID_VERSION = 13
 _CURRENT_LEADER_VERSION = 10
+_IMPLICIT_PARTITIONS_VERSION = 12
 _ACKS_NONE, _ACKS_ALL = 0, -1
 
 
 def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
-    append = _Append(context, request.header.api_version, message.acks)
+    append = _Append(context, request.header.api_version, message)
     response = append.answer(message.topic_data)
     for partition in append.appended_to:
         partition.notify()
@@ -69,10 +75,11 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
 class _Append:
     """The work of one request."""
 
-    def __init__(self, context: BrokerContext, version: int, acks: int) -> None:
+    def __init__(self, context: BrokerContext, version: int, message: ProduceRequest) -> None:
         self._context = context
         self._version = version
-        self._acks = acks
+        self._acks = message.acks
+        self._transactional_id = message.transactional_id
         self._now_ms = context.clock.time_ms()
         self._leaders: dict[int, Node] = {}
         self.appended_to: list[Partition] = []
@@ -118,6 +125,8 @@ class _Append:
             raise InvalidRequiredAcksException(f"acks must be 0, 1 or -1 (all), not {self._acks}")
         if partition.leader != self._context.node_id:
             raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
+        if batch.is_transactional:
+            self._join_transaction(partition, batch)
         if self._acks == _ACKS_ALL:
             self._check_in_sync_replicas(topic, partition)
         fault = self._context.faults.on_append(self._context.node_id, partition, batch)
@@ -147,6 +156,18 @@ class _Append:
 
     def _told(self, partition: Partition) -> int:
         return self._remembered(partition) if self._version > NEWEST_BEFORE_KIP_1269 else NUM_BATCHES_TO_RETAIN
+
+    def _join_transaction(self, partition: Partition, batch: RecordBatch) -> None:
+        transactional_id = self._transactional_id or ""
+        identity = batch.producer_id, batch.producer_epoch
+        where = partition.topic, partition.index
+        try:
+            if self._version >= _IMPLICIT_PARTITIONS_VERSION:
+                self._context.transactions.add_partitions(transactional_id, identity, [where])
+            else:
+                self._context.transactions.check_partition(transactional_id, identity, where)
+        except ProducerFencedException as error:
+            raise InvalidProducerEpochException(str(error)) from error  # the name it has in this API
 
     def _check_in_sync_replicas(self, topic: Topic, partition: Partition) -> None:
         in_sync = len(self._context.state.in_sync_replicas(partition))

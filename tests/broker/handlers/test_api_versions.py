@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from aioproducer.error_code import ErrorCode
@@ -21,11 +23,17 @@ async def test_every_version_tells_the_same(client: RawClient, version: int) -> 
         ApiKey.FETCH: (4, 18),
         ApiKey.LIST_OFFSETS: (1, 11),
         ApiKey.METADATA: (0, 13),
+        ApiKey.OFFSET_COMMIT: (2, 10),
+        ApiKey.OFFSET_FETCH: (1, 10),
         ApiKey.FIND_COORDINATOR: (0, 6),
         ApiKey.API_VERSIONS: (0, 4),
         ApiKey.CREATE_TOPICS: (2, 7),
         ApiKey.DELETE_TOPICS: (1, 6),
         ApiKey.INIT_PRODUCER_ID: (0, 5),
+        ApiKey.ADD_PARTITIONS_TO_TXN: (0, 3),
+        ApiKey.ADD_OFFSETS_TO_TXN: (0, 4),
+        ApiKey.END_TXN: (0, 5),
+        ApiKey.TXN_OFFSET_COMMIT: (0, 5),
     }
 
 
@@ -53,3 +61,20 @@ async def test_a_newer_version_is_told_the_versions_of_this_api_in_version_0(cli
 async def test_a_client_has_a_proper_name(client: RawClient, name: str) -> None:
     request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
     assert (await client.request(request, 3)).error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("cluster", "finalized"),
+    [
+        ({}, [("transaction.version", 2, 2)]),
+        ({"transaction_version": 1}, [("transaction.version", 1, 1)]),
+        ({"transaction_version": 0}, []),
+    ],
+    indirect=["cluster"],
+)
+async def test_the_protocol_of_transactions_is_a_feature(client: RawClient, finalized: list[Any]) -> None:
+    response = await client.request(REQUEST, 4)
+    (supported,) = response.supported_features
+    assert (supported.name, supported.min_version, supported.max_version) == ("transaction.version", 0, 2)
+    found = [(one.name, one.min_version_level, one.max_version_level) for one in response.finalized_features]
+    assert found == finalized

@@ -22,8 +22,3 @@ async def test_every_version_gives_a_new_id(client: RawClient, version: int) -> 
 async def test_nodes_do_not_give_out_the_same(connect: Connect) -> None:
     ids = {(await (await connect(node)).request(InitProducerIdRequest(None), 5)).producer_id for node in (0, 1, 0)}
     assert len(ids) == 3
-
-
-async def test_there_are_no_transactions(client: RawClient) -> None:
-    response = await client.request(InitProducerIdRequest("orders", 60000), 5)
-    assert (response.error_code, response.producer_id) == (ErrorCode.UNSUPPORTED_VERSION, -1)

@@ -245,11 +245,6 @@ async def test_other_versions_close_the_connection(client: RawClient, version: i
     assert await client.is_closed()
 
 
-async def test_transactional_batches_are_refused(cluster: EmbeddedCluster, client: RawClient) -> None:
-    batch = make_batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
-    assert (await only(client, to(cluster, batch))).error_code == ErrorCode.INVALID_TXN_STATE
-
-
 class TestHowManyBatchesAreRemembered:
     """KIP-1269: ``producer.state.batches.to.retain`` of the topic, and what each answer tells of it."""
 

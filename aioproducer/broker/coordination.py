@@ -1,0 +1,27 @@
+"""What the handlers of a coordinator's APIs share."""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException, NotCoordinatorException, UnknownMemberIdException
+
+
+def check_coordinator(context: BrokerContext, key: str) -> None:
+    """Raises unless this node coordinates the group or transactional id."""
+    node = context.state.coordinator(key)
+    if node is None or node.id != context.node_id:
+        raise NotCoordinatorException(f"node {context.node_id} does not coordinate {key!r}")
+
+
+def fencing_code(error: ApiException, version: int, fenced_since: int) -> ErrorCode:
+    """The error's code; before version ``fenced_since`` clients know ``PRODUCER_FENCED`` by another name."""
+    if error.code is ErrorCode.PRODUCER_FENCED and version < fenced_since:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error.code
+
+
+def check_simple_consumer(group: str, generation: int, member: str) -> None:
+    """Raises for who says to be a member of a group: there are none here."""
+    if generation >= 0 or member:
+        raise UnknownMemberIdException(f"group {group!r} has no member {member!r}")

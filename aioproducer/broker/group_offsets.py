@@ -1,0 +1,47 @@
+"""Offsets that groups have committed, and those that wait for the end of a transaction (``OffsetMetadataManager``)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+TopicPartitionKey = tuple[str, int]
+
+
+class OffsetAndMetadata(NamedTuple):
+    """What a group commits for a partition."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+class GroupOffsets:
+    """All groups of the cluster: they consist of their offsets, there are no members."""
+
+    def __init__(self) -> None:
+        self._committed: dict[str, dict[TopicPartitionKey, OffsetAndMetadata]] = defaultdict(dict)
+        # producer id → group → what its transaction wants to commit
+        self._pending: dict[int, dict[str, dict[TopicPartitionKey, OffsetAndMetadata]]] = {}
+
+    def commit(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None:
+        self._committed[group].update(offsets)
+
+    def commit_in_transaction(
+        self, producer_id: int, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]
+    ) -> None:
+        """They count when the transaction is committed."""
+        self._pending.setdefault(producer_id, {}).setdefault(group, {}).update(offsets)
+
+    def transaction_ended(self, producer_id: int, *, committed: bool) -> None:
+        for group, offsets in self._pending.pop(producer_id, {}).items():
+            if committed:
+                self.commit(group, offsets)
+
+    def committed(self, group: str) -> Mapping[TopicPartitionKey, OffsetAndMetadata]:
+        return self._committed.get(group, {})
+
+    def is_unstable(self, group: str, partition: TopicPartitionKey) -> bool:
+        """A transaction that has not ended wants to commit an offset of the partition."""
+        return any(partition in groups.get(group, {}) for groups in self._pending.values())

@@ -1,0 +1,59 @@
+"""AddPartitionsToTxn: partitions that a transaction is going to write to (the first protocol of transactions).
+
+Versions 0 to 3; those that brokers use among themselves are not offered.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator, fencing_code
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 3)
+
+_PRODUCER_FENCED_VERSION = 2
+
+
+def handle(context: BrokerContext, request: Request, message: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+    wanted = [(topic.name, index) for topic in message.v3_and_below_topics for index in topic.partitions]
+    unknown = [partition for partition in wanted if not _exists(context, *partition)]
+    if unknown:  # all or nothing
+        codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        codes.update(dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    else:
+        codes = dict.fromkeys(wanted, _add(context, request, message, wanted))
+    topics = [
+        AddPartitionsToTxnTopicResult(
+            topic.name,
+            [AddPartitionsToTxnPartitionResult(index, codes[topic.name, index]) for index in topic.partitions],
+        )
+        for topic in message.v3_and_below_topics
+    ]
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
+
+
+def _add(
+    context: BrokerContext, request: Request, message: AddPartitionsToTxnRequest, wanted: list[tuple[str, int]]
+) -> ErrorCode:
+    transactional_id = message.v3_and_below_transactional_id
+    identity = message.v3_and_below_producer_id, message.v3_and_below_producer_epoch
+    try:
+        check_coordinator(context, transactional_id)
+        context.transactions.add_partitions(transactional_id, identity, wanted)
+    except ApiException as error:
+        return fencing_code(error, request.header.api_version, _PRODUCER_FENCED_VERSION)
+    return ErrorCode.NONE
+
+
+def _exists(context: BrokerContext, topic: str, index: int) -> bool:
+    found = context.state.topics.get(topic)
+    return found is not None and found.partition(index) is not None

@@ -1,0 +1,37 @@
+"""EndTxn: commits or aborts a transaction.
+
+Versions 0 to 5. Version 5 is of the second protocol (KIP-890): it bumps the epoch, and answers with what the producer
+goes on with.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator, fencing_code
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 5)
+
+_PRODUCER_FENCED_VERSION = 2
+_BUMP_VERSION = 5
+
+
+def handle(context: BrokerContext, request: Request, message: EndTxnRequest) -> EndTxnResponse:
+    bump = request.header.api_version >= _BUMP_VERSION
+    identity = message.producer_id, message.producer_epoch
+    try:
+        check_coordinator(context, message.transactional_id)
+        goes_on_with = context.transactions.end(
+            message.transactional_id, identity, committed=message.committed, bump=bump
+        )
+    except ApiException as error:
+        code = fencing_code(error, request.header.api_version, _PRODUCER_FENCED_VERSION)
+        return EndTxnResponse(error_code=code)
+    if not bump:
+        return EndTxnResponse(error_code=ErrorCode.NONE)
+    producer_id, producer_epoch = goes_on_with
+    return EndTxnResponse(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=producer_epoch)

@@ -1,0 +1,62 @@
+"""OffsetCommit: a group's offsets.
+
+Versions 2 to 10.
+
+Simplification: groups have no members: only consumers that assign their partitions themselves can commit.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator, check_simple_consumer
+from aioproducer.broker.group_offsets import OffsetAndMetadata
+from aioproducer.broker.request import Request
+from aioproducer.broker.topic import Topic
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(2, 10)
+
+_TOPIC_ID_VERSION = 10
+
+
+def handle(context: BrokerContext, request: Request, message: OffsetCommitRequest) -> OffsetCommitResponse:
+    refused = ErrorCode.NONE
+    try:
+        check_coordinator(context, message.group_id)
+        check_simple_consumer(message.group_id, message.generation_id_or_member_epoch, message.member_id)
+    except ApiException as error:
+        refused = error.code
+    by_id = request.header.api_version >= _TOPIC_ID_VERSION
+    topics = []
+    for wanted in message.topics:
+        state = context.state
+        topic = state.topic_by_id(wanted.topic_id) if by_id else state.topics.get(wanted.name)
+        code = refused
+        if topic is None:
+            code = refused or (ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif not refused:
+            _commit(context, message.group_id, topic, wanted)
+        answers = [OffsetCommitResponsePartition(partition.partition_index, code) for partition in wanted.partitions]
+        topics.append(OffsetCommitResponseTopic(wanted.name, wanted.topic_id, answers))
+    return OffsetCommitResponse(topics=topics)
+
+
+def _commit(context: BrokerContext, group: str, topic: Topic, wanted: OffsetCommitRequestTopic) -> None:
+    context.transactions.offsets.commit(
+        group,
+        {
+            (topic.name, partition.partition_index): OffsetAndMetadata(
+                partition.committed_offset, partition.committed_leader_epoch, partition.committed_metadata or ""
+            )
+            for partition in wanted.partitions
+        },
+    )

@@ -1,0 +1,110 @@
+"""OffsetFetch: the offsets that groups have committed.
+
+Versions 1 to 10. With ``require_stable`` a partition for which a transaction under way wants to commit an offset is
+answered with ``UNSTABLE_OFFSET_COMMIT`` (KIP-447).
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from aioproducer.protocol.primitives import ZERO_UUID
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(1, 10)
+
+_GROUPS_VERSION = 8
+_TOPIC_ID_VERSION = 10
+_NO_OFFSET = -1
+
+
+def handle(context: BrokerContext, request: Request, message: OffsetFetchRequest) -> OffsetFetchResponse:
+    version = request.header.api_version
+    if version >= _GROUPS_VERSION:
+        groups = [_fetch(context, group, version, message.require_stable) for group in message.groups]
+        return OffsetFetchResponse(groups=groups)
+    wanted = None
+    if message.topics is not None:
+        wanted = [OffsetFetchRequestTopics(topic.name, ZERO_UUID, topic.partition_indexes) for topic in message.topics]
+    only = _fetch(context, OffsetFetchRequestGroup(message.group_id, topics=wanted), version, message.require_stable)
+    topics = [
+        OffsetFetchResponseTopic(
+            topic.name,
+            [
+                OffsetFetchResponsePartition(
+                    one.partition_index, one.committed_offset, one.committed_leader_epoch, one.metadata, one.error_code
+                )
+                for one in topic.partitions
+            ],
+        )
+        for topic in only.topics
+    ]
+    return OffsetFetchResponse(topics=topics, error_code=only.error_code)
+
+
+def _fetch(
+    context: BrokerContext, group: OffsetFetchRequestGroup, version: int, require_stable: bool
+) -> OffsetFetchResponseGroup:
+    try:
+        check_coordinator(context, group.group_id)
+    except ApiException as error:
+        return OffsetFetchResponseGroup(group.group_id, [], error.code)
+    by_id = version >= _TOPIC_ID_VERSION
+    wanted = _all_topics(context, group.group_id) if group.topics is None else group.topics
+    topics = []
+    for topic in wanted:
+        name, topic_id = _named(context, topic, by_id)
+        if name is None:
+            answers = [
+                OffsetFetchResponsePartitions(index, _NO_OFFSET, -1, "", ErrorCode.UNKNOWN_TOPIC_ID)
+                for index in topic.partition_indexes
+            ]
+        else:
+            answers = [
+                _partition(context, group.group_id, (name, index), require_stable) for index in topic.partition_indexes
+            ]
+        topics.append(OffsetFetchResponseTopics(name or "", topic_id, answers))
+    return OffsetFetchResponseGroup(group.group_id, topics)
+
+
+def _all_topics(context: BrokerContext, group: str) -> list[OffsetFetchRequestTopics]:
+    indexes: dict[str, list[int]] = {}
+    for name, index in context.transactions.offsets.committed(group):
+        indexes.setdefault(name, []).append(index)
+    topics = context.state.topics
+    return [OffsetFetchRequestTopics(name, topics[name].id, of) for name, of in indexes.items() if name in topics]
+
+
+def _named(context: BrokerContext, wanted: OffsetFetchRequestTopics, by_id: bool) -> tuple[str | None, UUID]:
+    if not by_id:
+        return wanted.name, ZERO_UUID
+    topic = context.state.topic_by_id(wanted.topic_id)
+    return None if topic is None else topic.name, wanted.topic_id
+
+
+def _partition(
+    context: BrokerContext, group: str, partition: tuple[str, int], require_stable: bool
+) -> OffsetFetchResponsePartitions:
+    offsets = context.transactions.offsets
+    if require_stable and offsets.is_unstable(group, partition):
+        return OffsetFetchResponsePartitions(partition[1], _NO_OFFSET, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    found = offsets.committed(group).get(partition)
+    if found is None:
+        return OffsetFetchResponsePartitions(partition[1], _NO_OFFSET, -1, "", ErrorCode.NONE)
+    return OffsetFetchResponsePartitions(partition[1], found.offset, found.leader_epoch, found.metadata, ErrorCode.NONE)

@@ -1,0 +1,207 @@
+"""Transactions: who may write under a transactional id, what its transaction has written to, and how it ends.
+
+Follows Kafka's ``TransactionCoordinator`` for both of its protocols: with the first one (v1) a producer names each
+partition before it writes to it, and keeps its epoch from one transaction to the next; with the second one (KIP-890,
+v2) writing is naming, and the end of a transaction bumps the epoch, so that nothing of the last one can slip into the
+next.
+
+Simplifications: markers are written at once, in the same step as the decision, so nobody is ever answered
+``CONCURRENT_TRANSACTIONS``; what is decided is known to all nodes, and lost with the process. Transactional ids do not
+expire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from aioproducer.broker.cluster_state import ClusterState
+from aioproducer.broker.group_offsets import GroupOffsets
+from aioproducer.broker.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
+from aioproducer.clock import Clock
+from aioproducer.errors import (
+    InvalidPidMappingException,
+    InvalidRequestException,
+    InvalidTxnStateException,
+    InvalidTxnTimeoutException,
+    ProducerFencedException,
+)
+
+log = logging.getLogger(__name__)
+
+Identity = tuple[int, int]
+"""A producer id and epoch."""
+
+NOBODY: Identity = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+
+
+class TransactionCoordinator:
+    """All transactional ids of the cluster. Methods raise the exception whose code Kafka answers."""
+
+    def __init__(self, state: ClusterState, offsets: GroupOffsets, clock: Clock) -> None:
+        self._state = state
+        self._clock = clock
+        self.offsets = offsets
+        self._transactions: dict[str, TransactionMetadata] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    def transaction(self, transactional_id: str) -> TransactionMetadata | None:
+        return self._transactions.get(transactional_id)
+
+    def close(self) -> None:
+        """No transaction times out any more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
+        """The id and epoch to go on with; whoever had the transactional id before is fenced, its transaction aborted.
+
+        ``expected`` is what the producer has (KIP-360), or ``(-1, -1)``.
+        """
+        if not transactional_id:
+            raise InvalidRequestException("the transactional id is empty")
+        longest = self._state.config.transaction_max_timeout_ms
+        if not 0 < timeout_ms <= longest:
+            raise InvalidTxnTimeoutException(
+                f"transaction.timeout.ms is {timeout_ms}; it must be from 1 to transaction.max.timeout.ms={longest}"
+            )
+        metadata = self._transactions.get(transactional_id)
+        if metadata is None:
+            metadata = TransactionMetadata(transactional_id, self._state.allocate_producer_id(), timeout_ms)
+            self._transactions[transactional_id] = metadata
+        if expected[0] != NO_PRODUCER_ID and metadata.producer_epoch != NO_PRODUCER_EPOCH:
+            if expected == metadata.previous:
+                return metadata.identity  # it asks again: the answer got lost
+            if expected != metadata.identity:
+                raise ProducerFencedException(
+                    f"{transactional_id!r} has moved on from producer id and epoch {expected} to {metadata.identity}"
+                )
+        if metadata.state is TransactionState.ONGOING:
+            self._abort_fenced(metadata)
+        self._bump(metadata)
+        if expected[0] == NO_PRODUCER_ID:
+            metadata.previous = NOBODY
+        metadata.timeout_ms = timeout_ms
+        metadata.become(TransactionState.EMPTY)
+        return metadata.identity
+
+    def add_partitions(self, transactional_id: str, identity: Identity, partitions: Iterable[tuple[str, int]]) -> None:
+        """The transaction is going to write to these partitions; begins one if there is none."""
+        metadata = self._of(transactional_id, identity)
+        self._begin(metadata)
+        metadata.partitions.update(dict.fromkeys(partitions))
+
+    def add_group(self, transactional_id: str, identity: Identity, group: str) -> None:
+        """The transaction is going to commit offsets of this group; begins one if there is none."""
+        metadata = self._of(transactional_id, identity)
+        self._begin(metadata)
+        metadata.groups[group] = None
+
+    def check_partition(self, transactional_id: str, identity: Identity, partition: tuple[str, int]) -> None:
+        """Raises unless the partition was added to the transaction under way."""
+        metadata = self._of(transactional_id, identity)
+        if metadata.state is not TransactionState.ONGOING or partition not in metadata.partitions:
+            raise InvalidTxnStateException(
+                f"{partition[0]}-{partition[1]} was not added to the transaction of {transactional_id!r}"
+            )
+
+    def check_group(self, transactional_id: str, identity: Identity, group: str) -> None:
+        """Raises unless the group was added to the transaction under way."""
+        metadata = self._of(transactional_id, identity)
+        if metadata.state is not TransactionState.ONGOING or group not in metadata.groups:
+            raise InvalidTxnStateException(f"group {group!r} was not added to the transaction of {transactional_id!r}")
+
+    def end(self, transactional_id: str, identity: Identity, *, committed: bool, bump: bool) -> Identity:
+        """Commits or aborts; returns what the producer goes on with. ``bump``: the second protocol (KIP-890)."""
+        metadata = self._known(transactional_id)
+        wanted = TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT
+        if bump and identity == metadata.previous and metadata.state is wanted:
+            return metadata.identity  # it asks again: the answer got lost
+        self._check(metadata, identity)
+        if metadata.state is TransactionState.ONGOING:
+            if bump:
+                self._bump(metadata)
+            self._write_markers(metadata, (identity[0], identity[1] + bump), committed)
+            metadata.become(wanted)
+            return metadata.identity
+        if bump and not committed:
+            self._bump(metadata)  # nothing was written, and nothing of it may come any more
+            metadata.become(TransactionState.COMPLETE_ABORT)
+            return metadata.identity
+        if not bump and metadata.state is wanted:
+            return metadata.identity
+        raise InvalidTxnStateException(
+            f"{transactional_id!r} cannot {'commit' if committed else 'abort'}: its state is {metadata.state.value}"
+        )
+
+    def _begin(self, metadata: TransactionMetadata) -> None:
+        if metadata.state is TransactionState.ONGOING:
+            return
+        metadata.become(TransactionState.ONGOING)
+        self._timers[metadata.transactional_id] = asyncio.get_running_loop().call_later(
+            metadata.timeout_ms / 1000, self._timed_out, metadata
+        )
+
+    def _timed_out(self, metadata: TransactionMetadata) -> None:
+        log.info(
+            "transaction of %r has not ended within %d ms: aborted", metadata.transactional_id, metadata.timeout_ms
+        )
+        self._abort_fenced(metadata)
+
+    def _abort_fenced(self, metadata: TransactionMetadata) -> None:
+        """Aborts, and lets the producer that is in the middle of it do no more."""
+        marked = metadata.producer_id, metadata.producer_epoch + 1
+        self._bump(metadata)
+        metadata.previous = NOBODY  # it has no way back
+        self._write_markers(metadata, marked, False)
+        metadata.become(TransactionState.COMPLETE_ABORT)
+
+    def _bump(self, metadata: TransactionMetadata) -> None:
+        metadata.next_epoch(self._state.allocate_producer_id() if metadata.is_exhausted else None)
+
+    def _write_markers(self, metadata: TransactionMetadata, marked: Identity, committed: bool) -> None:
+        timer = self._timers.pop(metadata.transactional_id, None)
+        if timer is not None:
+            timer.cancel()
+        producer_id, producer_epoch = marked
+        for name, index in metadata.partitions:
+            topic = self._state.topics.get(name)
+            partition = None if topic is None else topic.partition(index)
+            if partition is None:
+                continue  # deleted meanwhile
+            partition.log.append_marker(
+                producer_id,
+                producer_epoch,
+                committed=committed,
+                leader_epoch=partition.leader_epoch,
+                now_ms=self._clock.time_ms(),
+            )
+            partition.notify()
+        self.offsets.transaction_ended(producer_id, committed=committed)
+        metadata.clear()
+
+    def _of(self, transactional_id: str, identity: Identity) -> TransactionMetadata:
+        metadata = self._known(transactional_id)
+        self._check(metadata, identity)
+        return metadata
+
+    def _known(self, transactional_id: str) -> TransactionMetadata:
+        if not transactional_id:
+            raise InvalidRequestException("the transactional id is empty")
+        metadata = self._transactions.get(transactional_id)
+        if metadata is None:
+            raise InvalidPidMappingException(f"nobody has asked for a producer id for {transactional_id!r}")
+        return metadata
+
+    def _check(self, metadata: TransactionMetadata, identity: Identity) -> None:
+        if identity[0] != metadata.producer_id:
+            raise InvalidPidMappingException(
+                f"{metadata.transactional_id!r} has producer id {metadata.producer_id}, not {identity[0]}"
+            )
+        if identity[1] != metadata.producer_epoch:
+            raise ProducerFencedException(
+                f"{metadata.transactional_id!r} has producer epoch {metadata.producer_epoch}, not {identity[1]}"
+            )
