@@ -16,7 +16,8 @@ from aioproducer.errors import IllegalStateException
 from aioproducer.producer.record_sizes import RecordSizes
 from aioproducer.records.record_writer import RecordWriter
 
-_MAX_SPARES: Final = 64
+SPARE_BYTES: Final = 2 * 1024 * 1024
+"""What the free list holds at most, beside ``buffer.memory``."""
 
 
 @final
@@ -26,17 +27,30 @@ class BatchBuffer:
     def __init__(self) -> None:
         self.records = RecordWriter()
         self.sizes = RecordSizes()
+        self.grown: i64 = 0
+        """The most it has held; its memory is kept when it is cleared."""
+
+    def clear(self) -> None:
+        held = self.records.size() + self.sizes.size()
+        if held > self.grown:
+            self.grown = held
+        self.records.clear()
+        self.sizes.clear()
 
 
 @final
 class BufferPool:
-    """Counts bytes; ``available + what batches hold == total`` at all times."""
+    """Counts bytes; ``available + what batches hold == total`` at all times.
+
+    ``available`` may be less than nothing for a while, by what :meth:`exchange` took.
+    """
 
     def __init__(self, total: i64, poolable_size: i64) -> None:
         self.total = total
         self.poolable_size = poolable_size
         self.available: i64 = total
         self._spares: list[BatchBuffer] = []
+        self._spare_bytes: i64 = 0
 
     def allocate(self, size: i64) -> bool:
         """Takes ``size`` bytes, or nothing and answers False."""
@@ -47,19 +61,27 @@ class BufferPool:
 
     def deallocate(self, size: i64) -> None:
         """Gives back what :meth:`allocate` took."""
-        if size < 0 or self.available + size > self.total:
+        self.exchange(size, 0)
+
+    def exchange(self, held: i64, needed: i64) -> None:
+        """Gives ``held`` bytes back and takes ``needed``, there or not: for what is in memory already."""
+        if held < 0 or needed < 0 or self.available + held - needed > self.total:
             raise IllegalStateException(
-                f"{size} bytes given back to a pool of {self.total} that has {self.available} available"
+                f"{held} bytes given back to a pool of {self.total} that has {self.available} available, for {needed}"
             )
-        self.available += size
+        self.available += held - needed
 
     def buffer(self) -> BatchBuffer:
         """An empty buffer, recycled if there is one."""
-        return self._spares.pop() if self._spares else BatchBuffer()
+        if not self._spares:
+            return BatchBuffer()
+        spare = self._spares.pop()
+        self._spare_bytes -= spare.grown
+        return spare
 
     def recycle(self, buffer: BatchBuffer) -> None:
-        """Takes a frozen batch's buffer back. Only ordinary sizes are kept: a writer never shrinks."""
-        if len(self._spares) < _MAX_SPARES and buffer.records.size() <= self.poolable_size:
-            buffer.records.clear()
-            buffer.sizes.clear()
+        """Takes a frozen batch's buffer back, if it is no larger than what every open batch is charged."""
+        buffer.clear()
+        if buffer.grown <= 2 * self.poolable_size and self._spare_bytes + buffer.grown <= SPARE_BYTES:
             self._spares.append(buffer)
+            self._spare_bytes += buffer.grown

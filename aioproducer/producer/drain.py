@@ -38,7 +38,7 @@ def drain(
             continue
         head = queue.batches[0] if queue.batches else queue.open
         assert head is not None
-        head_size = head.size() + BATCH_OVERHEAD
+        head_size = head.expected_size() + BATCH_OVERHEAD
         if drained and size + head_size > max_request_size:
             ready[queue] = None
             ready.move_to_end(queue, last=False)

@@ -67,4 +67,4 @@ def _goes_before(one: ProducerBatch, other: ProducerBatch) -> bool:
         return False
     if one.has_sequence() != other.has_sequence():
         return one.has_sequence()
-    return one.drain_order < other.drain_order
+    return (one.drain_order, one.first) < (other.drain_order, other.first)

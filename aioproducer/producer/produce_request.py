@@ -24,6 +24,7 @@ def seal(batch: ProducerBatch, codec: CompressionType, level: int | None) -> Non
     """Makes the batch's final bytes, once: every attempt sends the very same ones."""
     if not batch.body:
         batch.body = batch.records if codec is CompressionType.NONE else compress(codec, batch.records, level)
+        batch.records = b""
     if not batch.header:
         batch.header = encode_batch_header(
             batch.body,

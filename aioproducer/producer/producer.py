@@ -30,6 +30,7 @@ from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
 from aioproducer.plugins import made
 from aioproducer.producer.buffer_pool import BufferPool
+from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery, ProduceResult
 from aioproducer.producer.explain import Explanation
 from aioproducer.producer.failure_log import FailureLog
@@ -111,6 +112,7 @@ class KafkaProducer:
             return
         loop = asyncio.get_running_loop()
         config = self._config
+        codec = CompressionType.of(config.compression_type)
         pool = BufferPool(config.buffer_memory, max(config.batch_size, 1))
         self._accumulator = RecordAccumulator(
             pool,
@@ -121,6 +123,7 @@ class KafkaProducer:
             ignore_keys=config.partitioner_ignore_keys,
             on_open=self._batch_opened,
             on_full=self._batch_full,
+            ratios=None if codec is CompressionType.NONE else CompressionRatioEstimator(),
         )
         self._lot = ParkingLot(self._accumulator, config.parked_memory, self._failures, self._metrics)
         self._sender = Sender(config, self._accumulator, self._lot, self._metrics, self._failures, self._random)

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.delivery import Delivery, ProduceResult
+
+BATCH_COST: Final = 1536
+"""Bytes of memory that a batch takes beside its records, whatever it holds (``benchmarks/memory_cost.py`` measures)."""
+
+OPEN_RECORD_COST: Final = 32
+"""… and per record while it is open: its 16 bytes of sizes, twice, as what they are written to grows by doubling."""
 
 
 @final
@@ -28,12 +34,17 @@ class ProducerBatch:
         self.buffer: BatchBuffer | None = buffer
         self.allocated = allocated
         self.created = created
+        self.limit: i64 = allocated
+        """Bytes of records, uncompressed, at which it is full."""
+        self.expected_ratio: float = 1.0
+        """Bytes to expect on the wire per byte written."""
         self.count: i64 = 0
         self.largest: i64 = 0
         """Bytes of its largest record, if it were sent alone, at most."""
         self.base_timestamp = base_timestamp
         self.max_timestamp = base_timestamp
-        # Frozen with the batch:
+        # Frozen with the batch, until the body is made of them:
+        self.written: i64 = 0
         self.records: bytes = b""
         self.sizes: bytes = b""
         # Made when first drained, the same for every attempt (a retry must be byte-identical):
@@ -43,6 +54,8 @@ class ProducerBatch:
         self.producer_epoch: i64 = -1
         self.base_sequence: i64 = -1
         self.drain_order: i64 = -1
+        self.first: i64 = 0
+        """The place of its first record in the batch that was drained; beyond 0 if that was split."""
         # How the sending goes:
         self.ready_at: float = math.inf
         """When it was full, had lingered or was flushed: from then on, something else keeps it waiting."""
@@ -81,13 +94,28 @@ class ProducerBatch:
     def size(self) -> i64:
         """Bytes of records so far, uncompressed, without the batch's header."""
         buffer = self.buffer
-        return len(self.records) if buffer is None else buffer.records.size()
+        return self.written if buffer is None else buffer.records.size()
+
+    def expected_size(self) -> i64:
+        """Bytes of records on the wire: as they are, once that is known."""
+        if self.body:
+            return len(self.body)
+        return int(float(self.size()) * self.expected_ratio)
+
+    def open_cost(self, size: i64) -> i64:
+        """Bytes of memory it takes, at most, with one record of ``size`` bytes more."""
+        return self.size() + size + (self.count + 1) * OPEN_RECORD_COST + BATCH_COST
+
+    def cost(self) -> i64:
+        """Bytes of memory it takes, now that it is closed for appends."""
+        return BATCH_COST + len(self.sizes) + (len(self.body) if self.body else len(self.records))
 
     def freeze(self) -> BatchBuffer | None:
         """Closes the batch for appends; the buffer is the caller's to recycle (None if it was closed before)."""
         buffer = self.buffer
         if buffer is not None:
             self.records = buffer.records.freeze()
+            self.written = len(self.records)
             self.sizes = buffer.sizes.freeze()
             self.buffer = None
         return buffer

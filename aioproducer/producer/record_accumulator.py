@@ -15,10 +15,11 @@ from mypy_extensions import i64
 from aioproducer.errors import IllegalArgumentException, RecordTooLargeException, SerializationException
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.built_in_partitioner import BuiltInPartitioner, Partitioning
+from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import Delivery, Loop, ProduceResult
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.records.record_writer import record_size_upper_bound
 
 BATCH_OVERHEAD: Final = 61
@@ -96,6 +97,7 @@ class RecordAccumulator:
         ignore_keys: bool,
         on_open: Callable[[PartitionQueue, ProducerBatch], object],
         on_full: Callable[[PartitionQueue], object],
+        ratios: CompressionRatioEstimator | None = None,
     ) -> None:
         self.pool = pool
         self.loop = loop
@@ -105,6 +107,8 @@ class RecordAccumulator:
         self.ignore_keys = ignore_keys
         self.on_open = on_open
         self.on_full = on_full
+        self.ratios = ratios
+        """What compression makes of the topics' records; None without compression."""
         self.topics: dict[str, TopicQueues] = {}
         self.detour = True
         """No record may be appended directly: not started, closed, or others are waiting in the parking lot."""
@@ -186,14 +190,14 @@ class RecordAccumulator:
             queue = partitioner.next() if current is None else current
         timestamp: i64 = self.clock_ms() if timestamp_ms is None else timestamp_ms
         batch = queue.open
-        if batch is not None and batch.size() + size > self.batch_size:
+        if batch is not None and not self._has_room(batch, size):
             self.close_batch(queue)
             batch = None
         if batch is None:
             if sticky and partitioner.produced >= self.batch_size:
                 queue = partitioner.next()
                 batch = queue.open
-                if batch is not None and batch.size() + size > self.batch_size:
+                if batch is not None and not self._has_room(batch, size):
                     self.close_batch(queue)
                     batch = None
             if batch is None:
@@ -219,17 +223,61 @@ class RecordAccumulator:
         buffer = batch.freeze()
         if buffer is not None:
             self.pool.recycle(buffer)
+        self.trim(batch)
         queue.batches.append(batch)
         self.on_full(queue)
 
+    def trim(self, batch: ProducerBatch) -> None:
+        """Charges a batch that has been closed, or compressed, what it takes now."""
+        cost = batch.cost()
+        self.pool.exchange(batch.allocated, cost)
+        batch.allocated = cost
+
+    def limit(self, topic: str) -> i64:
+        """Bytes of records, uncompressed, that fill a batch."""
+        ratios = self.ratios
+        if ratios is None:
+            return self.batch_size
+        limit: i64 = ratios.limit(topic, self.batch_size)
+        return limit if limit < self.max_request_size else self.max_request_size
+
+    def _has_room(self, batch: ProducerBatch, size: i64) -> bool:
+        if batch.size() + size > batch.limit:
+            return False
+        cost = batch.open_cost(size)
+        return cost <= batch.allocated or self._charge_more(batch, cost)
+
+    def _charge_more(self, batch: ProducerBatch, cost: i64) -> bool:
+        """Pays for what comes next: as much again, or what fills the batch with records like those it has.
+
+        Without waiting: if there is no memory even for the next record, the batch is as full as it gets.
+        """
+        records = batch.limit * batch.count // (batch.size() + 1) + 1
+        wanted = batch.limit + records * OPEN_RECORD_COST + BATCH_COST
+        if wanted > 2 * batch.allocated:
+            wanted = 2 * batch.allocated
+        if wanted < cost or wanted - batch.allocated > self.pool.available:
+            wanted = cost
+        if not self.pool.allocate(wanted - batch.allocated):
+            return False
+        batch.allocated = wanted
+        return True
+
     def _open_batch(self, queue: PartitionQueue, size: i64, timestamp_ms: i64) -> ProducerBatch | None:
-        allocated: i64 = self.batch_size if size < self.batch_size else size
+        allocated: i64 = size + OPEN_RECORD_COST + BATCH_COST
+        if allocated < self.batch_size:
+            allocated = self.batch_size
         pool = self.pool
+        if allocated > pool.total:
+            allocated = pool.total  # whoever needs everything may have everything
         if not pool.allocate(allocated):
             return None
         result = ProduceResult(self.loop, queue.topic, queue.partition)
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
+        batch.limit = self.limit(queue.topic)
+        if self.ratios is not None:
+            batch.expected_ratio = self.ratios.expected(queue.topic)
         queue.open = batch
         self.on_open(queue, batch)
         return batch

@@ -29,6 +29,9 @@ class RecordSizes:
         write_i32_le(self._writer, i32(key_size))
         write_i32_le(self._writer, i32(value_size))
 
+    def size(self) -> i64:
+        return len(self._writer)
+
     def freeze(self) -> bytes:
         return self._writer.getvalue()
 
@@ -60,6 +63,9 @@ if hasattr(RecordSizes.append, "__code__") and not TYPE_CHECKING:
 
         def append(self, timestamp_delta: int, key_size: int, value_size: int) -> None:
             self._buffer += _ENTRY.pack(timestamp_delta, key_size, value_size)
+
+        def size(self) -> int:
+            return len(self._buffer)
 
         def freeze(self) -> bytes:
             return bytes(self._buffer)

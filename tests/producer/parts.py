@@ -10,6 +10,7 @@ from typing import Any
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.producer.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.built_in_partitioner import Partitioning
+from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import ProduceResult
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -115,6 +116,7 @@ class Accumulation:
         ignore_keys: bool = False,
         seed: int = 0,
         adaptive: bool = False,
+        ratios: CompressionRatioEstimator | None = None,
     ) -> None:
         self.unavailable: set[int] = set()
         self.partitioning = Partitioning(Random(seed), adaptive=adaptive, unavailable=lambda: self.unavailable)
@@ -132,6 +134,7 @@ class Accumulation:
             ignore_keys=ignore_keys,
             on_open=self.batch_opened,
             on_full=self.batch_full,
+            ratios=ratios,
         )
         self.accumulator.detour = False
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from aioproducer.errors import IllegalStateException
-from aioproducer.producer.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
 
 
 class PoolMachine(RuleBasedStateMachine):
@@ -21,7 +21,7 @@ class PoolMachine(RuleBasedStateMachine):
 
     @rule(target=taken, size=st.integers(0, 400))
     def allocate(self, size: int) -> int:
-        fits = self.held + size <= self.pool.total
+        fits = size <= self.pool.total - self.held
         assert self.pool.allocate(size) == fits
         self.held += size if fits else 0
         return size if fits else 0
@@ -30,6 +30,12 @@ class PoolMachine(RuleBasedStateMachine):
     def deallocate(self, size: int) -> None:
         self.pool.deallocate(size)
         self.held -= size
+
+    @rule(target=taken, size=consumes(taken), needed=st.integers(0, 400))
+    def exchange(self, size: int, needed: int) -> int:
+        self.pool.exchange(size, needed)
+        self.held += needed - size
+        return needed
 
     @rule(more=st.integers(1, 1000))
     def give_back_too_much(self, more: int) -> None:
@@ -69,15 +75,38 @@ def test_a_buffer_is_used_again_empty() -> None:
 def test_a_buffer_that_grew_beyond_a_batch_is_let_go() -> None:
     pool = BufferPool(1000, 100)
     buffer = pool.buffer()
-    buffer.records.append(0, 0, None, bytes(200), None)
+    buffer.records.append(0, 0, None, bytes(200), None)  # with its 16 bytes of sizes two batches and more
     pool.recycle(buffer)
     assert pool.buffer() is not buffer
 
 
-def test_only_so_many_buffers_are_kept() -> None:
-    pool = BufferPool(10**6, 100)
-    given = [BatchBuffer() for _ in range(1000)]
+def test_the_free_list_is_bounded_by_bytes() -> None:
+    pool = BufferPool(10**8, 100_000)
+    given = [BatchBuffer() for _ in range(100)]
     for buffer in given:
+        buffer.records.append(0, 0, None, bytes(100_000), None)
         pool.recycle(buffer)
-    taken = [pool.buffer() for _ in range(1000)]
-    assert len({id(buffer) for buffer in taken} & {id(buffer) for buffer in given}) == 64
+    taken = [pool.buffer() for _ in range(100)]
+    kept = len({id(buffer) for buffer in taken} & {id(buffer) for buffer in given})
+    assert kept == SPARE_BYTES // 100_008
+    pool.recycle(taken[0])  # what was taken out makes room
+    assert pool.buffer() is taken[0]
+
+
+def test_a_buffer_is_as_large_as_the_most_it_ever_held() -> None:
+    pool = BufferPool(1000, 100)
+    buffer = pool.buffer()
+    buffer.records.append(0, 0, None, bytes(300), None)
+    buffer.clear()
+    pool.recycle(buffer)
+    assert pool.buffer() is not buffer
+
+
+def test_what_is_in_memory_already_is_charged_whether_or_not_there_is_room() -> None:
+    pool = BufferPool(100, 10)
+    assert pool.allocate(90)
+    pool.exchange(90, 130)
+    assert pool.available == -30
+    assert not pool.allocate(0)
+    pool.exchange(130, 20)
+    assert pool.available == 80

@@ -22,6 +22,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST
 from aioproducer.records.record_batch import RecordBatch, encode_batch_header
 from aioproducer.types import LedgerEntry
 
@@ -141,7 +142,7 @@ def test_a_partition_that_does_not_exist_yet_is_waited_for_and_holds_nobody_up()
 
 
 def test_who_waited_for_metadata_is_older_than_who_waits_for_memory_since() -> None:
-    here = Parking(memory=1000, batch_size=1000)
+    here = Parking(memory=2600, batch_size=2600)
     here.learn("t", 1)
     here.send("late", b"1")
     here.send("t", bytes(900))
@@ -160,7 +161,7 @@ def test_who_waited_for_metadata_is_older_than_who_waits_for_memory_since() -> N
 
 
 def test_a_topic_made_anew_with_fewer_partitions_lets_others_go_and_keeps_who_waits() -> None:
-    here = Parking(memory=1000, batch_size=1000)
+    here = Parking(memory=2600, batch_size=2600)
     here.learn("t", 3)
     here.learn("other", 1)
     here.send("other", bytes(900))
@@ -193,7 +194,7 @@ def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
 
 
 def test_a_newcomer_goes_behind_who_waits_even_if_it_would_fit() -> None:
-    here = Parking(memory=1500, batch_size=100)
+    here = Parking(memory=5200, batch_size=1000)
     here.learn("t", 2)
     here.send("t", bytes(1000), partition=0)
     large = here.send("t", bytes(1000), partition=0)
@@ -211,7 +212,7 @@ def test_a_newcomer_goes_behind_who_waits_even_if_it_would_fit() -> None:
 
 
 def test_send_and_enqueue_wait_in_one_line() -> None:
-    here = Parking(memory=1000, batch_size=1000)
+    here = Parking(memory=2600, batch_size=2600)
     here.learn("t", 1)
     here.send("t", bytes(900))
     waiting = [here.send("t", b"%d" % number, enqueue=number % 2 == 1) for number in range(6)]
@@ -222,7 +223,7 @@ def test_send_and_enqueue_wait_in_one_line() -> None:
 
 
 def test_the_next_one_goes_when_the_first_in_line_is_withdrawn() -> None:
-    here = Parking(memory=1500, batch_size=100)
+    here = Parking(memory=5200, batch_size=1000)
     here.learn("t", 2)
     here.send("t", bytes(1000), partition=0)
     large = here.send("t", bytes(1000), partition=0, enqueue=True)
@@ -238,7 +239,7 @@ def test_the_next_one_goes_when_the_first_in_line_is_withdrawn() -> None:
 
 
 def test_the_next_one_goes_when_the_first_in_line_has_waited_too_long() -> None:
-    here = Parking(memory=1500, batch_size=100, max_block=10)
+    here = Parking(memory=5200, batch_size=1000, max_block=10)
     here.learn("t", 2)
     here.send("t", bytes(1000), partition=0)
     large = here.send("t", bytes(1000), partition=0)
@@ -251,11 +252,11 @@ def test_the_next_one_goes_when_the_first_in_line_has_waited_too_long() -> None:
 
 
 def test_memory_that_came_back_unseen_is_given_out_with_the_next_look_at_deadlines() -> None:
-    here = Parking(memory=1000, batch_size=1000)
+    here = Parking(memory=2600, batch_size=2600)
     here.learn("t", 1)
     here.send("t", bytes(900))
     here.send("t", bytes(500))
-    here.pool.deallocate(1000)
+    here.pool.deallocate(here.opened[0].allocated)
     here.pass_time(0)
     assert len(here.lot) == 0
 
@@ -330,7 +331,7 @@ def test_nothing_waits_longer_than_it_may() -> None:
 
 
 def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
-    here = Parking(max_block=60, memory=1000, batch_size=1000)
+    here = Parking(max_block=60, memory=2600, batch_size=2600)
     here.learn("full", 1)
     here.send("full", bytes(900))
     record = here.send("t")
@@ -338,14 +339,14 @@ def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
     here.learn("t", 1)
     assert list(here.lot.memory) == here.lot.records()
     here.pass_time(20)
-    with pytest.raises(BufferExhaustedException, match=r"\(60000 ms; .*\): 1000 of buffer\.memory=1000 b") as raised:
+    with pytest.raises(BufferExhaustedException, match=r"\(60000 ms; .*\): 2600 of buffer\.memory=2600 b") as raised:
         record.result()
     ledger = raised.value.ledger
     assert ledger == (LedgerEntry("no metadata", 40, 1), LedgerEntry("no memory", 20, 1))
 
 
 def test_memory_that_does_not_come_is_told_apart_in_the_metrics() -> None:
-    here = Parking(max_block=60, memory=1000, batch_size=1000)
+    here = Parking(max_block=60, memory=2600, batch_size=2600)
     here.learn("full", 1)
     here.send("full", bytes(900))
     here.send("full", bytes(200), enqueue=True)
@@ -381,7 +382,7 @@ def test_shut_sends_everybody_to_the_lot() -> None:
 
 
 def test_failing_all_leaves_nothing() -> None:
-    here = Parking(memory=1000, batch_size=1000)
+    here = Parking(memory=2600, batch_size=2600)
     here.learn("t", 1)
     here.send("t", bytes(900))
     parked = [here.send("t", bytes(50)), here.send("unknown", b"metadata"), here.send("t", partition=9)]
@@ -466,7 +467,7 @@ def test_what_was_checked_is_what_is_written() -> None:
 @pytest.mark.parametrize("end", ["expire", "fail_topic", "fail_all", "withdraw"])
 @pytest.mark.parametrize("max_block", [0, 5])
 def test_a_callback_of_a_failing_record_may_send(end: str, max_block: int) -> None:
-    here = Parking(capacity=500, max_block=max_block, memory=1000, batch_size=1000)
+    here = Parking(capacity=500, max_block=max_block, memory=2600, batch_size=2600)
     here.learn("known", 1)
     here.send("known", bytes(900))
     again: list[Delivery] = []
@@ -501,7 +502,7 @@ def test_a_callback_of_a_failing_record_may_send(end: str, max_block: int) -> No
 class ParkingMachine(RuleBasedStateMachine):
     """Records come by ``send`` and ``enqueue``, topics and partitions appear, batches end, senders give up."""
 
-    @initialize(memory=st.integers(600, 2000), capacity=st.integers(0, 3000))
+    @initialize(memory=st.integers(600, 8000), capacity=st.integers(0, 3000))
     def begin(self, memory: int, capacity: int) -> None:
         self.here = Parking(memory=memory, batch_size=200, max_request_size=600, capacity=capacity, max_block=10)
         self.count = 0
@@ -622,7 +623,8 @@ class ParkingMachine(RuleBasedStateMachine):
         numbers = [record.number for record in lot.memory]
         assert numbers == sorted(numbers)
         if lot.memory:
-            assert self.here.pool.available < max(200, lot.memory[0].size)
+            needed = lot.memory[0].size + OPEN_RECORD_COST + BATCH_COST
+            assert self.here.pool.available < min(self.here.pool.total, needed)
         for topic, queue in lot.metadata.items():
             assert queue
             for record in queue:

@@ -59,8 +59,19 @@ def test_every_attempt_sends_the_very_same_bytes() -> None:
 def test_uncompressed_records_are_not_copied() -> None:
     batch = make_batch(Loop(), records=5)
     batch.freeze()
+    records = batch.records
     seal(batch, CompressionType.NONE, None)
-    assert batch.body is batch.records
+    assert batch.body is records
+
+
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
+def test_what_is_sent_is_all_that_is_kept(codec: CompressionType) -> None:
+    batch = make_batch(Loop(), records=50)
+    batch.freeze()
+    size = batch.size()
+    seal(batch, codec, None)
+    assert batch.records == b""
+    assert (batch.size(), batch.expected_size()) == (size, len(batch.body))
 
 
 def test_a_batch_that_lost_its_sequence_gets_another_header_over_the_same_records() -> None:

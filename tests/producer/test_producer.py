@@ -450,7 +450,7 @@ async def test_a_partition_that_never_exists_is_named_before_metadata_too() -> N
 
 # Back-pressure
 
-TINY: dict[str, Any] = {"buffer_memory": 4000, "batch_size": 1000}
+TINY: dict[str, Any] = {"buffer_memory": 10_000, "batch_size": 1000}
 
 
 async def test_enqueue_waits_for_memory() -> None:
@@ -473,7 +473,7 @@ async def test_memory_that_never_comes_is_named() -> None:
         cluster.broker.always(ApiKey.PRODUCE, never())
         for _ in range(4):
             _ = await producer.enqueue("t", bytes(800))
-        with pytest.raises(BufferExhaustedException, match=r"4000 of buffer\.memory=4000"):
+        with pytest.raises(BufferExhaustedException, match=r"9\d\d\d of buffer\.memory=10000"):
             _ = await producer.enqueue("t", bytes(800))
         ended = await end_of(producer.send("t", bytes(800)))
         assert isinstance(ended, BufferExhaustedException)
@@ -521,10 +521,8 @@ async def test_no_linger_while_somebody_waits_for_memory() -> None:
 
 
 async def test_no_linger_while_records_that_had_no_metadata_wait_for_memory() -> None:
-    async with running(**TINY, linger_ms=3_600_000, delivery_timeout_ms=4_000_000, topics={"t": 1, "u": 4}) as (
-        _,
-        producer,
-    ):
+    config = {"buffer_memory": 7000, "batch_size": 1000, "linger_ms": 3_600_000, "delivery_timeout_ms": 4_000_000}
+    async with running(**config, topics={"t": 1, "u": 4}) as (_, producer):
         _ = await producer.partitions_for("u")
         lingering = [producer.send("u", b"v", partition=n) for n in range(4)]
         assert (await (await producer.enqueue("t", b"v"))).offset == 0

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException, SerializationException
+from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.murmur2 import partition_for_key
-from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.records.record_batch import BATCH_OVERHEAD as HEADER_SIZE
 from aioproducer.records.record_batch import RecordBatch, encode_batch_header
@@ -57,14 +58,14 @@ def test_a_partition_that_does_not_exist_has_to_wait() -> None:
 
 
 def test_no_memory_has_to_be_waited_for() -> None:
-    here = Accumulation(memory=2500, batch_size=1000)
+    here = Accumulation(memory=4500, batch_size=2000)
     here.add_topic("t", 3)
     assert here.append("t", partition=0) is not None
     assert here.append("t", partition=1) is not None
     assert here.append("t", partition=2) is None
     assert here.append("t", partition=0) is not None  # its batch has room
     assert here.pool.available == 500
-    here.pool.deallocate(1000)
+    here.pool.deallocate(2000)
     assert here.append("t", partition=2) is not None
 
 
@@ -186,7 +187,7 @@ def test_the_largest_record_that_is_allowed_is_allowed() -> None:
     with pytest.raises(RecordTooLargeException):
         here.append("t", bytes(largest + 1))
     assert here.append("t", bytes(largest)) is not None
-    assert here.pool.available == 5000
+    assert here.pool.available == here.pool.total - 5000 - OPEN_RECORD_COST - BATCH_COST
 
 
 def test_a_record_may_take_all_memory() -> None:
@@ -247,7 +248,7 @@ def test_a_key_decides_the_partition_even_without_a_leader(key: bytes, partition
 
 
 def test_the_partition_given_beats_the_key() -> None:
-    here = Accumulation()
+    here = Accumulation(memory=10**5)
     here.add_topic("t", 8)
     for partition in range(8):
         assert partition_of(here.append(key=b"key", partition=partition)) == partition
@@ -337,13 +338,13 @@ def test_a_record_larger_than_a_batch_has_one_to_itself() -> None:
     assert [batch.count for batch in here.opened] == [1, 1, 1]
     assert list(queue.batches) == [first, large]
     assert queue.open is last
-    assert first.allocated == last.allocated == 1000
-    assert large.allocated == here.accumulator.record_size(None, bytes(3000), None)
+    assert (first.allocated, large.allocated) == (first.cost(), large.cost())
+    assert last.allocated == here.accumulator.record_size(None, bytes(10), None) + OPEN_RECORD_COST + BATCH_COST
     assert here.closed == [queue, queue]
     assert here.pool.available == here.pool.total - sum(batch.allocated for batch in here.opened)
 
 
-def test_closing_takes_back_the_buffer_and_not_the_memory() -> None:
+def test_closing_takes_back_the_buffer_and_the_memory_that_is_left_over() -> None:
     here = Accumulation()
     (queue,) = here.add_topic("t", 1)
     here.append()
@@ -354,14 +355,15 @@ def test_closing_takes_back_the_buffer_and_not_the_memory() -> None:
     assert not queue.due
     here.accumulator.close_batch(queue)
     assert here.closed == [queue]
-    assert here.pool.available == here.pool.total - 1000
+    assert here.pool.available == here.pool.total - here.opened[0].cost()
+    assert here.opened[0].cost() == here.opened[0].size() + 16 + BATCH_COST
     here.append()
     assert here.opened[1].buffer is buffer
 
 
 def test_a_full_batch_is_closed_even_if_there_is_no_memory_for_the_next() -> None:
     """So it can leave, and its memory come back."""
-    here = Accumulation(memory=1500)
+    here = Accumulation(memory=4500)
     (queue,) = here.add_topic("t", 1)
     here.append(value=bytes(800))
     assert here.append(value=bytes(800)) is None
@@ -371,10 +373,53 @@ def test_a_full_batch_is_closed_even_if_there_is_no_memory_for_the_next() -> Non
     assert len(here.opened) == 1
 
 
+def test_small_records_pay_for_what_is_kept_beside_them() -> None:
+    here = Accumulation(memory=10**6, batch_size=16384, max_request_size=10**6)
+    (queue,) = here.add_topic("t", 1)
+    while not queue.batches:
+        here.append(value=b"0123456789")
+    (batch,) = queue.batches
+    assert batch.size() > 16384 - 200  # full it is by its records alone
+    assert batch.allocated == batch.cost() == batch.size() + 16 * batch.count + BATCH_COST
+    assert here.pool.available == here.pool.total - batch.allocated - here.opened[1].allocated
+
+
+def test_a_batch_that_cannot_pay_for_more_is_full() -> None:
+    here = Accumulation(memory=20_000, batch_size=16384, max_request_size=10**6)
+    (queue,) = here.add_topic("t", 1)
+    appended = 0
+    while here.append(value=b"0123456789") is not None:
+        appended += 1
+    (batch,) = queue.batches
+    assert batch.count == appended
+    assert batch.size() < 16384 - 200
+    assert batch.open_cost(100) > 20_000
+    assert here.pool.available == here.pool.total - batch.cost()
+
+
+def test_compressed_batches_are_fuller_and_pay_for_it() -> None:
+    ratios = CompressionRatioEstimator()
+    here = Accumulation(memory=10**6, batch_size=1000, max_request_size=10**6, ratios=ratios)
+    (queue,) = here.add_topic("t", 1)
+    while len(queue.batches) < 1:
+        here.append(value=bytes(50))
+    assert 1000 / 1.05 - 200 < queue.batches[0].size() < 1000 / 1.05
+    for _ in range(300):
+        ratios.observe("t", 0.2)
+    while len(queue.batches) < 4:
+        here.append(value=bytes(50))
+    fuller = queue.batches[3]
+    assert 1000 / 0.2 / 1.05 - 200 < fuller.size() < 1000 / 0.2 / 1.05
+    assert 1000 - 200 < fuller.expected_size() <= 1000
+    assert fuller.allocated == fuller.cost() > fuller.size()
+    here.accumulator.max_request_size = 2000
+    assert here.accumulator.limit("t") == 2000
+
+
 class AccumulatorMachine(RuleBasedStateMachine):
     """Records of two topics come in any way, batches leave at any time: all are there once, in order, and paid for."""
 
-    @initialize(memory=st.integers(2000, 20_000), batch_size=st.sampled_from([1, 200, 1000]))
+    @initialize(memory=st.integers(2000, 50_000), batch_size=st.sampled_from([1, 200, 1000]))
     def begin(self, memory: int, batch_size: int) -> None:
         self.here = Accumulation(memory=memory, batch_size=batch_size, max_request_size=1500)
         self.queues = [*self.here.add_topic("a", 3), *self.here.add_topic("b", 1)]
@@ -420,7 +465,9 @@ class AccumulatorMachine(RuleBasedStateMachine):
         assert self.here.pool.available == self.here.pool.total - sum(batch.allocated for batch in held)
         for batch in self.here.opened:
             assert batch.count > 0
-            assert batch.size() + BATCH_OVERHEAD <= batch.allocated
+            if batch in held:
+                kept = batch.cost() if batch.buffer is None else batch.open_cost(0) - OPEN_RECORD_COST
+                assert kept <= batch.allocated or batch.allocated == self.here.pool.total
             assert batch.count == 1 or batch.size() + BATCH_OVERHEAD <= self.here.accumulator.batch_size
         assert sum(queue.depth() for queue in self.queues) == len(held)
 

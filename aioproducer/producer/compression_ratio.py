@@ -1,0 +1,54 @@
+"""How much smaller compression makes records, so that a batch is full when what is sent is (seed 000, "Compression").
+
+Rules only: no asyncio, no clock.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+INITIAL: Final = 1.0
+"""Before anything is known nothing is expected of a codec."""
+
+IMPROVING_STEP: Final = 0.005
+"""By how much the estimate falls at most after a batch that was compressed better."""
+
+DETERIORATING_STEP: Final = 0.05
+"""By how much it rises at least after one that was compressed worse: too full is worse than not full."""
+
+SAFETY: Final = 1.05
+"""Kafka's COMPRESSION_RATE_ESTIMATION_FACTOR: compressed bytes are expected to be this much more than estimated."""
+
+FULLEST: Final = 16
+"""A batch takes no more than this many times its size, however well it is compressed: it is done on the event loop."""
+
+
+class CompressionRatioEstimator:
+    """By topic: bytes after compression per byte before. A producer has one codec, so one of these."""
+
+    def __init__(self) -> None:
+        self._ratios: dict[str, float] = {}
+
+    def ratio(self, topic: str) -> float:
+        """The estimate: 0.25 is a quarter; more than 1 if compressing makes it larger."""
+        return self._ratios.get(topic, INITIAL)
+
+    def observe(self, topic: str, observed: float) -> None:
+        """A batch was compressed to ``observed`` of its size: follows a rise at once, a fall slowly."""
+        estimated = self.ratio(topic)
+        if observed > estimated:
+            self._ratios[topic] = max(estimated + DETERIORATING_STEP, observed)
+        elif observed < estimated:
+            self._ratios[topic] = max(estimated - IMPROVING_STEP, observed)
+
+    def reset(self, topic: str, observed: float) -> None:
+        """A batch turned out too large: nothing is expected any more, or what that batch showed if it was worse."""
+        self._ratios[topic] = max(INITIAL, observed)
+
+    def expected(self, topic: str) -> float:
+        """Bytes to expect on the wire per byte written, on the safe side."""
+        return self.ratio(topic) * SAFETY
+
+    def limit(self, topic: str, batch_size: int) -> int:
+        """Bytes of records, uncompressed, that fill a batch of ``batch_size`` bytes."""
+        return max(1, int(min(batch_size / self.expected(topic), batch_size * FULLEST)))
