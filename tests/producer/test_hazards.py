@@ -450,7 +450,7 @@ async def everyday(bug: Planted) -> tuple[list[Any], list[BaseException]]:
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0], [1]])
         cluster.brokers[0].script(ApiKey.PRODUCE, answer, error(ErrorCode.NOT_LEADER_OR_FOLLOWER), drop())
-        producer = make_producer(cluster.bootstrap_servers, buffer_memory=4000, batch_size=1000)
+        producer = make_producer(cluster.bootstrap_servers, buffer_memory=10_000, batch_size=1000)
         sys.settrace(bug)
         try:
             await producer.start()
