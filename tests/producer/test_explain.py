@@ -82,7 +82,7 @@ class Scene(Accumulation):
     """A topic of one partition at 100 s, its leader node 1, and everything that may stand in its way."""
 
     def __init__(self, link: Link | None = None) -> None:
-        super().__init__(memory=2000, batch_size=1000)
+        super().__init__(memory=4000, batch_size=1000)
         self.config = producer_config({"bootstrap.servers": "b:1", "linger.ms": 50})
         self.ids = ProducerIds()
         self.ids.current = ProducerIdAndEpoch(7, 0)
@@ -303,7 +303,7 @@ def test_records_that_wait_for_memory() -> None:
     here.park("t")
     explained = here.explain()
     assert [obstacle.reason for obstacle in explained.obstacles] == [Reason.READY, Reason.MEMORY]
-    assert "2000 of buffer.memory=2000 bytes hold records" in str(explained)
+    assert "2000 of buffer.memory=4000 bytes hold records" in str(explained)
 
 
 def test_a_producer_that_has_failed() -> None:
