@@ -30,14 +30,15 @@ class EmbeddedCluster:
         async with EmbeddedCluster(nodes=3, configs={"num.partitions": 6}) as cluster:
             producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
 
-    ``ports`` has one port for each node; without it, or with 0, a free one is taken. ``racks`` has the rack of each
-    node (Kafka's ``broker.rack``). ``configs`` are the brokers'
-    configs in Kafka's names (see ``BrokerConfig``), the same for all nodes; unknown or impossible ones raise
-    ``ConfigException``. ``newest_versions`` makes older brokers: the newest version they have of an API, by its key;
-    ``old_nodes`` are those before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered);
-    ``transaction_version`` is the finalized level of that feature, 0 to 2, and 2 is KIP-890's protocol. For tests that
-    must replay: ``clock`` and ``random`` (for the ids of cluster and topics); for tests of what goes wrong:
-    ``faults``.
+    ``ports`` has one port for each node; without it, or with 0, a free one is taken. ``advertised`` has the host and
+    port that clients are told of a node, where they differ from its own. ``racks`` has the rack of each node (Kafka's
+    ``broker.rack``). ``configs`` are the brokers' configs in Kafka's names (see ``BrokerConfig``), the same for all
+    nodes; unknown or impossible ones raise ``ConfigException``.
+
+    ``newest_versions`` makes older brokers: the newest version they have of an API, by its key; ``old_nodes`` are those
+    before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered); ``transaction_version`` is the
+    finalized level of that feature, 0 to 2, and 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
+    ``random`` (for the ids of cluster and topics); for tests of what goes wrong: ``faults``.
 
     Where it is simpler than Kafka: all replicas of a partition share one log in memory, so replication costs nothing
     and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
@@ -51,6 +52,7 @@ class EmbeddedCluster:
         *,
         host: str = "127.0.0.1",
         ports: Sequence[int] | None = None,
+        advertised: Mapping[int, tuple[str, int]] | None = None,
         racks: Sequence[str | None] | None = None,
         configs: Mapping[str, object] | None = None,
         clock: Clock | None = None,
@@ -72,6 +74,7 @@ class EmbeddedCluster:
         self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random)
         self._transactions = TransactionCoordinator(self._state, GroupOffsets(), self._clock)
         self._transaction_version = transaction_version
+        self._advertised = dict(advertised or {})
         self._newest_versions = newest_versions
         self._old_nodes = frozenset(old_nodes)
         self._faults = faults
@@ -130,7 +133,8 @@ class EmbeddedCluster:
         server = SocketServer(processor)
         self._ports[node_id] = await server.open(self._host, self._ports[node_id] if port is None else port)
         self._servers[node_id] = server
-        self._state.node_started(Node(node_id, self._host, self._ports[node_id], self._racks[node_id]))
+        told = self._advertised.get(node_id, self.listener(node_id))
+        self._state.node_started(Node(node_id, *told, self._racks[node_id]))
 
     def _context(self, node_id: int) -> BrokerContext:
         return BrokerContext(
@@ -151,9 +155,13 @@ class EmbeddedCluster:
         self._state.node_stopped(node_id)
         await server.close()
 
+    def listener(self, node_id: int) -> tuple[str, int]:
+        """The host and port that a node listens on itself; port 0 if it never ran."""
+        return self._host, self._ports[node_id]
+
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of the running nodes, separated by commas."""
+        """``host:port`` of the running nodes, as clients are told, separated by commas."""
         return ",".join(f"{node.host}:{node.port}" for node in self._state.alive_nodes)
 
     @property
