@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: the comparison; ``scale`` and ``outage`` measure aioproducer alone."""
+"""``python -m benchmarks``: the comparison; ``scale``, ``outage`` and ``window`` measure aioproducer alone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 from aioproducer.testing.apache_kafka import KafkaFailed, KafkaUnavailable
-from benchmarks import scale
+from benchmarks import scale, window
 from benchmarks.arguments import parse_arguments
 from benchmarks.comparison import NoClients, compare
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"scale": scale.main}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"scale": scale.main, "window": window.main}
 
 
 def main() -> int:

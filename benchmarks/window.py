@@ -1,0 +1,166 @@
+"""``python -m benchmarks window``: records per second over a long line, by the in-flight window (KIP-1269).
+
+One partition, one record a batch: each batch waits a round trip for its answer, and as many are under way as the window
+allows, so the rate should be window ÷ round trip. Windows above 5 need a broker that announces them: the embedded one,
+behind a proxy that delays every byte. A window up to 5 is set by max.in.flight.requests.per.connection, as anywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from aioproducer import KafkaProducer, wait_all
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.testing.slow_line import SlowLine
+from benchmarks.arguments import numbers, positive
+from benchmarks.environment import Environment, best_loop
+from benchmarks.machine_cpu import MachineCpu
+from benchmarks.worker import loop_factory
+
+WINDOWS = (1, 5, 10, 20, 50)
+WITHIN = 0.03
+"""How far from window ÷ round trip a rate may be."""
+
+ROUND_TRIPS = 20
+"""A run lasts about so many."""
+
+VALUE = bytes(1000)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """One run. ``round_trip_ms`` is what the line was set to; ``expected`` is window ÷ round trip."""
+
+    window: int
+    round: int
+    round_trip_ms: float
+    records: int
+    records_per_s: float
+
+    @property
+    def expected(self) -> float:
+        return self.window / self.round_trip_ms * 1000
+
+    @property
+    def share(self) -> float:
+        return self.records_per_s / self.expected
+
+
+async def measure(window: int, round_: int, round_trip_ms: float) -> Rate:
+    async with (
+        SlowLine(round_trip_ms / 2000) as line,
+        EmbeddedCluster(advertised={0: line.address}) as cluster,
+    ):
+        line.leads_to(*cluster.listener(0))
+        cluster.create_topic("t", 1, configs={"producer.state.batches.to.retain": max(window, 5)})
+        async with KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            batch_size=0,  # one record a batch
+            linger_ms=0,
+            max_in_flight_requests_per_connection=window,
+        ) as producer:
+            for _ in range(2):  # the first of a producer id goes alone, and the answers tell the window
+                await producer.send("t", VALUE)
+            records = window * ROUND_TRIPS
+            begun = time.perf_counter()
+            deliveries = [producer.send("t", VALUE) for _ in range(records)]
+            await wait_all(deliveries)
+            elapsed = time.perf_counter() - begun
+            for delivery in deliveries:
+                delivery.result()
+    return Rate(window, round_, round_trip_ms, records, records / elapsed)
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rounds."""
+
+    environment: Environment
+    windows: Sequence[int]
+    round_trip_ms: float
+    rounds: int
+    rates: Sequence[Rate]
+
+    def rate(self, window: int) -> float:
+        return median(rate.records_per_s for rate in self.rates if rate.window == window)
+
+    def share(self, window: int) -> float:
+        return median(rate.share for rate in self.rates if rate.window == window)
+
+    def problems(self) -> list[str]:
+        return [
+            f"window {window}: {self.share(window):.1%} of window ÷ round trip; it should be within {WITHIN:.0%}"
+            for window in self.windows
+            if abs(self.share(window) - 1) > WITHIN
+        ]
+
+    def markdown(self) -> str:
+        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
+        lines += [
+            "",
+            f"One partition, one record of {len(VALUE)} B a batch, round trip {self.round_trip_ms:g} ms; medians of "
+            f"{self.rounds} rounds.",
+            "",
+            "| window | records/s | window ÷ round trip | share | ratio to window 1 |",
+            "|---:|---:|---:|---:|---:|",
+        ]
+        one = self.rate(1) if 1 in self.windows else None
+        for window in self.windows:
+            expected = window / self.round_trip_ms * 1000
+            ratio = "" if one is None else f"{self.rate(window) / one:.2f}"
+            lines.append(
+                f"| {window} | {self.rate(window):.2f} | {expected:.2f} | {self.share(window):.1%} | {ratio} |"
+            )
+        if problems := self.problems():
+            lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
+        return "\n".join(lines) + "\n"
+
+    def json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+async def window(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+    environment, cpu = Environment.now(loop=options.loop, broker="embedded, behind a slow line"), MachineCpu()
+    rates: list[Rate] = []
+    for round_ in range(1, options.rounds + 1):
+        for size in options.windows:
+            rates.append(await measure(size, round_, options.round_trip_ms))
+            told(f"round {round_}, window {size}: {rates[-1].records_per_s:.2f} records/s, {rates[-1].share:.1%}")
+    environment = dataclasses.replace(environment, others=cpu.others())
+    return Report(environment, options.windows, options.round_trip_ms, options.rounds, rates)
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks window",
+        description="Measures records per second over a long line by the in-flight window.",
+        epilog=f"Exit status 0: every rate is within {WITHIN:.0%} of window ÷ round trip; 1: one is not.",
+    )
+    parser.add_argument("--windows", type=numbers, default=list(WINDOWS), metavar="N[,...]")
+    parser.add_argument("--round-trip-ms", type=float, default=150.0, metavar="MS", help="%(default)s")
+    parser.add_argument(
+        "--rounds", type=positive, default=3, metavar="N", help="%(default)s, of which the medians count"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
+    parser.add_argument("--loop", choices=("asyncio", "uvloop"), default=best_loop())
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse_arguments(arguments)
+    with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
+        report = runner.run(window(options, lambda line: print(line, file=sys.stderr)))
+    if options.json is not None:
+        options.json.write_text(json.dumps(report.json(), indent=2) + "\n", encoding="utf-8")
+    print(report.markdown(), end="")
+    return 1 if report.problems() else 0
