@@ -9,11 +9,15 @@ import sys
 from collections.abc import Callable, Sequence
 
 from aioproducer.testing.apache_kafka import KafkaFailed, KafkaUnavailable
-from benchmarks import scale, window
+from benchmarks import outage, scale, window
 from benchmarks.arguments import parse_arguments
 from benchmarks.comparison import NoClients, compare
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"scale": scale.main, "window": window.main}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "outage": outage.main,
+    "scale": scale.main,
+    "window": window.main,
+}
 
 
 def main() -> int:

@@ -13,20 +13,27 @@ from random import Random
 from typing import Any
 
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Conditions, Fate, Network, NetworkFaults
+from aioproducer.testing.simulation.network import Address, Conditions, Fate, Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
 
 
 class World(NetworkFaults):
-    """The network: to hosts in ``silent`` no connection is ever made, as behind a firewall. Counts attempts."""
+    """The network: to hosts in ``silent`` no connection is ever made, as behind a firewall. Counts attempts.
+
+    Until ``hung_until`` (the loop's time) nothing gets to or from any server; what is under way arrives then.
+    """
 
     def __init__(self) -> None:
         self.silent: set[str] = set()
         self.attempts = 0
+        self.hung_until = 0.0
 
     def connecting(self, host: str) -> Fate:
         self.attempts += 1
         return Fate.LOST if host in self.silent else Fate.ARRIVE
+
+    def unreachable_until(self, server: Address) -> float:
+        return self.hung_until
 
 
 VirtualTest = Callable[..., Coroutine[Any, Any, None]]
