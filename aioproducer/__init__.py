@@ -13,9 +13,11 @@ from aioproducer.metrics import MetricName, MetricsSnapshot
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.explain import Explanation, Obstacle
 from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
+from aioproducer.producer.interceptors import ProducerInterceptor
 from aioproducer.producer.producer import KafkaProducer, wait_all
 from aioproducer.producer.reason import Reason
 from aioproducer.record_metadata import RecordMetadata
+from aioproducer.serializers import Serializer
 from aioproducer.types import LedgerEntry, PartitionInfo, ProducerRecord, TimestampType, TopicPartition
 
 __all__ = [
@@ -32,9 +34,11 @@ __all__ = [
     "Obstacle",
     "Outcome",
     "PartitionInfo",
+    "ProducerInterceptor",
     "ProducerRecord",
     "Reason",
     "RecordMetadata",
+    "Serializer",
     "Severity",
     "TimestampType",
     "TopicPartition",

@@ -34,6 +34,14 @@ SERIALIZER = Valid(
     "a callable, or has a method serialize", lambda plugin: callable(plugin) or hasattr(plugin, "serialize")
 )
 
+INTERCEPTORS = Valid(
+    "objects that are callable, or have a method on_send, on_acknowledgement or on_send_error",
+    lambda plugins: all(
+        callable(plugin) or any(hasattr(plugin, hook) for hook in ("on_send", "on_acknowledgement", "on_send_error"))
+        for plugin in plugins
+    ),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
@@ -112,6 +120,13 @@ class ProducerConfig(ClientConfig):
     )
     value_serializer: Any = key(
         Type.CLASS, None, SERIALIZER, "Turns a value into bytes; without one, values must be bytes or None."
+    )
+    interceptor_classes: tuple[Any, ...] = key(
+        Type.CLASSES,
+        (),
+        INTERCEPTORS,
+        "What sees every record before it is sent, and its end, in this order: objects, classes to make them of, the "
+        "names of either, or plain callables; see `aioproducer.ProducerInterceptor`.",
     )
     acks: str = key(
         Type.STRING, "all", one_of("all", "-1", "0", "1"), "Who must have a record before it counts as delivered."
@@ -202,7 +217,6 @@ UNSUPPORTED = (
     "transaction.timeout.ms",
     "transaction.two.phase.commit.enable",
     "partitioner.class",
-    "interceptor.classes",
 )
 
 C = TypeVar("C", bound=ClientConfig)

@@ -6,6 +6,7 @@ what is the same here, so that a ``.properties`` file works as it is.
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from collections.abc import Mapping
 from typing import Any, Final
@@ -59,3 +60,10 @@ def made(plugin: Any, *, config: str) -> Any:
             name=config,
             value=plugin,
         ) from error
+
+
+def is_async(function: object) -> bool:
+    """Whether it is a coroutine function, or an object that is called like one."""
+    return inspect.iscoroutinefunction(function) or (
+        callable(function) and inspect.iscoroutinefunction(type(function).__call__)
+    )

@@ -42,6 +42,14 @@ class Loop(Protocol):
     def call_soon(self, callback: Callable[..., object], *args: Any) -> Any: ...
 
 
+class Hooks(Protocol):
+    """What is needed here of the user's code that is called on a record's way (see ``hooks.py``)."""
+
+    depth: int
+
+    def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Any]]) -> None: ...
+
+
 @final
 class ProduceResult:
     """What became of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).
@@ -49,8 +57,9 @@ class ProduceResult:
     PENDING may become FORWARDED, SUCCEEDED, FAILED or ABORTED, and these stay: a batch completes once.
     """
 
-    def __init__(self, loop: Loop, topic: str, partition: i64) -> None:
+    def __init__(self, loop: Loop, topic: str, partition: i64, hooks: Hooks | None = None) -> None:
         self.loop = loop
+        self.hooks = hooks
         self.topic = topic
         self.partition = partition
         self.state: i64 = PENDING
@@ -63,6 +72,8 @@ class ProduceResult:
         """Somebody has been given the error."""
         self.waiters: list[tuple[i64, Any]] = []
         self.callbacks: list[tuple[i64, Any]] = []
+        # The headers of the records whose end interceptors are to be told, in record order.
+        self.intercepted: list[tuple[i64, Any]] = []
         # (first index here, where it went, index there), ascending
         self.targets: list[tuple[i64, ProduceResult, i64]] = []
         # Told when the last task that awaited a record still parked gave up.
@@ -72,7 +83,7 @@ class ProduceResult:
         return self.state >= SUCCEEDED
 
     def observed(self) -> bool:
-        """Whether somebody would be told of a failure: ``flush`` would not, nor would a task that was cancelled."""
+        """Whether somebody would be told of a failure: not ``flush``, an interceptor, or a task that was cancelled."""
         if self.callbacks:
             return True
         return any(index != WHOLE and not future.done() for index, future in self.waiters)
@@ -106,8 +117,15 @@ class ProduceResult:
         self.state = FORWARDED
         waiters = self.waiters
         callbacks = self.callbacks
+        intercepted = self.intercepted
         self.waiters = []
         self.callbacks = []
+        self.intercepted = []
+        for target in targets:
+            if target[1].hooks is None:
+                target[1].hooks = self.hooks
+        for index, headers in intercepted:
+            self.intercept(index, headers)
         for index, future in waiters:
             self.add_waiter(index, future)
         for index, callback in callbacks:
@@ -142,6 +160,16 @@ class ProduceResult:
         else:
             self.loop.call_soon(callback)
 
+    def intercept(self, index: i64, headers: Any) -> None:
+        """Interceptors are told what becomes of the record: in record order, and before anybody else."""
+        if self.state == PENDING:
+            self.intercepted.append((index, headers))
+        elif self.state == FORWARDED:
+            place = self.target(index)
+            place[0].intercept(place[1], headers)
+        elif self.hooks is not None:
+            self.hooks.on_acknowledgement(self, [(index, headers)])
+
     def metadata(self, index: i64) -> RecordMetadata:
         """The metadata of record ``index`` of a batch that succeeded."""
         sizes = self.sizes
@@ -170,6 +198,18 @@ class ProduceResult:
 
     def _tell(self) -> None:
         self.on_abandoned = None
+        intercepted = self.intercepted
+        hooks = self.hooks
+        if intercepted and hooks is not None:
+            self.intercepted = []
+            try:
+                hooks.on_acknowledgement(self, intercepted)
+            finally:
+                self._tell_users()
+        else:
+            self._tell_users()
+
+    def _tell_users(self) -> None:
         waiters = self.waiters
         callbacks = self.callbacks
         if waiters:
@@ -262,7 +302,7 @@ class Delivery:
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
         """Calls ``callback(delivery)`` when done, in record order within a batch; what it raises is logged."""
         result = self._settled()
-        result.add_callback(self._index, _Callback(self, callback, result.loop))
+        result.add_callback(self._index, _Callback(self, callback, result.loop, result.hooks))
 
     def settled(self) -> Any:
         """A future that is done when the delivery is, or when its batch was split; it never fails."""
@@ -293,12 +333,18 @@ class Delivery:
 class _Callback:
     """A user's callback and its delivery; calling it never raises into the completion of a batch."""
 
-    def __init__(self, delivery: Delivery, callback: Callable[[Delivery], object], loop: Loop) -> None:
+    def __init__(
+        self, delivery: Delivery, callback: Callable[[Delivery], object], loop: Loop, hooks: Hooks | None
+    ) -> None:
         self._delivery = delivery
         self._callback = callback
         self._loop = loop
+        self._hooks = hooks
 
     def __call__(self) -> None:
+        hooks = self._hooks
+        if hooks is not None:
+            hooks.depth += 1
         try:
             self._callback(self._delivery)
         except Exception:
@@ -306,6 +352,9 @@ class _Callback:
         except BaseException as stop:
             # KeyboardInterrupt and SystemExit stop the loop, but not in the middle of completing a batch.
             self._loop.call_soon(_raise, stop)
+        finally:
+            if hooks is not None:
+                hooks.depth -= 1
 
 
 def _raise(error: BaseException) -> None:

@@ -20,20 +20,23 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.delivery import PENDING, Delivery, Loop, ProduceResult
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.ledger import Ledger, in_words
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
-from aioproducer.types import Headers
+from aioproducer.types import Headers, ProducerRecord
 
 
 class ParkedRecord:
     """A record on its way into the accumulator, and the delivery its sender already holds."""
 
     __slots__ = (
+        "_hooks",
         "condition",
         "deadline",
         "delivery",
         "headers",
+        "intercepted",
         "key",
         "moved_at",
         "number",
@@ -60,6 +63,8 @@ class ParkedRecord:
         now: float,
         max_block: float,
         condition: Any = None,
+        hooks: Hooks | None = None,
+        intercepted: ProducerRecord | None = None,
     ) -> None:
         self.topic = topic
         self.key = key
@@ -73,12 +78,21 @@ class ParkedRecord:
         """When it had its metadata, and waited for memory from then on."""
         self.deadline = now + max_block
         self.condition = condition
+        self._hooks = hooks
+        self.intercepted = intercepted
+        """The record as interceptors left it, if there are any: they are told its end."""
         self.number = 0
-        self.result = ProduceResult(loop, *self.destination())
+        self.result = ProduceResult(loop, *self.destination(), hooks)
         self.delivery = Delivery(self.result, 0)
 
     def waiting(self) -> bool:
         return self.result.state == PENDING  # neither placed nor failed
+
+    def fail(self, error: DeliveryError, aborted: bool = False) -> None:
+        """Its end; interceptors hear of it first."""
+        if self.intercepted is not None and self._hooks is not None:
+            self._hooks.on_send_error(self.intercepted, error)
+        self.result.fail(error, aborted)
 
     def destination(self) -> tuple[str, int]:
         """The topic and partition it is meant for; -1 for a partition that is not picked yet."""
@@ -212,6 +226,8 @@ class ParkingLot:
                 continue
             record.result.on_abandoned = None
             record.result.forward([(0, placed._result, placed._index)])
+            if record.intercepted is not None:
+                placed._result.intercept(placed._index, record.headers or ())
             self._leave(record)
         self._gate()
 
@@ -228,7 +244,7 @@ class ParkingLot:
             self.memory.remove(record)
         self._leave(record)
         error = KafkaError(f"the record for {record.topic!r} was withdrawn while it was still waiting")
-        record.result.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
+        record.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
         self.place()  # the next one may need less
         self.on_withdrawn()
 
@@ -327,4 +343,4 @@ class ParkingLot:
             if record.condition is None and not record.result.observed():
                 self._failures.failed(*where, 1, ended, now)
         finally:
-            record.result.fail(ended, aborted)
+            record.fail(ended, aborted)

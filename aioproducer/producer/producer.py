@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -16,29 +16,27 @@ from aioproducer.clock import Clock, SystemClock
 from aioproducer.config import ProducerConfig, producer_config
 from aioproducer.config_def import read_properties
 from aioproducer.errors import (
-    DeliveryError,
     IllegalArgumentException,
     IllegalStateException,
     KafkaError,
-    Outcome,
     RecordTooLargeException,
-    SerializationException,
 )
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
-from aioproducer.plugins import made
+from aioproducer.producer.admission import Admission
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery, ProduceResult
+from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery
 from aioproducer.producer.explain import Explanation
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.health import HealthFinding, HealthThresholds, findings
+from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parking import ParkedRecord, ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.record_accumulator import RecordAccumulator, as_bytes
+from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.sender import Sender
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.types import Headers, PartitionInfo, ProducerRecord
@@ -75,9 +73,8 @@ class KafkaProducer:
         # What a run depends on beside its loop; a simulation brings its own.
         self._clock: Clock = SystemClock()
         self._random = Random()
-        self._key_serializer = made(self._config.key_serializer, config="key.serializer")
-        self._value_serializer = made(self._config.value_serializer, config="value.serializer")
-        self._serializes = self._key_serializer is not None or self._value_serializer is not None
+        self._hooks = Hooks(self._config)
+        self._hooked = self._hooks.any
         self._metrics = ProducerMetrics(
             self._config.client_id,
             buffer_memory=self._config.buffer_memory,
@@ -90,6 +87,7 @@ class KafkaProducer:
         self._accumulator: RecordAccumulator
         self._lot: ParkingLot
         self._sender: Sender
+        self._admission: Admission
 
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
@@ -124,6 +122,7 @@ class KafkaProducer:
             on_open=self._batch_opened,
             on_full=self._batch_full,
             ratios=None if codec is CompressionType.NONE else CompressionRatioEstimator(),
+            hooks=self._hooks,
         )
         self._lot = ParkingLot(self._accumulator, config.parked_memory, self._failures, self._metrics)
         self._sender = Sender(config, self._accumulator, self._lot, self._metrics, self._failures, self._random)
@@ -135,8 +134,19 @@ class KafkaProducer:
             requests_in_flight=self._sender.requests_in_flight,
             metadata_time=self._sender.metadata_time,
         )
+        self._admission = Admission(
+            loop,
+            config,
+            self._accumulator,
+            self._lot,
+            self._sender,
+            self._hooks,
+            self._metrics,
+            self._failures,
+            check_place=self._check_place,
+        )
         self._append = self._accumulator.append
-        self._loop = loop
+        self._loop = self._hooks.loop = loop
         self._home = _here()
         _PRODUCERS.add(self)
         self._sender.start()
@@ -150,21 +160,23 @@ class KafkaProducer:
     ) -> None:
         await self.close()
 
-    async def close(self, timeout: float | None = None) -> None:
+    def close(self, timeout: float | None = None) -> Coroutine[Any, Any, None]:
         """Delivers what was accepted, then stops. Every delivery is done when this returns.
 
         ``timeout`` is in seconds; past it, what is left fails with an error that tells its outcome: ``not_sent``, or
         ``unknown`` for what was under way. ``None`` waits until everything has ended, which delivery.timeout.ms bounds;
         0 stops at once. Closing twice is harmless: whoever calls waits for the same end, and the first whose time-out
-        is over, or who is cancelled, brings it about.
+        is over, or who is cancelled, brings it about. Called within an interceptor, serializer, partitioner or delivery
+        callback (to be awaited by a task) it stops at once, whatever the ``timeout``.
         """
+        return self._close_within(0 if self._hooks.depth else timeout)
+
+    async def _close_within(self, timeout: float | None) -> None:
         if self._loop is None:
             return
         self._check_place()
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(), name="aioproducer close")
-        elif self._closing is asyncio.current_task():
-            raise IllegalStateException("close() was called from within close()")
         closing = self._closing
         try:
             await asyncio.wait([closing], timeout=timeout)
@@ -177,7 +189,7 @@ class KafkaProducer:
             closing.result()
 
     async def _close(self) -> None:
-        self._lot.shut()
+        self._admission.close()
         grace = 0.0
         try:
             await self._flush()
@@ -185,6 +197,7 @@ class KafkaProducer:
         finally:
             self._sender.abort(KafkaError("the producer was closed before the record was delivered"))
             await self._sender.stop(grace)
+            self._hooks.close()
             _PRODUCERS.discard(self)
 
     # Records
@@ -212,14 +225,15 @@ class KafkaProducer:
             )
         if _here() != self._home:
             self._check_place()
+        if self._hooked:
+            placed = self._admission.through_hooks(topic, value, key, partition, timestamp_ms, headers)
+            return placed.delivery if isinstance(placed, ParkedRecord) else placed
         try:
-            if self._serializes:
-                key, value = self._serialize(key, value)
             delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
         except RecordTooLargeException as error:
-            return self._failed(topic, partition, error)
+            return self._admission.too_large(topic, partition, error)
         if delivery is None:
-            return self._park(topic, key, value, partition, timestamp_ms, headers).delivery
+            return self._admission.park(topic, key, value, partition, timestamp_ms, headers).delivery
         return delivery
 
     async def enqueue(
@@ -244,15 +258,19 @@ class KafkaProducer:
             )
         if _here() != self._home:
             self._check_place()
-        if self._serializes:
-            key, value = self._serialize(key, value)
-        delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
-        if delivery is not None:
+        make = asyncio.Condition
+        placed: Delivery | ParkedRecord | None
+        if self._hooked:
+            placed = self._admission.through_hooks(topic, value, key, partition, timestamp_ms, headers, make)
+        else:
+            placed = self._append(topic, key, value, partition, timestamp_ms, headers)
+            if placed is None:
+                placed = self._admission.park(topic, key, value, partition, timestamp_ms, headers, make)
+        if isinstance(placed, Delivery):
             if self._sender.must_yield:
                 await asyncio.sleep(0)
-            return delivery
-        condition = asyncio.Condition()
-        record = self._park(topic, key, value, partition, timestamp_ms, headers, condition)
+            return placed
+        record, condition = placed, placed.condition
         try:
             async with condition:
                 while record.waiting():
@@ -264,10 +282,14 @@ class KafkaProducer:
             raise record.result.raised(0)
         return record.delivery
 
-    async def flush(self) -> None:
-        """Returns when everything accepted before the call is delivered or has failed; does not wait for linger.ms."""
+    def flush(self) -> Coroutine[Any, Any, None]:
+        """Returns when everything accepted before the call is delivered or has failed; does not wait for linger.ms.
+
+        Called within an interceptor, serializer, partitioner or delivery callback it raises IllegalStateException.
+        """
         self._check_place()
-        await self._flush()
+        self._hooks.check_outside("flush()")
+        return self._flush()
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
@@ -323,79 +345,6 @@ class KafkaProducer:
             self._sender.flush_ended()
             self._metrics.flushed(loop.time() - began)
 
-    def _serialize(self, key: Any, value: Any) -> tuple[Any, Any]:
-        for what, serializer in (("key", self._key_serializer), ("value", self._value_serializer)):
-            data = key if what == "key" else value
-            if serializer is None or data is None:
-                continue
-            try:
-                serialized = serializer(data)
-            except Exception as error:
-                raise SerializationException(
-                    f"the {what}_serializer cannot serialize a {type(data).__name__}: {type(error).__name__}: {error}"
-                ) from error
-            if what == "key":
-                key = serialized
-            else:
-                value = serialized
-        return key, value
-
-    def _park(
-        self,
-        topic: str,
-        key: Any,
-        value: Any,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: Headers | None,
-        condition: asyncio.Condition | None = None,
-    ) -> ParkedRecord:
-        """The slow way: the record was checked, and waits for metadata or memory."""
-        if not topic:
-            raise IllegalArgumentException("the topic is empty")
-        self._check_place()
-        self._check_open()
-        assert self._loop is not None
-        key_bytes, value_bytes = as_bytes(key, "key"), as_bytes(value, "value")
-        record = ParkedRecord(
-            self._loop,
-            topic,
-            key_bytes,
-            value_bytes,
-            partition,
-            timestamp_ms,
-            headers,
-            self._accumulator.record_size(key_bytes, value_bytes, headers),
-            now=self._loop.time(),
-            max_block=self._config.max_block_ms / 1000,
-            condition=condition,
-        )
-        self._lot.park(record)
-        self._sender.parked(topic)
-        return record
-
-    def _failed(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
-        assert self._loop is not None
-        self._check_open()
-        where = (topic, -1 if partition is None else partition)
-        result = ProduceResult(self._loop, *where)
-        ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
-        result.fail(ended)
-        self._metrics.records_failed(topic, 1, self._loop.time())
-        self._loop.call_soon(self._report_unseen, result, ended)
-        return Delivery(result, 0)
-
-    def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
-        """A record that nobody has asked about by now may not be lost in silence."""
-        if not result.told:
-            self._failures.failed(result.topic, result.partition, 1, error, result.loop.time())
-
-    def _check_open(self) -> None:
-        if self._sender.fatal is not None:
-            raise IllegalStateException(f"the producer has failed: {self._sender.fatal}") from self._sender.fatal
-        if self._closing is not None:
-            raise IllegalStateException("the producer is closed")
-
     def _check_place(self) -> None:
         if self._loop is None:
             raise IllegalStateException(
@@ -441,7 +390,7 @@ _PRODUCERS: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
 def _after_fork_in_child() -> None:
     for producer in _PRODUCERS:
         producer._forked = True
-        producer._lot.shut()
+        producer._home = producer  # nowhere: the first thing each call sees
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

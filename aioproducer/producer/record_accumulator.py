@@ -16,7 +16,7 @@ from aioproducer.errors import IllegalArgumentException, RecordTooLargeException
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.built_in_partitioner import BuiltInPartitioner, Partitioning
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.delivery import Delivery, Loop, ProduceResult
+from aioproducer.producer.delivery import Delivery, Hooks, Loop, ProduceResult
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
@@ -98,6 +98,7 @@ class RecordAccumulator:
         on_open: Callable[[PartitionQueue, ProducerBatch], object],
         on_full: Callable[[PartitionQueue], object],
         ratios: CompressionRatioEstimator | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self.pool = pool
         self.loop = loop
@@ -109,6 +110,7 @@ class RecordAccumulator:
         self.on_full = on_full
         self.ratios = ratios
         """What compression makes of the topics' records; None without compression."""
+        self.hooks = hooks
         self.topics: dict[str, TopicQueues] = {}
         self.detour = True
         """No record may be appended directly: not started, closed, or others are waiting in the parking lot."""
@@ -272,7 +274,7 @@ class RecordAccumulator:
             allocated = pool.total  # whoever needs everything may have everything
         if not pool.allocate(allocated):
             return None
-        result = ProduceResult(self.loop, queue.topic, queue.partition)
+        result = ProduceResult(self.loop, queue.topic, queue.partition, self.hooks)
         created: float = self.loop.time()
         batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
         batch.limit = self.limit(queue.topic)

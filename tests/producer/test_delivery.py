@@ -353,6 +353,92 @@ def test_a_callback_may_ask_wait_and_add_callbacks() -> None:
     assert calls == [1000, 1000, "again", "later"]
 
 
+# Interceptors
+
+
+class Hooks:
+    """Notes what interceptors would be told, and how deep in the user's code a callback is called."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.told: list[tuple[ProduceResult, list[tuple[int, Any]]]] = []
+
+    def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Any]]) -> None:
+        assert result.done()
+        self.told.append((result, records))
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_interceptors_are_told_the_end_before_anybody_else(succeeds: bool) -> None:
+    hooks = Hooks()
+    result = ProduceResult(Loop(), "t", 0, hooks)
+    for index in (0, 2):
+        result.intercept(index, (("h", b"%d" % index),))
+    told_before: list[int] = []
+    Delivery(result, 0).add_done_callback(lambda done: told_before.append(len(hooks.told)))
+    assert succeed(result) if succeeds else result.fail(failure())
+    assert hooks.told == [(result, [(0, (("h", b"0"),)), (2, (("h", b"2"),))])]
+    assert told_before == [1]
+
+
+def test_an_interceptor_is_nobody_who_would_be_told_of_a_failure() -> None:
+    result = ProduceResult(Loop(), "t", 0, Hooks())
+    result.intercept(0, ())
+    assert not result.observed()
+
+
+def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:
+    """A parked record to its batch, and a split batch to its children, in record order."""
+    hooks, loop = Hooks(), Loop()
+    parked, batch = ProduceResult(loop, "t", 0, hooks), ProduceResult(loop, "t", 0, hooks)
+    children = [ProduceResult(loop, "t", 0), ProduceResult(loop, "t", 0)]
+    parked.intercept(0, "a")
+    batch.intercept(0, "b")
+    parked.forward([(0, batch, 1)])
+    batch.intercept(2, "c")
+    batch.forward([(0, children[0], 0), (2, children[1], 0)])
+    batch.intercept(3, "d")
+    assert hooks.told == []
+    succeed(children[0], 2)
+    children[1].fail(failure())
+    assert hooks.told == [(children[0], [(0, "b"), (1, "a")]), (children[1], [(0, "c"), (1, "d")])]
+
+
+def test_intercepting_what_is_done_tells_at_once() -> None:
+    hooks = Hooks()
+    result = ProduceResult(Loop(), "t", 0, hooks)
+    succeed(result)
+    result.intercept(3, ())
+    assert hooks.told == [(result, [(3, ())])]
+
+
+def test_a_bug_in_telling_interceptors_leaves_nobody_waiting() -> None:
+    class Broken(Hooks):
+        def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Any]]) -> None:
+            raise RuntimeError("a bug")
+
+    result = ProduceResult(Loop(), "t", 0, Broken())
+    result.intercept(0, ())
+    future = waiting(Delivery(result, 0))
+    with pytest.raises(RuntimeError, match="a bug"):
+        succeed(result)
+    assert future.result().offset == 1000
+
+
+def test_a_callback_knows_that_it_is_one() -> None:
+    hooks = Hooks()
+    result = ProduceResult(Loop(), "t", 0, hooks)
+    depths: list[int] = []
+
+    def callback(delivery: Delivery) -> None:
+        depths.append(hooks.depth)
+        raise RuntimeError
+
+    Delivery(result, 0).add_done_callback(callback)
+    succeed(result)
+    assert (depths, hooks.depth) == ([1], 0)
+
+
 # Any course of things, against a model
 
 

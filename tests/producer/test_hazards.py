@@ -257,7 +257,8 @@ async def test_callbacks_that_send_flush_and_close() -> None:
             if len(sent) < 5:
                 sent.append(producer.send("t", b"%d" % len(sent)))
                 sent[-1].add_done_callback(again)
-                tasks.append(asyncio.ensure_future(producer.flush()))
+                with pytest.raises(IllegalStateException, match="from within"):
+                    tasks.append(asyncio.ensure_future(producer.flush()))
             else:
                 tasks.append(asyncio.ensure_future(producer.close()))
                 closing.set()

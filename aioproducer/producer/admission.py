@@ -1,0 +1,150 @@
+"""The way in for records that are not simply appended: hooks to call first, something to wait for, or too large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aioproducer.config import ProducerConfig
+from aioproducer.errors import (
+    DeliveryError,
+    IllegalArgumentException,
+    IllegalStateException,
+    KafkaError,
+    Outcome,
+    RecordTooLargeException,
+)
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.delivery import Delivery, Loop, ProduceResult
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.hooks import Hooks
+from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.record_accumulator import RecordAccumulator, as_bytes
+from aioproducer.producer.sender import Sender
+from aioproducer.types import Headers, ProducerRecord
+
+
+class Admission:
+    """One per producer. ``check_place`` raises unless the caller is where the producer lives; ``condition`` below makes
+    what an ``enqueue`` caller waits on, and is None for ``send``."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        config: ProducerConfig,
+        accumulator: RecordAccumulator,
+        lot: ParkingLot,
+        sender: Sender,
+        hooks: Hooks,
+        metrics: ProducerMetrics,
+        failures: FailureLog,
+        *,
+        check_place: Callable[[], object],
+    ) -> None:
+        self._loop = loop
+        self._max_block = config.max_block_ms / 1000
+        self._accumulator = accumulator
+        self._lot = lot
+        self._sender = sender
+        self._hooks = hooks
+        self._metrics = metrics
+        self._failures = failures
+        self._check_place = check_place
+        self._closed = False
+
+    def close(self) -> None:
+        """From now on nothing is let in."""
+        self._closed = True
+        self._lot.shut()
+
+    def _check_open(self) -> None:
+        if self._sender.fatal is not None:
+            raise IllegalStateException(f"the producer has failed: {self._sender.fatal}") from self._sender.fatal
+        if self._closed:
+            raise IllegalStateException("the producer is closed")
+
+    def through_hooks(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        condition: Callable[[], Any] | None = None,
+    ) -> Delivery | ParkedRecord:
+        """All of ``send`` or ``enqueue`` for a producer with interceptors or serializers."""
+        hooks = self._hooks
+        if hooks.closed:
+            self._check_open()
+        record: ProducerRecord | None = None
+        if hooks.intercepts():
+            record = hooks.on_send(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
+            topic, value, key = record.topic, record.value, record.key
+            partition, timestamp_ms, headers = record.partition, record.timestamp_ms, record.headers
+        try:
+            key, value, headers = hooks.serialize(topic, key, value, headers)
+            delivery = self._accumulator.append(topic, key, value, partition, timestamp_ms, headers)
+            if delivery is None:
+                return self.park(topic, key, value, partition, timestamp_ms, headers, condition, record)
+        except BaseException as error:
+            if record is not None:
+                hooks.on_send_error(record, error)
+            if condition is None and isinstance(error, RecordTooLargeException):
+                return self.too_large(topic, partition, error)
+            raise
+        if record is not None:
+            delivery._result.intercept(delivery._index, () if headers is None else tuple(headers))
+        return delivery
+
+    def park(
+        self,
+        topic: str,
+        key: Any,
+        value: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        condition: Callable[[], Any] | None = None,
+        intercepted: ProducerRecord | None = None,
+    ) -> ParkedRecord:
+        """Lets a record wait that was checked and lacks metadata or memory."""
+        if not topic:
+            raise IllegalArgumentException("the topic is empty")
+        self._check_place()
+        self._check_open()
+        key_bytes, value_bytes = as_bytes(key, "key"), as_bytes(value, "value")
+        record = ParkedRecord(
+            self._loop,
+            topic,
+            key_bytes,
+            value_bytes,
+            partition,
+            timestamp_ms,
+            headers,
+            self._accumulator.record_size(key_bytes, value_bytes, headers),
+            now=self._loop.time(),
+            max_block=self._max_block,
+            condition=None if condition is None else condition(),
+            hooks=self._hooks,
+            intercepted=intercepted,
+        )
+        self._lot.park(record)
+        self._sender.parked(topic)
+        return record
+
+    def too_large(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
+        """The delivery of a record that can never be sent."""
+        self._check_open()
+        where = (topic, -1 if partition is None else partition)
+        result = ProduceResult(self._loop, *where, self._hooks)
+        ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
+        result.fail(ended)
+        self._metrics.records_failed(topic, 1, self._loop.time())
+        self._loop.call_soon(self._report_unseen, result, ended)
+        return Delivery(result, 0)
+
+    def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
+        """A record that nobody has asked about by now may not be lost in silence."""
+        if not result.told:
+            self._failures.failed(result.topic, result.partition, 1, error, result.loop.time())

@@ -1,0 +1,152 @@
+"""The user's code that a producer calls on a record's way: interceptors and serializers, and whether any is running.
+
+``depth`` also counts delivery callbacks and partitioners: in all of them ``flush`` would wait for its own caller.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from aioproducer.config import ProducerConfig
+from aioproducer.errors import ConfigException, IllegalStateException
+from aioproducer.plugins import is_async, made
+from aioproducer.producer.delivery import Loop, ProduceResult
+from aioproducer.producer.interceptors import ProducerInterceptors, unacknowledged
+from aioproducer.producer.record_accumulator import check_headers
+from aioproducer.producer.serializing import Serialize, sees_headers, serializing
+from aioproducer.types import Headers, ProducerRecord, TopicPartition
+
+log = logging.getLogger(__name__)
+
+
+class Hooks:
+    """Made with the producer, and fixed from then on; ConfigException for what cannot be made or called."""
+
+    def __init__(self, config: ProducerConfig) -> None:
+        self._plugins: list[Any] = []
+        self._interceptors: ProducerInterceptors
+        self._serialize_key: Serialize
+        self._serialize_value: Serialize
+        self._sees_headers = False
+        self._intercepts = bool(config.interceptor_classes)
+        self.any = self._intercepts or config.key_serializer is not None or config.value_serializer is not None
+        """Whether there is anything to be called before a record is appended."""
+        self.depth = 0
+        """How many of the user's functions are running now, one within another."""
+        self.closed = False
+        self._intercepting = 0
+        self.loop: Loop | None = None
+        """Set when the producer is bound to one; nothing is called before."""
+        try:
+            self._make(config)
+        except BaseException:
+            self.close()
+            raise
+
+    def _make(self, config: ProducerConfig) -> None:
+        interceptors = [self._made("interceptor.classes", one) for one in config.interceptor_classes]
+        key = self._made("key.serializer", config.key_serializer)
+        value = self._made("value.serializer", config.value_serializer)
+        self._interceptors = ProducerInterceptors(interceptors, self._stop)
+        self._serialize_key = serializing(key, "key")
+        self._serialize_value = serializing(value, "value")
+        self._sees_headers = sees_headers(key) or sees_headers(value)
+
+    def _made(self, config: str, plugin: Any) -> Any:
+        one = made(plugin, config=config)
+        if is_async(getattr(one, "close", None)):
+            raise ConfigException(
+                f"config {config!r} has {one!r:.100}, whose close() is asynchronous: it is called, not awaited",
+                name=config,
+                value=one,
+            )
+        self._plugins.append(one)
+        return one
+
+    def intercepts(self) -> bool:
+        """Whether a record that is sent now goes through the interceptors: not if it is one of them that sends."""
+        return self._intercepts and not self._intercepting
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        """The record as the interceptors leave it."""
+        self._enter()
+        try:
+            return self._interceptors.on_send(record)
+        finally:
+            self._leave()
+
+    def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Headers]]) -> None:
+        """Tells the end of a batch's records, given their index and headers; called by the result when it is done."""
+        self._enter()
+        try:
+            for index, headers in records:
+                if result.error is None:
+                    self._interceptors.on_acknowledgement(result.metadata(index), None, headers)
+                else:
+                    failed = unacknowledged(result.topic, result.partition)
+                    self._interceptors.on_acknowledgement(failed, result.error.told_of(index), headers)
+        finally:
+            self._leave()
+
+    def on_send_error(self, record: ProducerRecord, error: BaseException) -> None:
+        """Tells the end of a record that is in no batch."""
+        where = TopicPartition(record.topic, -1 if record.partition is None else record.partition)
+        self._enter()
+        try:
+            self._interceptors.on_send_error(record, where, error)
+        finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        self.depth += 1
+        self._intercepting += 1
+
+    def _leave(self) -> None:
+        self._intercepting -= 1
+        self.depth -= 1
+
+    def serialize(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
+        """Key and value as bytes, and the headers with what the serializers have added to them."""
+        seen: list[tuple[str, bytes | None]] = []
+        if self._sees_headers and headers is not None:
+            check_headers(headers)
+            seen.extend(headers)
+        self.depth += 1
+        try:
+            key = self._serialize_key(topic, seen, key)
+            value = self._serialize_value(topic, seen, value)
+        finally:
+            self.depth -= 1
+        return key, value, seen or headers
+
+    def check_outside(self, call: str) -> None:
+        """IllegalStateException within any of the user's code that the producer has called."""
+        if self.depth:
+            raise IllegalStateException(
+                f"{call} was called from within an interceptor, serializer, partitioner or delivery callback, which "
+                "everything it would wait for has to wait for: call it from a task"
+            )
+
+    def close(self) -> None:
+        """Closes interceptors and serializers, each once, if they can be; what they raise is logged."""
+        self.closed = True
+        for plugin in {id(plugin): plugin for plugin in self._plugins}.values():
+            close = getattr(plugin, "close", None)
+            if not callable(close):
+                continue
+            self._enter()
+            try:
+                close()
+            except Exception:
+                log.exception("closing %r failed", plugin)
+            finally:
+                self._leave()
+
+    def _stop(self, error: BaseException) -> None:
+        assert self.loop is not None
+        self.loop.call_soon(_raise, error)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
