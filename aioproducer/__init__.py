@@ -9,7 +9,7 @@
 """
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
-from aioproducer.metrics import MetricName, MetricsSnapshot
+from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.explain import Explanation, Obstacle
 from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
@@ -30,6 +30,7 @@ __all__ = [
     "KafkaProducer",
     "LedgerEntry",
     "MetricName",
+    "MetricsReporter",
     "MetricsSnapshot",
     "Obstacle",
     "Outcome",

@@ -43,6 +43,14 @@ INTERCEPTORS = Valid(
 )
 
 
+REPORTERS = Valid(
+    "each with methods init and close",
+    lambda plugins: all(hasattr(plugin, "init") and hasattr(plugin, "close") for plugin in plugins),
+)
+
+NO_PUSH = Valid("false", lambda wanted: not wanted)
+
+
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
     """What every client of a cluster has (Kafka's ``CommonClientConfigs``). Times are milliseconds, sizes bytes."""
@@ -177,6 +185,16 @@ class ProducerConfig(ClientConfig):
     client_rack: str = key(Type.STRING, "", ANY, "Where this producer is, as broker.rack tells it of the brokers.")
     metadata_max_idle_ms: int = key(Type.LONG, 300000, at_least(5000), "A topic unused for this long is forgotten.")
 
+    metric_reporters: tuple[Any, ...] = key(
+        Type.CLASSES,
+        (),
+        REPORTERS,
+        "Who publishes the metrics elsewhere: classes, objects or import paths, such as "
+        "`aioproducer.metrics_topic.MetricsTopicReporter`.",
+    )
+    enable_metrics_push: bool = key(
+        Type.BOOLEAN, False, NO_PUSH, "Brokers are not sent the client's metrics (KIP-714) in this version."
+    )
     metrics_num_samples: int = key(Type.INT, 2, at_least(1), "Windows of time that rates and averages are over.")
     metrics_sample_window_ms: int = key(Type.LONG, 30000, at_least(0), "How long such a window is.")
     metrics_recording_level: str = key(
@@ -200,10 +218,7 @@ class ProducerConfig(ClientConfig):
 
 
 # Kafka has these and this version does not: refused by name instead of being ignored.
-UNSUPPORTED_BY_CLIENTS = (
-    "metric.reporters",
-    "metrics.",
-    "enable.metrics.push",
+_UNSUPPORTED_BY_ALL = (
     "metadata.cluster.check.enable",
     "config.providers",
     "security.providers",
@@ -211,8 +226,9 @@ UNSUPPORTED_BY_CLIENTS = (
     "ssl.",
     "sasl.",
 )
+UNSUPPORTED_BY_CLIENTS = (*_UNSUPPORTED_BY_ALL, "metric.reporters", "metrics.", "enable.metrics.push")
 UNSUPPORTED = (
-    *UNSUPPORTED_BY_CLIENTS,
+    *_UNSUPPORTED_BY_ALL,
     "transactional.id",
     "transaction.timeout.ms",
     "transaction.two.phase.commit.enable",

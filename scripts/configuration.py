@@ -26,6 +26,10 @@ DIFFERENCES = {
     "parked.memory": "Kafka has none: there `send` blocks the thread where here the record is parked.",
     "key.serializer": "Not only a class, but also an object or a plain callable; and not required: bytes need none.",
     "value.serializer": "As key.serializer.",
+    "metric.reporters": (
+        "The protocol is Python's (`aioproducer.MetricsReporter`); none by default, as there is no JMX outside the JVM."
+    ),
+    "enable.metrics.push": "Kafka's default is true, and true is refused until it is there.",
     "client.id": "Kafka's is empty, and made up where it is not given.",
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",

@@ -25,6 +25,8 @@ json.dumps(found.as_dict())  # by group and name; within nodes and topics by nod
 ```
 
 `producer.health()` holds them against thresholds and answers what is not well, and what to do about it.
+`metric.reporters` names who publishes them elsewhere: objects with the methods of `aioproducer.MetricsReporter`. One is
+`aioproducer.metrics_topic.MetricsTopicReporter`, which writes them to a topic ([schemas.md](schemas.md)).
 
 Names, groups and tags (`client-id`; `node-id`, as in `node-1`; `topic`) are those of Kafka's producer, so dashboards
 and alarms can be taken over. **Own** metrics are not in Kafka.

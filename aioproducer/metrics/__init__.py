@@ -5,6 +5,7 @@ Hooks record once per batch, request or answer, never per record; everything els
 
 from aioproducer.metrics.metric_name import MetricName
 from aioproducer.metrics.producer_metrics import ProducerMetrics
+from aioproducer.metrics.reporter import MetricsReporter
 from aioproducer.metrics.snapshot import MetricsSnapshot
 
-__all__ = ["MetricName", "MetricsSnapshot", "ProducerMetrics"]
+__all__ = ["MetricName", "MetricsReporter", "MetricsSnapshot", "ProducerMetrics"]

@@ -37,6 +37,7 @@ from aioproducer.producer.parking import ParkedRecord, ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.reporters import Reporters
 from aioproducer.producer.sender import Sender
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.types import Headers, PartitionInfo, ProducerRecord
@@ -83,6 +84,7 @@ class KafkaProducer:
             level=RecordingLevel[self._config.metrics_recording_level],
             start_time_ms=self._clock.time_ms(),
         )
+        self._reporters = Reporters(self._config.metric_reporters)
         self._failures = FailureLog()
         self._accumulator: RecordAccumulator
         self._lot: ParkingLot
@@ -150,6 +152,7 @@ class KafkaProducer:
         self._home = _here()
         _PRODUCERS.add(self)
         self._sender.start()
+        self._reporters.init(self)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -193,9 +196,11 @@ class KafkaProducer:
         grace = 0.0
         try:
             await self._flush()
+            await self._reporters.close()
             grace = self._config.request_timeout_ms / 1000
         finally:
             self._sender.abort(KafkaError("the producer was closed before the record was delivered"))
+            await self._reporters.close(0.0)
             await self._sender.stop(grace)
             self._hooks.close()
             _PRODUCERS.discard(self)
