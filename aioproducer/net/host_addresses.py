@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import socket
 from collections.abc import Sequence
@@ -14,10 +15,20 @@ log = logging.getLogger(__name__)
 
 async def resolve(address: Address) -> list[str]:
     """The IP addresses of the host, each once, in the order the system gives them; OSError if it has none."""
+    if _is_ip(address.host):
+        return [address.host]
     found = await asyncio.get_running_loop().getaddrinfo(*address, type=socket.SOCK_STREAM)
     if not found:
         raise OSError(f"{address.host} has no address")
     return list(dict.fromkeys(str(sockaddr[0]) for _, _, _, _, sockaddr in found))
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def in_turn(found: Sequence[str], last: str | None) -> list[str]:

@@ -8,7 +8,6 @@ proportion to what is ready. What to do is decided by the rules (``readiness``, 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Container
 from functools import partial
 from random import Random
@@ -29,9 +28,9 @@ from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import NO_TOPIC_ID, Node
 from aioproducer.net.supervisor import Supervisor
+from aioproducer.producer.alarm import Alarm
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.built_in_partitioner import Partitioning
-from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.explain import Explanation, Situation, explain, link_reason, no_metadata, why_not_delivered
 from aioproducer.producer.failure_log import FailureLog
@@ -46,9 +45,10 @@ from aioproducer.producer.produce_request import (
 )
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
-from aioproducer.producer.readiness import NO_LEADER, ReadySet
+from aioproducer.producer.readiness import NO_LEADER
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.windows import InFlightWindows
@@ -76,30 +76,24 @@ class Sender:
         self._config = config
         self._accumulator = accumulator
         self._lot = lot
-        lot.on_withdrawn = self._kick
+        self._alarm = Alarm()
+        lot.on_withdrawn = self._alarm.ring
         self._metrics = metrics
         self._failures = failures
-        failures.on_news = self._kick
+        failures.on_news = self._alarm.ring
         self._random = random
         self._loop = asyncio.get_running_loop()
         codec = CompressionType.of(config.compression_type)
         self._sealer = Sealer(codec, config.compression_level, accumulator)
-        self._ready = ReadySet()
-        self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
-        self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._schedule = Schedule(config.linger_ms / 1000, wake=self._alarm.ring, wake_at=self._alarm.ring_at)
         self._history = WaitHistory()
         self._completer = BatchCompleter(
             config, accumulator, metrics, failures, random, again=self._again, history=self._history
         )
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._drained = 0
-        self._flushing = 0
-        self._hurrying = False
         self._last_pass = self._loop.time()
-        self._awake = asyncio.Event()
         self._news = asyncio.Event()
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = math.inf
         self._stopped = False
         self.fatal: KafkaError | None = None
         """Why this producer is of no further use."""
@@ -124,7 +118,7 @@ class Sender:
             Partitioning(
                 random, adaptive=config.partitioner_adaptive_partitioning_enable, unavailable=self._unavailable
             ),
-            self._ready,
+            self._schedule.ready,
             self._windows,
             self._id_source.ids if config.enable_idempotence else None,
             rack=config.client_rack if config.partitioner_rack_aware else None,
@@ -145,24 +139,18 @@ class Sender:
     def start(self) -> None:
         self._supervisor.launch(self._run(), "aioproducer sender")
         self._lot.open()
-        self._kick()
+        self._alarm.ring()
 
     # What the accumulator tells, and what a send needs beyond it
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._completer.incomplete[batch] = queue
         self._client.use_topic(queue.topic)
-        if self._config.linger_ms == 0 or self._flushing or self._hurrying:
-            self._due(queue, batch.created)
-        else:
-            self._linger(queue, batch)
+        self._schedule.opened(queue, batch)
 
     def batch_full(self, queue: PartitionQueue) -> None:
         now = self._loop.time()
-        batch = queue.batches[-1]
-        batch.ready_at = min(batch.ready_at, now)
-        self._ready.add(queue)
-        self._kick()
+        self._schedule.full(queue, now)
         if now - self._last_pass > YIELD_AFTER:
             self.must_yield = True
 
@@ -171,7 +159,7 @@ class Sender:
         if topic in self._lot.metadata:
             self._client.use_topic(topic)
             self._client.request_update()
-        self._kick()
+        self._alarm.ring()
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions as soon as they are known, within max.block.ms."""
@@ -205,48 +193,16 @@ class Sender:
         return list(self._completer.incomplete)
 
     def flush_begun(self) -> None:
-        self._flushing += 1
-        self._all_due()
+        self._schedule.flush_begun(self._loop.time())
 
     def flush_ended(self) -> None:
-        self._flushing -= 1
-
-    def _all_due(self) -> None:
-        now = self._loop.time()
-        for queue in self._lingers.pop_all():
-            queue.lingering = False
-            if queue.open is not None:
-                self._due(queue, now)
-
-    def _due(self, queue: PartitionQueue, now: float) -> None:
-        queue.due = True
-        if queue.open is not None:
-            queue.open.ready_at = min(queue.open.ready_at, now)
-        self._ready.add(queue)
-        self._kick()
+        self._schedule.flush_ended()
 
     # The task
 
-    def _kick(self) -> None:
-        self._awake.set()
-
-    def _wake_at(self, when: float) -> None:
-        if self._stopped or self._timer_at <= when:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = when
-        self._timer = self._loop.call_at(when, self._timer_fired)
-
-    def _timer_fired(self) -> None:
-        self._timer = None
-        self._timer_at = math.inf
-        self._kick()
-
     async def _run(self) -> None:
         while True:
-            await self._awake.wait()
-            self._awake.clear()
+            await self._alarm.rung()
             self._pass(self._loop.time())
             await self._notify_placed()
 
@@ -254,57 +210,24 @@ class Sender:
         """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
         self._last_pass = now
         self.must_yield = False
-        for queue in self._retries.pop_due(now):
-            self._ready.add(queue)
-        for queue in self._lingers.pop_due(now):
-            self._lingered(queue, now)
+        self._schedule.take_due(now)
         self._completer.expire(now, self._why_not_delivered)
         self._lot.expire(now, self._no_metadata)
         self._lot.place()
-        self._hurry()
+        self._schedule.hurry(now, wanted=bool(self._lot.memory))
         self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
-        for node in self._ready.nodes():
+        for node in self._schedule.ready.nodes():
             self._send_to(node, now)
         self._failures.tell(now)
         deadlines = [
-            self._retries.next(),
-            self._lingers.next(),
+            self._schedule.next(),
             self._completer.next_expiry(),
             self._lot.next_deadline(),
             self._failures.next(),
         ]
         earliest = min((when for when in deadlines if when is not None), default=None)
         if earliest is not None:
-            self._wake_at(earliest)
-
-    def _hurry(self) -> None:
-        """Whoever waits for memory shall not wait for a linger: once somebody does, all that holds memory goes out.
-
-        What is opened while somebody waits is due from the beginning.
-        """
-        waiting = len(self._lot.memory) > 0
-        if waiting and not self._hurrying:
-            self._all_due()
-        self._hurrying = waiting
-
-    def _linger(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Sets the deadline of an open batch, unless the queue has one already: it will be moved on when it comes."""
-        if not queue.lingering:
-            queue.lingering = True
-            when = batch.created + self._config.linger_ms / 1000
-            self._lingers.push(when, queue)
-            self._wake_at(when)
-
-    def _lingered(self, queue: PartitionQueue, now: float) -> None:
-        """The queue's open batch has lingered, or an earlier one would have."""
-        batch = queue.open
-        queue.lingering = False
-        if batch is None or queue.due:
-            return
-        if batch.created + self._config.linger_ms / 1000 <= now:
-            self._due(queue, now)
-        else:
-            self._linger(queue, batch)
+            self._alarm.ring_at(earliest)
 
     async def _notify_placed(self) -> None:
         """Wakes the ``enqueue`` callers whose records were placed or have failed."""
@@ -321,7 +244,7 @@ class Sender:
         link = self._client.link(node)
         self._note_link(node, link, now)
         if node == NO_LEADER or link is None or not link.ready():
-            if not self._ready.waiting(node):
+            if not self._schedule.ready.waiting(node):
                 return
             if node == NO_LEADER or link is None:
                 self._client.request_update()
@@ -332,7 +255,11 @@ class Sender:
         self._note_latency(node, now, can_send=link.can_send(now))
         while link.can_send(now):
             drained = drain(
-                self._ready.of(node), self._accumulator, now, self._config.max_request_size, keep_order=self._keep_order
+                self._schedule.ready.of(node),
+                self._accumulator,
+                now,
+                self._config.max_request_size,
+                keep_order=self._keep_order,
             )
             if not drained:
                 return
@@ -364,7 +291,7 @@ class Sender:
         for queue, batch in drained:
             self._prepare(queue, batch, link, now)
         if self._lot.memory:
-            self._kick()  # a batch that is closed takes less than it was charged
+            self._alarm.ring()  # a batch that is closed takes less than it was charged
         try:
             version = link.version_for(ProduceRequest, None if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1)
         except KafkaError as error:
@@ -380,7 +307,7 @@ class Sender:
         if acks == 0:
             for one in drained:
                 self._completer.ended(one, ErrorCode.NONE, "", now)
-            self._kick()  # somebody may wait for the memory
+            self._alarm.ring()  # somebody may wait for the memory
 
     def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
         if batch.drain_order < 0:
@@ -430,7 +357,7 @@ class Sender:
             self._take_leaders(drained, answers, response)
             for one, answer in zip(drained, answers, strict=True):
                 self._take_answer(one, answer, link, now)
-        self._kick()
+        self._alarm.ring()
 
     def _take_answer(self, one: Drained, answer: PartitionProduceResponse | None, link: BrokerLink, now: float) -> None:
         if answer is None:
@@ -474,30 +401,26 @@ class Sender:
         return {queue.topic for queue in self._completer.incomplete.values()} | set(self._lot.metadata)
 
     def _again(self, queue: PartitionQueue, when: float) -> None:
-        """The queue may have something to send from ``when`` on."""
-        if when > self._loop.time():
-            self._retries.push(when, queue)
-            self._wake_at(when)
-        self._ready.add(queue)
+        self._schedule.again(queue, when, self._loop.time())
 
     async def _request_id(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
         return await self._client.request(request, InitProducerIdResponse)
 
     def _id_came(self) -> None:
         for queue in self._completer.incomplete.values():
-            self._ready.add(queue)
-        self._kick()
+            self._schedule.ready.add(queue)
+        self._alarm.ring()
 
     def _id_refused(self, error: KafkaError) -> None:
         self._lot.fail_all(error)
         self._completer.fail_all(error)
-        self._kick()
+        self._alarm.ring()
 
     def _link_changed(self, link: BrokerLink) -> None:
         if not link.ready():
             self._windows.connection_lost(link.node_id)
         self._history.reachable(self._loop.time(), any_broker=self._client.reachable())
-        self._kick()
+        self._alarm.ring()
 
     def _metadata_arrived(self) -> None:
         self._take_metadata()
@@ -507,7 +430,7 @@ class Sender:
         if self._lot.metadata:
             self._client.request_update()
         self._news.set()
-        self._kick()
+        self._alarm.ring()
 
     def _take_metadata(self) -> None:
         cluster = self._client.metadata.cluster
@@ -557,9 +480,7 @@ class Sender:
             await self._client.close(grace if self._config.required_acks == 0 else 0.0)
 
     def _stand_still(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._alarm.stop()
         self._stopped = True
         self._news.set()
 

@@ -40,8 +40,10 @@ async def test_a_name_without_any_address(monkeypatch: pytest.MonkeyPatch) -> No
         await resolve(ROUND_ROBIN)
 
 
-async def test_an_address_is_its_own_name() -> None:
-    assert await resolve(Address("127.0.0.1", 1)) == ["127.0.0.1"]
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_an_address_needs_no_resolver(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolver())
+    assert await resolve(Address(host, 1)) == [host]
 
 
 @given(found=st.lists(st.sampled_from("abcdef"), min_size=1, unique=True), last=st.sampled_from("abcdefg"))

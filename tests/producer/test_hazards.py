@@ -108,7 +108,7 @@ async def test_memory_granted_and_the_waiter_cancelled(granted: int, cancelled: 
 
         def grant() -> None:
             pool.deallocate(1000)
-            producer._sender._kick()
+            producer._sender._alarm.ring()
 
         first = asyncio.create_task(producer.enqueue("t", b"first" + bytes(700)))
         await asyncio.sleep(0)
@@ -400,6 +400,8 @@ INTERPRETED = (
     "aioproducer.producer.completion",
     "aioproducer.producer.parking",
     "aioproducer.producer.deadlines",
+    "aioproducer.producer.schedule",
+    "aioproducer.producer.alarm",
     "aioproducer.producer.failure_log",
     "aioproducer.producer.producer_id",
     "aioproducer.producer.explain",

@@ -642,9 +642,9 @@ async def test_deadlines_do_not_pile_up_with_full_batches() -> None:
         async with make_producer(cluster.bootstrap_servers, batch_size=200, **timeouts) as producer:
             for _ in range(100):
                 _ = await producer.enqueue("t", bytes(100))
-            assert len(producer._sender._lingers) == 1
+            assert len(producer._sender._schedule._lingers) == 1
             await producer.flush()
-            assert len(producer._sender._lingers) == 0
+            assert len(producer._sender._schedule._lingers) == 0
 
 
 # The producer id

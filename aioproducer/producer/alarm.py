@@ -1,0 +1,46 @@
+"""What wakes the Sender."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+
+class Alarm:
+    """Ends a sleep at once, or at a time. However often it is rung before the sleeper runs, that is one wake."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._rung = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf
+        self._stopped = False
+
+    def ring(self) -> None:
+        self._rung.set()
+
+    def ring_at(self, when: float) -> None:
+        """Rings at that time of the loop, if not earlier."""
+        if self._stopped or self._timer_at <= when:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = when
+        self._timer = self._loop.call_at(when, self._timer_fired)
+
+    async def rung(self) -> None:
+        """Sleeps until it rings."""
+        await self._rung.wait()
+        self._rung.clear()
+
+    def stop(self) -> None:
+        """Leaves no timer behind, and sets none again."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _timer_fired(self) -> None:
+        self._timer = None
+        self._timer_at = math.inf
+        self.ring()

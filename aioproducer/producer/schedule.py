@@ -1,0 +1,109 @@
+"""Which partitions may have something to send now, and which will have, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aioproducer.producer.deadlines import DeadlineHeap
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.readiness import ReadySet
+
+
+class Schedule:
+    """Puts partitions into the ready set when their time has come. Times are the loop's, in seconds.
+
+    A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on; but
+    nothing lingers while somebody flushes, or waits for the memory it holds. ``wake()`` is called when there is
+    something to look at, ``wake_at(when)`` when there will be.
+    """
+
+    def __init__(self, linger: float, *, wake: Callable[[], object], wake_at: Callable[[float], object]) -> None:
+        self.ready = ReadySet()
+        self._linger = linger
+        self._wake = wake
+        self._wake_at = wake_at
+        self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._flushing = 0
+        self._hurrying = False
+
+    def opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """The queue has an open batch."""
+        if self._linger == 0 or self._flushing or self._hurrying:
+            self._due(queue, batch.created)
+        else:
+            self._let_linger(queue, batch)
+
+    def full(self, queue: PartitionQueue, now: float) -> None:
+        """The queue's last batch takes no more."""
+        batch = queue.batches[-1]
+        batch.ready_at = min(batch.ready_at, now)
+        self.ready.add(queue)
+        self._wake()
+
+    def again(self, queue: PartitionQueue, when: float, now: float) -> None:
+        """The queue may have something to send from ``when`` on."""
+        if when > now:
+            self._retries.push(when, queue)
+            self._wake_at(when)
+        self.ready.add(queue)
+
+    def flush_begun(self, now: float) -> None:
+        self._flushing += 1
+        self._all_due(now)
+
+    def flush_ended(self) -> None:
+        self._flushing -= 1
+
+    def hurry(self, now: float, *, wanted: bool) -> None:
+        """Whoever waits for memory shall not wait for a linger: once somebody does, all that holds memory goes out.
+
+        What is opened while somebody waits is due from the beginning.
+        """
+        if wanted and not self._hurrying:
+            self._all_due(now)
+        self._hurrying = wanted
+
+    def take_due(self, now: float) -> None:
+        """Makes ready what is due at ``now``."""
+        for queue in self._retries.pop_due(now):
+            self.ready.add(queue)
+        for queue in self._lingers.pop_due(now):
+            self._lingered(queue, now)
+
+    def next(self) -> float | None:
+        """When something falls due next."""
+        return min((when for when in (self._retries.next(), self._lingers.next()) if when is not None), default=None)
+
+    def _due(self, queue: PartitionQueue, now: float) -> None:
+        queue.due = True
+        if queue.open is not None:
+            queue.open.ready_at = min(queue.open.ready_at, now)
+        self.ready.add(queue)
+        self._wake()
+
+    def _all_due(self, now: float) -> None:
+        for queue in self._lingers.pop_all():
+            queue.lingering = False
+            if queue.open is not None:
+                self._due(queue, now)
+
+    def _let_linger(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """Sets the deadline of an open batch, unless the queue has one already: it will be moved on when it comes."""
+        if not queue.lingering:
+            queue.lingering = True
+            when = batch.created + self._linger
+            self._lingers.push(when, queue)
+            self._wake_at(when)
+
+    def _lingered(self, queue: PartitionQueue, now: float) -> None:
+        """The queue's open batch has lingered, or an earlier one would have."""
+        batch = queue.open
+        queue.lingering = False
+        if batch is None or queue.due:
+            return
+        if batch.created + self._linger <= now:
+            self._due(queue, now)
+        else:
+            self._let_linger(queue, batch)
