@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from random import Random
+from socket import SO_RCVBUF, SO_SNDBUF
 from typing import Any
 
 import pytest
@@ -268,6 +269,26 @@ async def test_an_address_that_is_none() -> None:
         assert isinstance(watched.link.last_error, NetworkException)
         assert says in str(watched.link.last_error)
         await watched.stop()
+
+
+class Options:
+    """As much of a socket as is tuned."""
+
+    def __init__(self) -> None:
+        self.set: dict[int, int] = {}
+
+    def setsockopt(self, level: int, option: int, value: int) -> None:
+        self.set[option] = value
+
+
+@pytest.mark.parametrize(("send", "receive"), [(131072, 32768), (0, 1), (-1, -1)])
+@virtual
+async def test_buffers_of_the_socket(world: World, send: int, receive: int) -> None:
+    async with linked(**{"send.buffer.bytes": send, "receive.buffer.bytes": receive}) as (_, watched):
+        options = Options()
+        watched.link._tune(options)  # type: ignore[arg-type]
+        asked = {option: value for option, value in options.set.items() if option in (SO_SNDBUF, SO_RCVBUF)}
+        assert asked == ({} if send < 0 else {SO_SNDBUF: send, SO_RCVBUF: receive}), "-1 leaves it to the system"
 
 
 # ApiVersions

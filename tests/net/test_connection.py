@@ -370,6 +370,13 @@ async def test_correlation_ids_stay_positive() -> None:
     scene.connection.close(NetworkException("the end"))
 
 
+async def test_every_request_says_who_asks() -> None:
+    scene = Scene()
+    scene.send([])
+    header, _ = decode_request(bytes(scene.transport.written)[4:])
+    assert header.client_id == "me"
+
+
 async def test_an_answer_may_ask_to_be_left_alone() -> None:
     scene = Scene()
     told: list[Any] = []

@@ -1,4 +1,4 @@
-"""One partition of a broker as Kafka has it, for an idempotent producer: small, and written from Kafka's rules alone.
+"""One partition of a broker as Kafka has it for its producers: small, and written from Kafka's rules alone.
 
 ``ProducerStateManager``, ``ProducerStateEntry`` and ``ProducerAppendInfo`` of Apache Kafka 4.3.
 """
@@ -65,6 +65,8 @@ class Partition:
             return code, offset
         offset = len(self.log)
         self.log += request.values
+        if request.producer_id < 0:  # not idempotent: nothing is remembered
+            return code, offset
         entry = self.entries.get(request.producer_id)
         if entry is None or entry.epoch != request.epoch:
             entry = self.entries[request.producer_id] = Entry(request.epoch)

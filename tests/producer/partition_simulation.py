@@ -49,9 +49,11 @@ class PartitionSimulation(Accumulation):
         first_sequence: int = 0,
         retries: int = 2**31 - 1,
         idempotent: bool = True,
+        keep_order: bool = False,
     ) -> None:
         super().__init__(memory=10**6, batch_size=1000, max_request_size=10**6)
         self.window = window
+        self.keep_order = keep_order
         self.ids = ProducerIds()
         self.ids.current = ProducerIdAndEpoch(1, epoch)
         self.sequences = PartitionSequences(self.ids, window)
@@ -122,7 +124,9 @@ class PartitionSimulation(Accumulation):
             self.ready.add(queue)
         count = 0
         for node in self.ready.nodes():
-            while drained := drain(self.ready.of(node), self.accumulator, self.loop.now, 10**6, keep_order=False):
+            while drained := drain(
+                self.ready.of(node), self.accumulator, self.loop.now, 10**6, keep_order=self.keep_order
+            ):
                 (one,) = drained
                 self._send(one)
                 count += 1

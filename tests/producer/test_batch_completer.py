@@ -370,6 +370,88 @@ def test_the_next_one_goes_at_once_when_the_first_in_line_expires() -> None:
     assert here.wire[0].request.values == (b"2",)
 
 
+def test_what_expires_before_it_was_ever_sent_leaves_no_gap() -> None:
+    here = PartitionSimulation()
+    here.add_batch()
+    here.round_trip()
+    here.add_batch()
+    here.expire_oldest()
+    assert not here.sequences.broken
+    here.add_batch()
+    here.round_trip()
+    assert here.broker.log == [b"1", b"3"]
+    assert [stamp[1:3] for stamp in here.stamped] == [(0, 0), (0, 1)], "the same epoch, the next sequence"
+
+
+@pytest.mark.parametrize("appended", [True, False])
+def test_the_first_expires_under_way_and_the_second_tells_what_became_of_it(appended: bool) -> None:
+    """In order behind it, or refused as out of order: either way nothing is doubled, and what comes goes out."""
+    here = PartitionSimulation()
+    here.add_batch()
+    here.round_trip()
+    here.add_batch()
+    here.loop.now += 1
+    here.add_batch()
+    assert here.drain() == 2
+    here.process(refuse=ErrorCode.NONE if appended else ErrorCode.NOT_ENOUGH_REPLICAS)
+    here.process()
+    here.expire_oldest()
+    while here.answers:
+        here.receive()
+    here.add_batch()
+    here.settle()
+    here.check_end()
+    assert here.broker.log == ([b"1", b"2", b"3", b"4"] if appended else [b"1", b"3", b"4"])
+    assert here.deliveries[b"2"].outcome is Outcome.UNKNOWN
+
+
+def test_keeping_order_the_second_waits_for_the_answer_of_the_first_although_it_has_expired() -> None:
+    here = PartitionSimulation(idempotent=False, keep_order=True)
+    here.add_batch()
+    here.loop.now += 1
+    here.add_batch()
+    assert here.drain() == 1
+    here.expire_oldest()
+    assert here.drain() == 0
+    here.process()
+    here.receive()
+    assert here.drain() == 1
+    assert here.wire[0].request.values == (b"2",)
+
+
+def test_without_idempotence_a_retry_may_come_after_a_later_batch() -> None:
+    here = PartitionSimulation(idempotent=False)
+    here.add_batch()
+    here.loop.now += 1
+    here.add_batch()
+    here.drain()
+    here.process(refuse=ErrorCode.NOT_ENOUGH_REPLICAS)
+    here.process()
+    while here.answers:
+        here.receive()
+    here.loop.now += 2
+    here.round_trip()
+    assert here.broker.log == [b"2", b"1"]
+
+
+@pytest.mark.parametrize("troubles", [0, 2])
+def test_callbacks_of_a_partition_come_in_the_order_of_the_sends_over_all_its_batches(troubles: int) -> None:
+    here = PartitionSimulation()
+    called: list[bytes] = []
+    for count in (1, 2, 3, 1):
+        here.add_batch(count)
+        here.loop.now += 1
+    for value, delivery in here.deliveries.items():
+        delivery.add_done_callback(lambda delivery, value=value: called.append(value))
+    for _ in range(troubles):
+        here.drain()
+        here.process(refuse=ErrorCode.NOT_ENOUGH_REPLICAS)
+        here.disconnect(0)
+        here.loop.now += 2
+    here.settle()
+    assert called == [b"%d" % number for number in range(1, 8)]
+
+
 def test_the_last_answer_of_a_batch_that_is_too_late_is_told() -> None:
     here = PartitionSimulation()
     here.add_batch()

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.readiness import Wait, why_waiting
+from aioproducer.producer.readiness import why_waiting
+from aioproducer.producer.reason import Reason
 from aioproducer.producer.schedule import Schedule
 
 from .parts import Loop, make_batch
@@ -55,7 +56,7 @@ def test_a_new_batch_lingers_from_its_first_record_on() -> None:
     scene.open(created=100.0)
     assert (scene.wakes, scene.times, scene.schedule.next()) == (0, [105.0], 105.0)
     assert not scene.ready(104.999)
-    assert why_waiting(scene.queue, 104.999, keep_order=False) is Wait.LINGER
+    assert why_waiting(scene.queue, 104.999, keep_order=False) is Reason.LINGER
     assert scene.ready(105.0)
     assert (scene.wakes, scene.schedule.next()) == (1, None)
 

@@ -181,6 +181,15 @@ def test_a_batch_that_lost_its_sequence_is_as_if_new() -> None:
     assert stamp_of(stamped(sequences)) == (7, 1, 3)
 
 
+def test_partitions_do_not_share_a_window() -> None:
+    ids = ids_of()
+    one, other = known(ids), known(ids)
+    for _ in range(one.window):
+        stamped(one)
+    assert not one.may_drain_new()
+    assert other.may_drain_new()
+
+
 def test_a_gap_in_one_partition_leaves_the_others_alone() -> None:
     ids = ids_of()
     broken, whole = known(ids), known(ids)
