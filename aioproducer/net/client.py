@@ -236,7 +236,7 @@ class KafkaClient:
         except KafkaError as error:
             log.debug("metadata from %s failed: %s", link, error)
             self.metadata_error = error
-            self.metadata.failed()
+            self.metadata.failed(self._loop.time())
             if isinstance(error, RebootstrapRequiredException) and self._config.rebootstraps:
                 self._rebootstrap(str(error))
             return

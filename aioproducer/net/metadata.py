@@ -125,12 +125,16 @@ class Metadata:
         _, newest = spoken.get(ApiKey.METADATA, (0, 0))
         return None if newest >= FIRST_VERSION_WITH_RELIABLE_EPOCHS else LAST_VERSION_WITHOUT_EPOCHS
 
-    def failed(self) -> None:
+    def failed(self, now: float) -> None:
         """No answer to the last request."""
         self._update_needed = True
-        self._back_off(fruitless=True)
+        self._back_off(now, fruitless=True)
 
-    def _back_off(self, *, fruitless: bool) -> None:
+    def _back_off(self, now: float, *, fruitless: bool) -> None:
+        if self._last_attempt > -math.inf:  # else a topic that has become wanted since is asked for at once
+            # From the end of the attempt: counted from its beginning it might be over by now, and one request after
+            # the other would leave no room on the connection for anything else.
+            self._last_attempt = now
         self._fruitless = self._fruitless + 1 if fruitless else 0
         self._wait = backoff(max(self._fruitless, 1), self._refresh_backoff, self._refresh_backoff_max, self._random)
 
@@ -161,7 +165,7 @@ class Metadata:
                 # A topic that is briefly missing keeps its partitions: nothing is proven by its absence.
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
         self.cluster = Cluster(nodes or old.nodes, topics, errors, response.controller_id, response.cluster_id)
-        self._back_off(fruitless=self.cluster == old)
+        self._back_off(now, fruitless=self.cluster == old)
         self.updated_at = now
         self._sought_since = None
         self.version += 1

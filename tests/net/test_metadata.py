@@ -74,6 +74,23 @@ def test_what_is_needed_is_asked_for_after_the_back_off() -> None:
     assert 0.8 <= metadata.next_update() <= 1.2
 
 
+def test_the_back_off_begins_with_the_end_of_the_last_attempt() -> None:
+    metadata = known(topic("t", partition(0)))
+    for answered in (True, False):
+        metadata.request(10)
+        metadata.update(response(topic("t", partition(0))), 15) if answered else metadata.failed(15)
+        metadata.request_update()
+        assert metadata.next_update() > 15.7
+
+
+def test_a_topic_that_is_new_while_others_are_asked_for_is_asked_for_at_once() -> None:
+    metadata = known(topic("t", partition(0)))
+    metadata.request(10)
+    metadata.use_topic("new", 11)
+    metadata.update(response(topic("t", partition(0))), 15)
+    assert metadata.next_update() <= 15
+
+
 def test_a_new_topic_is_asked_for_at_once() -> None:
     metadata = known(topic("t", partition(0)))
     assert metadata.use_topic("new", 0.1)
@@ -87,7 +104,7 @@ def test_the_back_off_grows_while_nothing_comes_of_it_and_starts_again() -> None
     for now in range(100, 700, 100):
         metadata.request_update()
         metadata.request(now)
-        metadata.failed() if now % 200 else metadata.update(response(topic("t", partition(0))), now)
+        metadata.failed(now) if now % 200 else metadata.update(response(topic("t", partition(0))), now)
         metadata.request_update()
         waits.append(metadata.next_update() - now)
     assert waits[0] <= 1.2
@@ -124,7 +141,7 @@ def test_a_topic_with_a_passing_error_is_asked_about_again(code: ErrorCode) -> N
 def test_known_brokers_that_give_no_metadata_are_given_up_after_a_while() -> None:
     metadata = known(topic("t", partition(0)), rebootstrap_after=20)
     assert metadata.seek(400) == 420
-    metadata.failed()
+    metadata.failed(405)
     assert metadata.seek(410) == 420, "it counts from the first attempt"
     metadata.update(response(), 415)
     assert metadata.seek(900) == 920, "an answer is what was sought"
