@@ -90,8 +90,10 @@ class Admission:
         except BaseException as error:
             if record is not None:
                 hooks.on_send_error(record, error)
-            if condition is None and isinstance(error, RecordTooLargeException):
-                return self.too_large(topic, partition, error)
+            if isinstance(error, RecordTooLargeException):
+                if condition is None:
+                    return self.too_large(topic, partition, error)
+                self.refused(topic)
             raise
         if record is not None:
             delivery._result.intercept(delivery._index, () if headers is None else tuple(headers))
@@ -140,9 +142,13 @@ class Admission:
         result = ProduceResult(self._loop, *where, self._hooks)
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         result.fail(ended)
-        self._metrics.records_failed(topic, 1, self._loop.time())
+        self.refused(topic)
         self._loop.call_soon(self._report_unseen, result, ended)
         return Delivery(result, 0)
+
+    def refused(self, topic: str) -> None:
+        """A record can never be sent: it counts as failed."""
+        self._metrics.records_failed(topic, 1, self._loop.time())
 
     def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
         """A record that nobody has asked about by now may not be lost in silence."""

@@ -268,7 +268,11 @@ class KafkaProducer:
         if self._hooked:
             placed = self._admission.through_hooks(topic, value, key, partition, timestamp_ms, headers, make)
         else:
-            placed = self._append(topic, key, value, partition, timestamp_ms, headers)
+            try:
+                placed = self._append(topic, key, value, partition, timestamp_ms, headers)
+            except RecordTooLargeException:
+                self._admission.refused(topic)
+                raise
             if placed is None:
                 placed = self._admission.park(topic, key, value, partition, timestamp_ms, headers, make)
         if isinstance(placed, Delivery):

@@ -287,6 +287,7 @@ async def test_a_record_too_large_ends_its_delivery(caplog: pytest.LogCaptureFix
             assert ended.outcome is Outcome.NOT_SENT
             with pytest.raises(RecordTooLargeException, match=r"max\.request\.size"):
                 _ = await producer.enqueue(topic, bytes(2_000_000))
+        assert producer.metrics()["record-error-total"] == 4
 
 
 async def test_topics_are_created_by_the_broker() -> None:
