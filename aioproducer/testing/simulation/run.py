@@ -16,7 +16,7 @@ from aioproducer.errors import KafkaError
 from aioproducer.producer.producer import KafkaProducer, wait_all
 from aioproducer.testing.simulation.chaos import Chaos
 from aioproducer.testing.simulation.faults import KINDS, SimulatedFaults
-from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check, check_end
+from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check, check_counts, check_end
 from aioproducer.testing.simulation.ledger import Ledger
 from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop, Stuck
 from aioproducer.testing.simulation.network import Network
@@ -98,6 +98,7 @@ class Simulation:
         self.cluster = EmbeddedCluster(
             scenario.nodes,
             host=HOST,
+            racks=scenario.racks,
             configs={**scenario.broker_configs, "default.replication.factor": scenario.replication},
             clock=self.clock,
             newest_versions=scenario.newest_versions,
@@ -187,7 +188,7 @@ class Simulation:
             for number, producer in enumerate(self.producers):
                 if scenario.ending is Ending.AFTER_ALL:
                     await self._finish(number, producer)
-                self._check_memory(number, producer)
+                self._check_metrics(number, producer)
             self._check_nothing_left()
             await asyncio.sleep(10)  # what is still on its way to the brokers arrives
 
@@ -307,13 +308,17 @@ class Simulation:
         if pending:
             self.violations.add("close leaves no record pending", pending)
 
-    def _check_memory(self, number: int, producer: KafkaProducer) -> None:
+    def _check_metrics(self, number: int, producer: KafkaProducer) -> None:
         metrics = producer.metrics()
         held = metrics["buffer-total-bytes"] - metrics["buffer-available-bytes"]
         if held or metrics["parked-bytes"]:
             self.violations.add(
                 "all memory comes back", f"producer {number} holds {held}, and {metrics['parked-bytes']} parked"
             )
+        for name in ("parked-records", "waiting-threads", "requests-in-flight"):
+            if metrics[name]:
+                self.violations.add("metrics tell the truth", f"{name} of producer {number} is {metrics[name]}")
+        check_counts(self.ledger, number, metrics, self.violations)
 
     def _check_nothing_left(self) -> None:
         tasks = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]

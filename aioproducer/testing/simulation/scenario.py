@@ -91,6 +91,7 @@ class Scenario:
     conditions: Conditions
     newest_versions: dict[int, int]
     """Older brokers: the newest version they have of an API."""
+    racks: list[str | None]
     old_nodes: list[int]
     """Brokers before KIP-1269, among newer ones."""
     collects: bool
@@ -117,7 +118,7 @@ class Scenario:
     def describe(self) -> list[str]:
         rates = ", ".join(f"{kind} {rate:.3f}" for kind, rate in self.rates.items())
         return [
-            f"{self.nodes} nodes, brokers {self.broker_configs}",
+            f"{self.nodes} nodes, racks {self.racks}, brokers {self.broker_configs}",
             *(f"{topic}, replication {self.replication}" for topic in self.topics),
             f"{self.producers} producers, {self.promise.value}: {self.config}",
             *(str(work) for work in self.work),
@@ -186,6 +187,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
             reset_drops_unread=random.random() < 0.3,
         ),
         newest_versions=versions,
+        racks=[random.choice((None, "a", "b")) for _ in range(nodes)],
         old_nodes=[node for node in range(nodes) if random.random() < 0.2],
         collects=random.random() < 0.1,
         calm=calm,
@@ -214,7 +216,7 @@ def _draw_rates(random: Random) -> dict[str, float]:
 
 def _draw_config(random: Random, calm: bool, slow: bool) -> tuple[dict[str, Any], Promise]:
     linger = random.choice((0, 0, 1, 5, 20, 100))
-    batch = random.choice((0, 120, 300, 1000, 16384))
+    batch = random.choice((0, 1, 120, 300, 1000, 16384))
     request_timeout = 5000 if calm else random.choice((100, 300, 1000)) * (5 if slow else 1)
     retry_backoff = 50 if calm else random.choice((5, 10, 50))
     connecting = 5000 if calm else random.choice((100, 500, 2000)) * (5 if slow else 1)
@@ -239,6 +241,12 @@ def _draw_config(random: Random, calm: bool, slow: bool) -> tuple[dict[str, Any]
         "metadata_max_age_ms": random.choice((300_000, 300_000, 300, 2000)),
         "connections_max_idle_ms": random.choice((540_000, 540_000, 100, 1000)),
         "compression_type": _draw_codec(random),
+        "partitioner_ignore_keys": random.random() < 0.1,
+        "partitioner_adaptive_partitioning_enable": random.random() < 0.7,
+        "partitioner_availability_timeout_ms": random.choice((0, 1, 100)),
+        **random.choice(({}, {"client_rack": "a"}, {"client_rack": "a", "partitioner_rack_aware": True})),
+        "metrics_recording_level": random.choice(("INFO", "DEBUG")),
+        "metrics_sample_window_ms": random.choice((30_000, 100)),
     }
     kind = random.random()
     if kind < 0.8:

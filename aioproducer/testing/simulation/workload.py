@@ -57,6 +57,8 @@ class Work:
                     await self._flush()
                 if random.random() < 0.01:
                     await self._ask_for_partitions()
+                if random.random() < 0.02:
+                    self._ask_how_it_is()
         except IllegalStateException:
             pass  # closed, or failed
 
@@ -103,13 +105,14 @@ class Work:
                 await self._wait(delivery)
 
     def _send(self, entry: Entry) -> Delivery:
-        parked = self._producer.metrics()["parked-bytes"]
+        lot = self._producer._lot
+        parked = lot.bytes
         try:
             delivery = self._producer.send(entry.record)
         except IllegalStateException as error:
             entry.error = error
             raise
-        self._accepted(entry, delivery, parked=self._producer.metrics()["parked-bytes"] > parked)
+        self._accepted(entry, delivery, parked=lot.bytes > parked)
         return delivery
 
     def _accepted(self, entry: Entry, delivery: Delivery, *, parked: bool) -> None:
@@ -201,6 +204,14 @@ class Work:
         except KafkaError:
             pass
         self._in_time("partitions_for", began, self._longest_block)
+
+    def _ask_how_it_is(self) -> None:
+        """Looking changes nothing, and never fails."""
+        topic = self._random.choice(self._scenario.topics)
+        told = self._producer.explain(topic.name, self._random.randrange(topic.partitions + 1))
+        if not str(told):
+            self._violations.add("explain has something to say", told)
+        self._producer.health()
 
     def _in_time(self, what: str, began: float, allowed: float) -> None:
         self._violations.in_time(what, began, self._loop.time(), allowed)
