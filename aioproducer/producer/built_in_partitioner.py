@@ -9,7 +9,7 @@ the same however many partitions there are.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Container
+from collections.abc import Callable, Collection
 from random import Random
 from typing import Final, final
 
@@ -17,42 +17,49 @@ from mypy_extensions import i64
 
 from aioproducer.producer.partition_queue import PartitionQueue
 
-QUEUES_PER_DRAW: Final = 16
-"""Counting n queues is worth n / 16 draws: few of them have changed by then, and no draw pays for more than these."""
+QUEUES_PER_DRAW: Final = 4
+"""Figures of n queues are good for n / 4 draws: most have not changed by then, and no draw pays for more than these."""
 
 _LEFT_OUT: Final = -1
 
 
 @final
 class LoadTable:
-    """Partitions by how much shorter their queues are than the longest: a cumulative frequency table."""
+    """Partitions by how much shorter their queues are than the longest: a cumulative frequency table.
 
-    def __init__(self, partitions: list[PartitionQueue]) -> None:
+    ``heaviest`` is what an empty queue weighs.
+    """
+
+    def __init__(self, partitions: list[PartitionQueue], heaviest: i64) -> None:
         self.total: i64 = 0
         """Numbers from 0 to below this stand for partitions."""
         self._partitions = partitions
+        self._heaviest = heaviest
         self._ends: list[int] = []
         self._firsts: list[int] = []
-        self._weights: list[int] = []
 
-    def add(self, first: i64, count: i64, weight: i64) -> None:
-        """A row: ``count`` partitions from position ``first`` on, each of this weight."""
-        if count > 0 and weight > 0:
-            self.total += count * weight
+    def add_empty(self, first: i64, after: i64) -> None:
+        """A row for the empty queues from position ``first`` to before ``after``."""
+        if first < after:
+            self.total += (after - first) * self._heaviest
             self._ends.append(self.total)
             self._firsts.append(first)
-            self._weights.append(weight)
+
+    def add(self, place: i64, weight: i64) -> None:
+        """A row for the queue at this position."""
+        self.total += weight
+        self._ends.append(self.total)
+        self._firsts.append(place)
 
     def partition(self, number: i64) -> PartitionQueue:
         """The partition that a number stands for."""
         row = bisect_right(self._ends, number)
         begin: i64 = self._ends[row - 1] if row > 0 else 0
         first: i64 = self._firsts[row]
-        weight: i64 = self._weights[row]
-        return self._partitions[first + (number - begin) // weight]
+        return self._partitions[first + (number - begin) // self._heaviest]
 
 
-def load_table(partitions: list[PartitionQueue], busy: list[PartitionQueue], unavailable: Container[int]) -> LoadTable:
+def load_table(partitions: list[PartitionQueue], busy: list[PartitionQueue], unavailable: Collection[int]) -> LoadTable:
     """Each partition weighs the length of the longest queue, less that of its own, plus one.
 
     Both lists are in order of partition; ``busy`` has the queues that hold something, and maybe others. What waits for
@@ -61,43 +68,51 @@ def load_table(partitions: list[PartitionQueue], busy: list[PartitionQueue], una
     places: list[int] = []
     depths: list[int] = []
     longest: i64 = 0
+    all_available = len(unavailable) == 0
     for queue in busy:
-        place = _place(partitions, queue)
         depth = queue.depth()
-        if place < 0 or depth == 0:
+        if depth == 0:
             continue
-        if queue.leader in unavailable:
+        place = _place(partitions, queue)
+        if place < 0:
+            continue
+        if not all_available and queue.leader in unavailable:
             depth = _LEFT_OUT
         elif depth > longest:
             longest = depth
         places.append(place)
         depths.append(depth)
-    table = LoadTable(partitions)
+    table = LoadTable(partitions, longest + 1)
     after: i64 = 0
     for i in range(len(places)):
         place = places[i]
         depth = depths[i]
-        table.add(after, place - after, longest + 1)
-        table.add(place, 1, 0 if depth == _LEFT_OUT else longest + 1 - depth)
+        table.add_empty(after, place)
+        if depth != _LEFT_OUT:
+            table.add(place, longest + 1 - depth)
         after = place + 1
-    table.add(after, len(partitions) - after, longest + 1)
+    table.add_empty(after, len(partitions))
     return table
 
 
 def _place(partitions: list[PartitionQueue], queue: PartitionQueue) -> i64:
     """Where the queue stands in a list that is in order of partition; -1 if it does not."""
+    number = queue.partition
+    size: i64 = len(partitions)
+    if number < size and partitions[number] is queue:  # as long as no other has lost its leader
+        return number
     low: i64 = 0
-    high: i64 = len(partitions)
+    high = size
     while low < high:
         middle = (low + high) // 2
-        if partitions[middle].partition < queue.partition:
+        if partitions[middle].partition < number:
             low = middle + 1
         else:
             high = middle
-    return low if low < len(partitions) and partitions[low] is queue else -1
+    return low if low < size and partitions[low] is queue else -1
 
 
-def _none() -> Container[int]:
+def _none() -> Collection[int]:
     return ()
 
 
@@ -109,11 +124,11 @@ class Partitioning:
     """
 
     def __init__(
-        self, random: Random, *, adaptive: bool = True, unavailable: Callable[[], Container[int]] = _none
+        self, random: Random, *, adaptive: bool = True, unavailable: Callable[[], Collection[int]] = _none
     ) -> None:
         self.adaptive = adaptive
         self.unavailable = unavailable
-        self.in_rack: Container[int] = ()
+        self.in_rack: Collection[int] = ()
         """The nodes to prefer (partitioner.rack.aware)."""
         self._random = random
 
@@ -136,7 +151,7 @@ class BuiltInPartitioner:
         self._in_rack: list[PartitionQueue] = []
         self._stale = True
         self._unused: i64 = 0
-        self._busy: list[PartitionQueue] = []
+        self._busy: list[int] = []
         self._table: LoadTable | None = None
         self._good_for: i64 = 0
 
@@ -159,7 +174,7 @@ class BuiltInPartitioner:
             self._unused -= 1
         if not queue.busy:
             queue.busy = True
-            self._busy.append(queue)
+            self._busy.append(queue.partition)
 
     def next(self) -> PartitionQueue:
         """Chooses the partition to stay with from now on."""
@@ -193,25 +208,28 @@ class BuiltInPartitioner:
         return self._table
 
     def _count(self) -> None:
+        queues = self._all
+        numbers = self._busy
+        numbers.sort()
+        self._busy = []
         busy: list[PartitionQueue] = []
-        for queue in self._busy:
+        for number in numbers:
+            if number >= len(queues):
+                break  # the topic has fewer partitions now
+            queue = queues[number]
             # With a batch under way it stays: a retry is put back without being opened.
             queue.busy = queue.in_flight > 0 or queue.depth() > 0
             if queue.busy:
+                self._busy.append(number)
                 busy.append(queue)
-        busy.sort(key=_partition)
-        self._busy = busy
         self._good_for = len(busy) // QUEUES_PER_DRAW
         self._table = None
-        if self._unused > 0:  # as in Kafka: no weighing before every partition had a batch
+        if self._unused > 0 or not busy:  # as in Kafka: no weighing before every partition had a batch
             return
         unavailable = self._shared.unavailable()
         for partitions in (self._in_rack, self._with_leader):
-            table = load_table(partitions, busy, unavailable)
-            if table.total > 0:
-                self._table = table
-                return
-
-
-def _partition(queue: PartitionQueue) -> i64:
-    return queue.partition
+            if partitions:
+                table = load_table(partitions, busy, unavailable)
+                if table.total > 0:
+                    self._table = table
+                    return

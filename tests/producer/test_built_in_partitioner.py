@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Collection
 from random import Random
 from typing import Any
 
@@ -57,8 +57,8 @@ def make_partitioner(
     random: Random | None = None,
     *,
     adaptive: bool = True,
-    unavailable: Container[int] = (),
-    rack: Container[int] = (),
+    unavailable: Collection[int] = (),
+    rack: Collection[int] = (),
 ) -> BuiltInPartitioner:
     """Of a topic all of whose partitions have had a batch."""
     shared = Partitioning(random or Random(0), adaptive=adaptive, unavailable=lambda: unavailable)
@@ -202,7 +202,7 @@ def test_a_batch_that_comes_back_counts_again() -> None:
 def test_many_queues_are_not_counted_for_every_draw() -> None:
     counts = 0
 
-    def counted() -> Container[int]:
+    def counted() -> Collection[int]:
         nonlocal counts
         counts += 1
         return ()
