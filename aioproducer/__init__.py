@@ -10,6 +10,7 @@
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
+from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.explain import Explanation, Obstacle
 from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
@@ -18,7 +19,7 @@ from aioproducer.producer.producer import KafkaProducer, wait_all
 from aioproducer.producer.reason import Reason
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.serializers import Serializer
-from aioproducer.types import LedgerEntry, PartitionInfo, ProducerRecord, TimestampType, TopicPartition
+from aioproducer.types import LedgerEntry, PartitionInfo, ProducerRecord, TimestampType, TopicPartition, TopicPartitions
 
 __all__ = [
     "Delivery",
@@ -35,13 +36,16 @@ __all__ = [
     "Obstacle",
     "Outcome",
     "PartitionInfo",
+    "Partitioner",
     "ProducerInterceptor",
     "ProducerRecord",
     "Reason",
     "RecordMetadata",
+    "RoundRobinPartitioner",
     "Serializer",
     "Severity",
     "TimestampType",
     "TopicPartition",
+    "TopicPartitions",
     "wait_all",
 ]

@@ -41,6 +41,9 @@ INTERCEPTORS = Valid(
         for plugin in plugins
     ),
 )
+PARTITIONER = Valid(
+    "a callable, or has a method partition", lambda plugin: callable(plugin) or hasattr(plugin, "partition")
+)
 
 
 REPORTERS = Valid(
@@ -169,6 +172,14 @@ class ProducerConfig(ClientConfig):
     compression_gzip_level: int = key(Type.INT, -1, GZIP_LEVEL, "Level for gzip; -1 is the codec's default.")
     compression_lz4_level: int = key(Type.INT, 9, between(1, 17), "Level for lz4.")
     compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), "Level for zstd.")
+    partitioner_class: Any = key(
+        Type.CLASS,
+        None,
+        PARTITIONER,
+        "Chooses the partition of each record that names none; without one, its key does, and partitions have their "
+        "turns for records without a key. An object, a class to make one of, the name of either, or a plain callable "
+        "(see `aioproducer.partitioners`).",
+    )
     partitioner_ignore_keys: bool = key(Type.BOOLEAN, False, ANY, "Spread records with a key as if they had none.")
     partitioner_adaptive_partitioning_enable: bool = key(
         Type.BOOLEAN, True, ANY, "Records without a key go to partitions with shorter queues more often."
@@ -207,6 +218,11 @@ class ProducerConfig(ClientConfig):
         return -1 if self.acks in ("all", "-1") else int(self.acks)
 
     @property
+    def adaptive_partitioning(self) -> bool:
+        """Not with a partitioner of the user's own: there is nothing for it to decide then."""
+        return self.partitioner_adaptive_partitioning_enable and self.partitioner_class is None
+
+    @property
     def compression_level(self) -> int | None:
         """The level for the chosen codec, ``None`` for its default."""
         level = {
@@ -232,7 +248,6 @@ UNSUPPORTED = (
     "transactional.id",
     "transaction.timeout.ms",
     "transaction.two.phase.commit.enable",
-    "partitioner.class",
 )
 
 C = TypeVar("C", bound=ClientConfig)

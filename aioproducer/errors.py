@@ -4,6 +4,7 @@
     ├── ConfigException                 a config that is unknown, impossible or not supported yet
     ├── SerializationException          a key, value or header that cannot become bytes
     ├── IllegalArgumentException        an argument that can never be right (misuse)
+    │   └── PartitionerException        what the user's partitioner answered, or that it failed
     ├── IllegalStateException           a call that the object's state does not allow (misuse)
     ├── SchemaException                 bytes that are no message of Kafka's protocol
     ├── InvalidReceiveException         a frame whose length cannot be right (often not a Kafka broker at all)
@@ -87,6 +88,10 @@ class SerializationException(KafkaError, ValueError):
 
 class IllegalArgumentException(KafkaError, ValueError):
     """An argument that can never be right: a negative partition or timestamp, say."""
+
+
+class PartitionerException(IllegalArgumentException):
+    """The user's partitioner failed, or answered with what is no partition of the topic."""
 
 
 class IllegalStateException(KafkaError, RuntimeError):

@@ -29,6 +29,7 @@ JAVA_CLASSES: Final[Mapping[str, str]] = {
     _KAFKA + "StringSerializer": _OURS + "StringSerializer",
     _KAFKA + "UUIDSerializer": _OURS + "UUIDSerializer",
     _KAFKA + "VoidSerializer": _OURS + "VoidSerializer",
+    "org.apache.kafka.clients.producer.RoundRobinPartitioner": "aioproducer.partitioners.RoundRobinPartitioner",
 }
 """Kafka's class → the import path of ours."""
 

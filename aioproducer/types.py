@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any, NamedTuple
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -62,3 +63,12 @@ class PartitionInfo(NamedTuple):
     replicas: tuple[int, ...]
     in_sync_replicas: tuple[int, ...]
     offline_replicas: tuple[int, ...]
+
+
+class TopicPartitions(tuple[PartitionInfo, ...]):
+    """All partitions of a topic, by index."""
+
+    @cached_property
+    def available(self) -> tuple[PartitionInfo, ...]:
+        """Those that have a leader."""
+        return tuple(info for info in self if info.leader >= 0)

@@ -30,6 +30,7 @@ DIFFERENCES = {
         "The protocol is Python's (`aioproducer.MetricsReporter`); none by default, as there is no JMX outside the JVM."
     ),
     "enable.metrics.push": "Kafka's default is true, and true is refused until it is there.",
+    "partitioner.class": "Not only a class, but also an object or a plain callable.",
     "client.id": "Kafka's is empty, and made up where it is not given.",
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",

@@ -93,6 +93,12 @@ def test_rack_awareness_needs_a_rack(rack: dict[str, str]) -> None:
     assert config(**{"partitioner.rack.aware": True, "client.rack": "a"}).client_rack == "a"
 
 
+def test_a_partitioner_of_the_users_own_leaves_nothing_to_adapt() -> None:
+    assert config().adaptive_partitioning
+    assert not config(partitioner_class=lambda *_: 0).adaptive_partitioning
+    assert not config(partitioner_adaptive_partitioning_enable=False).adaptive_partitioning
+
+
 def test_servers_are_required() -> None:
     with pytest.raises(ConfigException, match=r"'bootstrap\.servers' is missing"):
         producer_config({})

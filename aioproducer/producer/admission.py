@@ -1,9 +1,10 @@
-"""The way in for records that are not simply appended: hooks to call first, something to wait for, or too large."""
+"""The way in for records that are not simply appended: hooks to call first, something to wait for, or refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from aioproducer.config import ProducerConfig
 from aioproducer.errors import (
@@ -12,6 +13,7 @@ from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
     Outcome,
+    PartitionerException,
     RecordTooLargeException,
 )
 from aioproducer.metrics import ProducerMetrics
@@ -22,6 +24,9 @@ from aioproducer.producer.parking import ParkedRecord, ParkingLot
 from aioproducer.producer.record_accumulator import RecordAccumulator, as_bytes
 from aioproducer.producer.sender import Sender
 from aioproducer.types import Headers, ProducerRecord
+
+NO_PARTITION_YET: Final = 2**31 - 1
+"""No topic has so many."""
 
 
 class Admission:
@@ -73,7 +78,7 @@ class Admission:
         headers: Headers | None,
         condition: Callable[[], Any] | None = None,
     ) -> Delivery | ParkedRecord:
-        """All of ``send`` or ``enqueue`` for a producer with interceptors or serializers."""
+        """All of ``send`` or ``enqueue`` for a producer with interceptors, serializers or a partitioner."""
         hooks = self._hooks
         if hooks.closed:
             self._check_open()
@@ -83,21 +88,37 @@ class Admission:
             topic, value, key = record.topic, record.value, record.key
             partition, timestamp_ms, headers = record.partition, record.timestamp_ms, record.headers
         try:
-            key, value, headers = hooks.serialize(topic, key, value, headers)
-            delivery = self._accumulator.append(topic, key, value, partition, timestamp_ms, headers)
+            key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
+            choose = None
+            if partition is None and hooks.partitions():
+                key_bytes, value_bytes = as_bytes(key_bytes, "key"), as_bytes(value_bytes, "value")
+                choose = partial(self._choose, topic, key, key_bytes, value, value_bytes)
+                partition = choose()
+            # One that is still to be chosen has the number of none: the record is checked, and has to wait.
+            number = NO_PARTITION_YET if choose is not None and partition is None else partition
+            delivery = self._accumulator.append(topic, key_bytes, value_bytes, number, timestamp_ms, headers)
             if delivery is None:
-                return self.park(topic, key, value, partition, timestamp_ms, headers, condition, record)
+                return self.park(
+                    topic, key_bytes, value_bytes, partition, timestamp_ms, headers, condition, record, choose
+                )
         except BaseException as error:
             if record is not None:
                 hooks.on_send_error(record, error)
-            if isinstance(error, RecordTooLargeException):
+            if isinstance(error, RecordTooLargeException | PartitionerException):
                 if condition is None:
-                    return self.too_large(topic, partition, error)
+                    return self.failed(topic, partition, error)
                 self.refused(topic)
             raise
         if record is not None:
             delivery._result.intercept(delivery._index, () if headers is None else tuple(headers))
         return delivery
+
+    def _choose(
+        self, topic: str, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None
+    ) -> int | None:
+        """The answer of the user's partitioner; None as long as the topic is unknown."""
+        infos = self._sender.known_partitions(topic)
+        return self._hooks.partition(topic, key, key_bytes, value, value_bytes, infos) if infos else None
 
     def park(
         self,
@@ -109,6 +130,7 @@ class Admission:
         headers: Headers | None,
         condition: Callable[[], Any] | None = None,
         intercepted: ProducerRecord | None = None,
+        choose: Callable[[], int | None] | None = None,
     ) -> ParkedRecord:
         """Lets a record wait that was checked and lacks metadata or memory."""
         if not topic:
@@ -130,12 +152,13 @@ class Admission:
             condition=None if condition is None else condition(),
             hooks=self._hooks,
             intercepted=intercepted,
+            choose=choose,
         )
         self._lot.park(record)
         self._sender.parked(topic)
         return record
 
-    def too_large(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
+    def failed(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
         """The delivery of a record that can never be sent."""
         self._check_open()
         where = (topic, -1 if partition is None else partition)

@@ -1,6 +1,6 @@
-"""The user's code that a producer calls on a record's way: interceptors and serializers, and whether any is running.
+"""The user's code that a producer calls on a record's way: interceptors, serializers, a partitioner; is any running?
 
-``depth`` also counts delivery callbacks and partitioners: in all of them ``flush`` would wait for its own caller.
+``depth`` also counts delivery callbacks: in all of them ``flush`` would wait for its own caller.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 from aioproducer.config import ProducerConfig
 from aioproducer.errors import ConfigException, IllegalStateException
 from aioproducer.plugins import is_async, made
+from aioproducer.producer.custom_partitioner import CustomPartitioner
 from aioproducer.producer.delivery import Loop, ProduceResult
 from aioproducer.producer.interceptors import ProducerInterceptors, unacknowledged
 from aioproducer.producer.record_accumulator import check_headers
 from aioproducer.producer.serializing import Serialize, sees_headers, serializing
-from aioproducer.types import Headers, ProducerRecord, TopicPartition
+from aioproducer.types import Headers, PartitionInfo, ProducerRecord, TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,9 @@ class Hooks:
         self._serialize_value: Serialize
         self._sees_headers = False
         self._intercepts = bool(config.interceptor_classes)
-        self.any = self._intercepts or config.key_serializer is not None or config.value_serializer is not None
+        self._partitioner: CustomPartitioner | None = None
+        named = (config.key_serializer, config.value_serializer, config.partitioner_class)
+        self.any = self._intercepts or any(plugin is not None for plugin in named)
         """Whether there is anything to be called before a record is appended."""
         self.depth = 0
         """How many of the user's functions are running now, one within another."""
@@ -52,6 +55,8 @@ class Hooks:
         self._serialize_key = serializing(key, "key")
         self._serialize_value = serializing(value, "value")
         self._sees_headers = sees_headers(key) or sees_headers(value)
+        if config.partitioner_class is not None:
+            self._partitioner = CustomPartitioner(self._made("partitioner.class", config.partitioner_class))
 
     def _made(self, config: str, plugin: Any) -> Any:
         one = made(plugin, config=config)
@@ -120,6 +125,27 @@ class Hooks:
             self.depth -= 1
         return key, value, seen or headers
 
+    def partitions(self) -> bool:
+        """Whether the user has a partitioner."""
+        return self._partitioner is not None
+
+    def partition(
+        self,
+        topic: str,
+        key: Any,
+        key_bytes: bytes | None,
+        value: Any,
+        value_bytes: bytes | None,
+        infos: tuple[PartitionInfo, ...],
+    ) -> int:
+        """What the user's partitioner answers, or PartitionerException."""
+        assert self._partitioner is not None
+        self.depth += 1
+        try:
+            return self._partitioner.partition(topic, key, key_bytes, value, value_bytes, infos)
+        finally:
+            self.depth -= 1
+
     def check_outside(self, call: str) -> None:
         """IllegalStateException within any of the user's code that the producer has called."""
         if self.depth:
@@ -129,7 +155,7 @@ class Hooks:
             )
 
     def close(self) -> None:
-        """Closes interceptors and serializers, each once, if they can be; what they raise is logged."""
+        """Closes interceptors, serializers and partitioner, each once, if they can be; what they raise is logged."""
         self.closed = True
         for plugin in {id(plugin): plugin for plugin in self._plugins}.values():
             close = getattr(plugin, "close", None)

@@ -15,7 +15,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from aioproducer.errors import BufferExhaustedException, DeliveryError, KafkaError, Outcome, TimeoutException
+from aioproducer.errors import (
+    BufferExhaustedException,
+    DeliveryError,
+    KafkaError,
+    Outcome,
+    PartitionerException,
+    TimeoutException,
+)
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.delivery import PENDING, Delivery, Loop, ProduceResult
@@ -32,6 +39,7 @@ class ParkedRecord:
 
     __slots__ = (
         "_hooks",
+        "choose",
         "condition",
         "deadline",
         "delivery",
@@ -65,6 +73,7 @@ class ParkedRecord:
         condition: Any = None,
         hooks: Hooks | None = None,
         intercepted: ProducerRecord | None = None,
+        choose: Callable[[], int | None] | None = None,
     ) -> None:
         self.topic = topic
         self.key = key
@@ -81,6 +90,8 @@ class ParkedRecord:
         self._hooks = hooks
         self.intercepted = intercepted
         """The record as interceptors left it, if there are any: they are told its end."""
+        self.choose = choose
+        """Asks the user's partitioner, if it is to decide: None while the topic is unknown, or PartitionerException."""
         self.number = 0
         self.result = ProduceResult(loop, *self.destination(), hooks)
         self.delivery = Delivery(self.result, 0)
@@ -93,6 +104,10 @@ class ParkedRecord:
         if self.intercepted is not None and self._hooks is not None:
             self._hooks.on_send_error(self.intercepted, error)
         self.result.fail(error, aborted)
+
+    def undecided(self) -> bool:
+        """The user's partitioner has not chosen a partition yet."""
+        return self.choose is not None and self.partition is None
 
     def destination(self) -> tuple[str, int]:
         """The topic and partition it is meant for; -1 for a partition that is not picked yet."""
@@ -171,7 +186,7 @@ class ParkingLot:
 
     def _has_metadata(self, record: ParkedRecord) -> bool:
         queues = self._accumulator.topics.get(record.topic)
-        if queues is None or not queues.queues:
+        if queues is None or not queues.queues or record.undecided():
             return False
         return record.partition is None or record.partition < len(queues.queues)
 
@@ -186,11 +201,14 @@ class ParkingLot:
 
     def metadata_arrived(self, topic: str) -> None:
         """Moves the topic's records that can be placed now to where the others wait for memory, by age."""
+        refused = self._decide(topic)
         waiting = self.metadata.pop(topic, None)
         if waiting is None:
             return
         still: deque[ParkedRecord] = deque()
         for record in waiting:
+            if record in refused:
+                continue
             if self._has_metadata(record):
                 record.moved_at = self._accumulator.loop.time()
                 if self.memory and self.memory[-1].number > record.number:
@@ -202,6 +220,21 @@ class ParkingLot:
         if still:
             self.metadata[topic] = still
         self._gate()
+        self._fail_each([(record, error) for record, error in refused.items() if record.waiting()])
+
+    def _decide(self, topic: str) -> dict[ParkedRecord, KafkaError]:
+        """Has the user's partitioner choose where it has not yet; what comes of the records that it refuses.
+
+        It may send records itself, so nothing is moved meanwhile.
+        """
+        refused: dict[ParkedRecord, KafkaError] = {}
+        for record in tuple(self.metadata.get(topic, ())):
+            if record.choose is not None and record.partition is None and record.waiting():
+                try:
+                    record.partition = record.choose()
+                except PartitionerException as error:
+                    refused[record] = error
+        return refused
 
     def place(self) -> None:
         """Places records from the head for as long as there is memory."""
@@ -221,6 +254,8 @@ class ParkingLot:
                 break
             memory.popleft()
             if placed is None:  # its topic was created anew, with fewer partitions
+                if record.choose is not None:
+                    record.partition = None
                 queue = self.metadata.setdefault(record.topic, deque())
                 insort(queue, record, key=_number)
                 continue

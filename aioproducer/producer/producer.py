@@ -236,7 +236,7 @@ class KafkaProducer:
         try:
             delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
         except RecordTooLargeException as error:
-            return self._admission.too_large(topic, partition, error)
+            return self._admission.failed(topic, partition, error)
         if delivery is None:
             return self._admission.park(topic, key, value, partition, timestamp_ms, headers).delivery
         return delivery

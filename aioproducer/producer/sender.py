@@ -8,7 +8,7 @@ proportion to what is ready. What to do is decided by the rules (``readiness``, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Collection
 from functools import partial
 from random import Random
 from uuid import UUID
@@ -115,9 +115,7 @@ class Sender:
             self._latencies = NodeLatencies(config.partitioner_availability_timeout_ms / 1000)
         self._topics = TopicDirectory(
             accumulator.topics,
-            Partitioning(
-                random, adaptive=config.partitioner_adaptive_partitioning_enable, unavailable=self._unavailable
-            ),
+            Partitioning(random, adaptive=config.adaptive_partitioning, unavailable=self._unavailable),
             self._schedule.ready,
             self._windows,
             self._id_source.ids if config.enable_idempotence else None,
@@ -160,6 +158,11 @@ class Sender:
             self._client.use_topic(topic)
             self._client.request_update()
         self._alarm.ring()
+
+    def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
+        """The topic's partitions; none while they are unknown."""
+        known = self._client.metadata.cluster.topics.get(topic)
+        return () if known is None else known.partitions
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions as soon as they are known, within max.block.ms."""
@@ -278,7 +281,7 @@ class Sender:
         if self._latencies is not None:
             self._latencies.looked_at(node, now, can_send=can_send)
 
-    def _unavailable(self) -> Container[int]:
+    def _unavailable(self) -> Collection[int]:
         """Nodes that no record shall be put in line for, if it has a choice."""
         return () if self._latencies is None else self._latencies.unavailable(self._loop.time())
 

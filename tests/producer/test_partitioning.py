@@ -11,10 +11,20 @@ from typing import Any
 
 import pytest
 
-from aioproducer import Delivery, KafkaProducer
+from aioproducer import (
+    Delivery,
+    DeliveryError,
+    KafkaProducer,
+    Outcome,
+    RecordMetadata,
+    RoundRobinPartitioner,
+    TopicPartitions,
+)
 from aioproducer.broker import EmbeddedCluster, Faults, RequestFault
+from aioproducer.errors import ConfigException, IllegalArgumentException, PartitionerException
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.headers import RequestHeader
+from tests.support.producing import all_memory_free
 from tests.support.virtual_time import World, virtual
 
 pytestmark = pytest.mark.timeout(20)
@@ -130,3 +140,200 @@ async def test_partitions_led_from_the_clients_rack_are_preferred(world: World) 
 async def test_a_rack_without_leaders_is_no_preference(world: World) -> None:
     async with running(Faults(), partitioner_rack_aware=True, client_rack="z") as (_, producer):
         assert set(await spread(producer, 200)) == {0, 1, 2}
+
+
+# Partitioners of the user's own
+
+
+def by_length(topic: str, key: Any, key_bytes: Any, value: Any, value_bytes: bytes, partitions: TopicPartitions) -> int:
+    return len(value_bytes) % len(partitions)
+
+
+class Recording:
+    """Notes what it is asked and that it is closed; answers with partitions 0, 1, 2, 0, …"""
+
+    def __init__(self, refused: bytes = b"refused") -> None:
+        self.asked: list[tuple[Any, ...]] = []
+        self.refused = refused
+        self.closed = 0
+
+    def partition(self, *arguments: Any) -> int:
+        self.asked.append(arguments[:5])
+        if arguments[4] == self.refused:
+            raise LookupError("not this one")
+        return (len(self.asked) - 1) % len(arguments[5])
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def partitions(deliveries: list[RecordMetadata]) -> list[int]:
+    return [metadata.partition for metadata in deliveries]
+
+
+@pytest.mark.parametrize(
+    "partitioner",
+    [
+        RoundRobinPartitioner,
+        RoundRobinPartitioner(),
+        "aioproducer.partitioners.RoundRobinPartitioner",
+        "aioproducer:RoundRobinPartitioner",
+        "org.apache.kafka.clients.producer.RoundRobinPartitioner",
+    ],
+    ids=["class", "instance", "path", "colon", "java"],
+)
+@virtual
+async def test_a_partitioner_may_be_given_in_many_ways(world: World, partitioner: Any) -> None:
+    async with running(Faults(), partitioner_class=partitioner) as (_, producer):
+        sent = [await producer.send("t", b"v", key=b"the same") for _ in range(3)]
+        assert sorted(partitions(sent)) == [0, 1, 2]
+
+
+@virtual
+async def test_a_plain_callable_will_do(world: World) -> None:
+    async with running(Faults(), partitioner_class=by_length) as (_, producer):
+        assert partitions([await producer.send("t", bytes(size), key=b"k") for size in range(6)]) == [0, 1, 2, 0, 1, 2]
+
+
+@virtual
+async def test_a_properties_file_of_kafkas_works_as_it_is(world: World) -> None:
+    async with EmbeddedCluster(1) as cluster:
+        cluster.create_topic("t", 4)
+        text = f"bootstrap.servers={cluster.bootstrap_servers}\n"
+        text += "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner\n"
+        async with KafkaProducer.from_config(text) as producer:
+            sent = await asyncio.gather(*[producer.send("t", b"v") for _ in range(8)])
+            assert Counter(partitions(sent)) == {0: 2, 1: 2, 2: 2, 3: 2}
+
+
+@virtual
+async def test_it_is_not_asked_for_a_record_that_names_its_partition(world: World) -> None:
+    recording = Recording()
+    async with running(Faults(), partitioner_class=recording) as (_, producer):
+        assert (await producer.send("t", b"v", key=b"k", partition=2)).partition == 2
+        assert recording.asked == []
+
+
+@virtual
+async def test_it_sees_key_and_value_before_and_after_they_are_serialized(world: World) -> None:
+    recording = Recording()
+    async with running(
+        Faults(), partitioner_class=recording, key_serializer=str.encode, value_serializer=str.encode
+    ) as (_, producer):
+        await producer.send("t", "value", key="key")
+        await (await producer.enqueue("t", "other"))
+    assert recording.asked == [("t", "key", b"key", "value", b"value"), ("t", None, None, "other", b"other")]
+
+
+@virtual
+async def test_what_waits_for_metadata_is_asked_for_when_it_is_there_and_in_order(world: World) -> None:
+    recording = Recording()
+    async with EmbeddedCluster(1) as cluster:
+        cluster.create_topic("t", 3)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, partitioner_class=recording) as producer:
+            deliveries = [producer.send("t", b"%d" % number) for number in range(6)]
+            waiting = asyncio.create_task(producer.enqueue("t", b"6"))
+            await asyncio.sleep(0)
+            assert recording.asked == []
+            assert partitions(await asyncio.gather(*deliveries)) == [0, 1, 2, 0, 1, 2]
+            assert (await (await waiting)).partition == 0
+    assert [value for *_, value in recording.asked] == [b"%d" % number for number in range(7)]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@virtual
+async def test_a_record_it_fails_for_ends_with_an_error_that_names_it(world: World, known: bool) -> None:
+    async with EmbeddedCluster(1) as cluster:
+        cluster.create_topic("t", 3)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, partitioner_class=Recording) as producer:
+            if known:
+                await producer.partitions_for("t")
+            before, refused, after = (producer.send("t", value) for value in (b"before", b"refused", b"after"))
+            with pytest.raises(PartitionerException, match=r"partitioner Recording failed .* not this one") as raised:
+                await refused
+            assert isinstance(raised.value, DeliveryError)
+            assert raised.value.outcome is Outcome.NOT_SENT
+            assert raised.value.topic_partition == ("t", -1)
+            with pytest.raises(PartitionerException):
+                await (await producer.enqueue("t", b"refused"))
+            assert partitions([await before, await after]) == [0, 2]
+            assert all_memory_free(producer)
+
+
+@virtual
+async def test_an_answer_that_is_no_partition_fails_the_record(world: World) -> None:
+    async with running(Faults(), partitioner_class=lambda *_: -1) as (_, producer):
+        with pytest.raises(IllegalArgumentException, match=r"lambda.* answered -1 .*3 partitions"):
+            await producer.send("t", b"v")
+
+
+@virtual
+async def test_a_topic_with_fewer_partitions_by_now_is_chosen_for_again(world: World) -> None:
+    asked: list[int] = []
+
+    def last(*arguments: Any) -> int:
+        asked.append(len(arguments[5]))
+        return len(arguments[5]) - 1
+
+    async with running(
+        Faults(), partitioner_class=last, buffer_memory=1000, delivery_timeout_ms=31000, metadata_max_age_ms=500
+    ) as (cluster, producer):
+        await cluster.stop_node(2)
+        _ = producer.send("t", bytes(900))  # takes all memory there is, and its leader is gone
+        second = producer.send("t", bytes(900))
+        await asyncio.sleep(0.1)
+        cluster.delete_topic("t")
+        cluster.create_topic("t", assignments=[[0], [1]])
+        assert (await second).partition == 1
+        assert asked == [3, 3, 2]
+
+
+@virtual
+async def test_it_may_send_records_itself(world: World) -> None:
+    echoes: list[Delivery] = []
+
+    def echo(topic: str, key: Any, key_bytes: Any, value: Any, value_bytes: Any, partitions: TopicPartitions) -> int:
+        if topic == "t":
+            echoes.append(producer.send("echo", value))
+            echoes.append(producer.send("t", b"echo", partition=1))
+        return 0
+
+    async with EmbeddedCluster(1) as cluster:
+        cluster.create_topic("t", 3)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, partitioner_class=echo) as producer:
+            sent = [producer.send("t", b"v") for _ in range(3)]
+            await asyncio.gather(*sent)
+            assert len(echoes) == 6
+            assert [metadata.topic for metadata in await asyncio.gather(*echoes)] == ["echo", "t"] * 3
+
+
+@virtual
+async def test_flush_within_it_is_refused(world: World) -> None:
+    tasks: list[asyncio.Task[None]] = []
+
+    def flushing(*_: Any) -> int:
+        tasks.append(asyncio.create_task(producer.flush()))
+        return 0
+
+    async with running(Faults(), partitioner_class=flushing) as (_, producer):
+        with pytest.raises(PartitionerException, match="IllegalStateException: flush"):
+            await producer.send("t", b"v")
+        assert not tasks
+
+
+@virtual
+async def test_it_is_closed_once_and_after_the_last_record(world: World) -> None:
+    recording = Recording()
+    async with running(Faults(), partitioner_class=recording) as (_, producer):
+        _ = producer.send("t", b"v")
+        assert recording.closed == 0
+    assert recording.closed == 1
+    await producer.close()
+    assert recording.closed == 1
+
+
+def test_what_is_no_partitioner_is_refused() -> None:
+    for wrong in (5, object(), "no.such.module.Partitioner", "aioproducer.partitioners.Nothing"):
+        with pytest.raises(ConfigException) as raised:
+            KafkaProducer(bootstrap_servers="b:1", partitioner_class=wrong)
+        assert raised.value.name == "partitioner.class"
