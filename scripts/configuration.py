@@ -31,6 +31,7 @@ DIFFERENCES = {
     ),
     "enable.metrics.push": "Kafka's default is true, and true is refused until it is there.",
     "partitioner.class": "Not only a class, but also an object or a plain callable.",
+    "interceptor.classes": "Not only classes, but also objects or plain callables.",
     "client.id": "Kafka's is empty, and made up where it is not given.",
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",

@@ -121,7 +121,7 @@ def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafk
 OURS = table(ProducerConfig)
 OWN = {"parked.memory"}
 WITH_KAFKA_4_4 = {"client.rack", "partitioner.rack.aware"}
-CLASSES = {"metric.reporters", "key.serializer", "value.serializer", "partitioner.class"}
+CLASSES = {"metric.reporters", "key.serializer", "value.serializer", "partitioner.class", "interceptor.classes"}
 NARROWER = {"security.protocol", "enable.metrics.push"}
 """Of what Kafka takes, a part is not there yet."""
 STRICTER = {
