@@ -16,7 +16,8 @@
 
 Names and numbers are Kafka's (``org.apache.kafka.common.protocol.Errors``, 4.3.1). Class attributes say what a
 caller may do about an error: ``retriable`` (the same request may succeed later), ``refresh_metadata`` (the cluster has
-changed), ``abortable`` (abort the transaction, then go on), ``fatal`` (this producer is of no further use).
+changed), ``abortable`` (abort the transaction, then go on), ``fatal`` (this producer is of no further use), and
+``advice`` what to do about it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class KafkaError(Exception):
     refresh_metadata: ClassVar[bool] = False
     abortable: ClassVar[bool] = False
     fatal: ClassVar[bool] = False
+    advice: ClassVar[str] = ""
+    """What to do about it, where that can be said in general."""
     refused_records: Mapping[int, str] = MappingProxyType({})
     """By its index in the batch, what the broker has against a record (KIP-467); the batch's other records are fine."""
 
@@ -211,12 +214,14 @@ class CorruptRecordException(RetriableException):
     """A record batch failed its CRC or its structure is broken."""
 
     code = ErrorCode.CORRUPT_MESSAGE
+    advice = "the bytes were damaged on their way or in a memory: look at network and hardware"
 
 
 class UnknownTopicOrPartitionException(InvalidMetadataException):
     """The broker asked does not know this topic or partition."""
 
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    advice = "create the topic, or see whether it was deleted"
 
 
 class LeaderNotAvailableException(InvalidMetadataException):
@@ -257,6 +262,7 @@ class RecordTooLargeException(ApiException):
     """A record, or the batch it makes, is larger than the limit the message names."""
 
     code = ErrorCode.MESSAGE_TOO_LARGE
+    advice = "raise max.message.bytes of the topic (message.max.bytes of the brokers), or send smaller records"
 
 
 class OffsetMetadataTooLarge(ApiException):
@@ -299,18 +305,21 @@ class RecordBatchTooLargeException(InvalidConfigurationException):
     """The batch is larger than the broker's segment size."""
 
     code = ErrorCode.RECORD_LIST_TOO_LARGE
+    advice = "lower batch.size, or raise segment.bytes of the topic"
 
 
 class NotEnoughReplicasException(RetriableException):
     """Fewer replicas are in sync than min.insync.replicas asks for; nothing was appended."""
 
     code = ErrorCode.NOT_ENOUGH_REPLICAS
+    advice = "bring the replicas back, or lower min.insync.replicas of the topic"
 
 
 class NotEnoughReplicasAfterAppendException(RetriableException):
     """Appended, but fewer replicas than min.insync.replicas confirmed it."""
 
     code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    advice = "bring the replicas back, or lower min.insync.replicas of the topic"
 
 
 class InvalidRequiredAcksException(InvalidConfigurationException):
@@ -329,24 +338,28 @@ class TopicAuthorizationException(AuthorizationException):
     """Not authorized for this topic."""
 
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    advice = "allow this principal to WRITE to the topic (an ACL)"
 
 
 class ClusterAuthorizationException(AuthorizationException):
     """Not authorized for this operation on the cluster."""
 
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    advice = "allow this principal to IDEMPOTENT_WRITE on the cluster (an ACL), or set enable.idempotence=false"
 
 
 class InvalidTimestampException(ApiException):
     """The record's timestamp is outside what the topic allows."""
 
     code = ErrorCode.INVALID_TIMESTAMP
+    advice = "see message.timestamp.before.max.ms and message.timestamp.after.max.ms of the topic"
 
 
 class UnsupportedVersionException(InvalidConfigurationException):
     """The broker does not speak any version of this API that we speak."""
 
     code = ErrorCode.UNSUPPORTED_VERSION
+    advice = "use a broker of a version that speaks it"
 
 
 class TopicExistsException(ApiException):
@@ -401,6 +414,7 @@ class OutOfOrderSequenceException(ApiException):
     """The broker saw a gap in this producer's sequence numbers."""
 
     code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    advice = "the record may be in the log: look there before it is sent again"
 
 
 class DuplicateSequenceException(ApiException):
@@ -419,6 +433,7 @@ class InvalidProducerEpochException(ApiException):
     """The producer's epoch is older than the one the broker knows."""
 
     code = ErrorCode.INVALID_PRODUCER_EPOCH
+    advice = "the record may be in the log: look there before it is sent again"
 
 
 class InvalidTxnStateException(ApiException):
@@ -461,6 +476,7 @@ class KafkaStorageException(InvalidMetadataException):
     """The broker could not write to, or read from, its disk."""
 
     code = ErrorCode.KAFKA_STORAGE_ERROR
+    advice = "see the broker's log and its disks"
 
 
 class UnknownProducerIdException(OutOfOrderSequenceException):
@@ -497,6 +513,7 @@ class UnsupportedCompressionTypeException(ApiException):
     """The broker does not accept this compression for this API version."""
 
     code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    advice = "choose another compression.type"
 
 
 class OffsetNotAvailableException(RetriableException):
@@ -509,6 +526,7 @@ class InvalidRecordException(InvalidConfigurationException):
     """The broker's validation refused a record of the batch."""
 
     code = ErrorCode.INVALID_RECORD
+    advice = "a compacted topic, for one, takes no record without a key"
 
 
 class ThrottlingQuotaExceededException(RetriableException):
@@ -569,6 +587,13 @@ def error_for(code: int, message: str) -> ApiException:
     known = ErrorCode(code)
     text = f"{message} (error {code}, {known.name})" if message else f"error {code}, {known.name}"
     return _BY_CODE.get(known, UnnamedApiException)(text)
+
+
+def with_advice(words: str, code: int) -> str:
+    """What went wrong, in the broker's words if it found any, and what to do about it."""
+    known = error_class(code)
+    said = words or (known.__doc__ or "").partition("\n")[0]
+    return f"{said.rstrip('.')}; {known.advice}" if known.advice else said
 
 
 def error_class(code: int) -> type[ApiException]:

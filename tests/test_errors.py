@@ -25,6 +25,7 @@ from aioproducer.errors import (
     UnnamedApiException,
     error_class,
     error_for,
+    with_advice,
 )
 
 CLASSES = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, KafkaError)]
@@ -187,3 +188,14 @@ def test_a_batch_has_one_error_and_its_records_may_have_their_own() -> None:
     assert (str(refused), str(whole)) == ("t-3: no key", "all of it")
     assert company.outcome is refused.outcome is Outcome.NOT_SENT
     assert company.topic_partition == refused.topic_partition == ("t", 3)
+
+
+def test_what_to_do_is_said_where_it_is_known() -> None:
+    assert with_advice("", ErrorCode.TOPIC_AUTHORIZATION_FAILED) == (
+        "Not authorized for this topic; allow this principal to WRITE to the topic (an ACL)"
+    )
+    assert with_advice("Too old.", ErrorCode.INVALID_TIMESTAMP).startswith("Too old; see message.timestamp.before")
+    assert (
+        with_advice("", ErrorCode.NETWORK_EXCEPTION) == "The connection ended before the broker's answer was received"
+    )
+    assert with_advice("gone", ErrorCode.NETWORK_EXCEPTION) == "gone"

@@ -278,7 +278,10 @@ class BrokerLink:
         if isinstance(error, KafkaError):
             return error
         if isinstance(error, TimeoutError):
-            return TimeoutException(f"{self} was not ready within {allowed * 1000:.0f} ms")
+            return TimeoutException(
+                f"{self} was not ready within {allowed * 1000:.0f} ms (socket.connection.setup.timeout.ms): "
+                "does a Kafka broker listen there, and without TLS?"
+            )
         if isinstance(error, asyncio.CancelledError):
             return NetworkException(f"the client stopped while it connected to {self}")
         # Not only OSError: a host name may be none (UnicodeError), a port that a broker told us out of range.

@@ -66,7 +66,7 @@ class Admission:
         if self._sender.fatal is not None:
             raise IllegalStateException(f"the producer has failed: {self._sender.fatal}") from self._sender.fatal
         if self._closed:
-            raise IllegalStateException("the producer is closed")
+            raise IllegalStateException("the producer is closed; make a new one")
 
     def through_hooks(
         self,

@@ -13,12 +13,12 @@ from random import Random
 from aioproducer.backoff import backoff
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, error_class, error_for
+from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, error_class, error_for, with_advice
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, Action, decide
 from aioproducer.producer.drain import Drained
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import Ledger, WaitHistory, in_words
+from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
@@ -101,7 +101,7 @@ class BatchCompleter:
         elif action is Action.FAIL:
             if stamped:
                 sequences.abandon(batch)
-            error: KafkaError = self._error(queue, batch, code, message)
+            error: KafkaError = self._error(queue, batch, code, message, now)
             if refused:
                 error.refused_records = refused
             if expired and error.retriable:
@@ -170,11 +170,14 @@ class BatchCompleter:
 
     def _too_late(self, queue: PartitionQueue, batch: ProducerBatch, why: str, ledger: Ledger) -> TimeoutException:
         tries = f"{batch.attempts} attempt{'' if batch.attempts == 1 else 's'}"
-        last = f", the last one ended with {batch.last_error}" if batch.last_error else ""
+        last = ErrorCode.__members__.get(batch.last_error)
+        if batch.last_error:
+            tries += f", the last one ended with {batch.last_error}"
         entries = ledger.entries()
+        told = [in_words(entries), tries, why, "" if last is None else error_class(last).advice]
         error = TimeoutException(
             f"not delivered to {queue.topic}-{queue.partition} within "
-            f"delivery.timeout.ms={self._config.delivery_timeout_ms}: {in_words(entries)}; {tries}{last}; {why}"
+            f"delivery.timeout.ms={self._config.delivery_timeout_ms}: {'; '.join(filter(None, told))}"
         )
         error.ledger = entries
         return error
@@ -231,9 +234,14 @@ class BatchCompleter:
         finally:
             batch.result.fail(ended, aborted)
 
-    def _error(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, message: str) -> KafkaError:
-        where = f"{queue.topic}-{queue.partition}, {batch.count} records, attempt {batch.attempts}"
-        return error_for(code, f"{where}: {message or error_class(code).__doc__}")
+    def _error(
+        self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, message: str, now: float
+    ) -> KafkaError:
+        return error_for(
+            code,
+            f"{batch.count} records for {queue.topic}-{queue.partition}, sent to node {batch.sent_to} "
+            f"(attempt {batch.attempts}, after {duration(now - batch.created)}): {with_advice(message, code)}",
+        )
 
     def _release(self, batch: ProducerBatch) -> None:
         self._accumulator.pool.deallocate(batch.allocated)

@@ -278,7 +278,10 @@ class ParkingLot:
         else:
             self.memory.remove(record)
         self._leave(record)
-        error = KafkaError(f"the record for {record.topic!r} was withdrawn while it was still waiting")
+        error = KafkaError(
+            f"the record for {record.topic!r} was withdrawn while it waited for metadata or memory: "
+            "the task that awaited it was cancelled"
+        )
         record.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
         self.place()  # the next one may need less
         self.on_withdrawn()

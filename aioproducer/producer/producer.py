@@ -199,7 +199,12 @@ class KafkaProducer:
             await self._reporters.close()
             grace = self._config.request_timeout_ms / 1000
         finally:
-            self._sender.abort(KafkaError("the producer was closed before the record was delivered"))
+            self._sender.abort(
+                KafkaError(
+                    "the producer was closed before the record was delivered: "
+                    "close() without a time-out, or flush() before it, waits for all"
+                )
+            )
             await self._reporters.close(0.0)
             await self._sender.stop(grace)
             self._hooks.close()

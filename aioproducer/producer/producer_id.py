@@ -10,7 +10,7 @@ from random import Random
 from aioproducer.backoff import backoff
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import AuthorizationException, KafkaError, error_for
+from aioproducer.errors import AuthorizationException, KafkaError, error_for, with_advice
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -70,7 +70,10 @@ class ProducerIdSource:
             try:
                 response = await self._request(request)
                 if response.error_code != ErrorCode.NONE:
-                    raise error_for(response.error_code, "the producer was refused a producer id")
+                    raise error_for(
+                        response.error_code,
+                        f"the producer was refused a producer id: {with_advice('', response.error_code)}",
+                    )
                 self.ids.current = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
                 self.last_error = None
             except KafkaError as error:

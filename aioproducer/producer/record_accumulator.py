@@ -129,7 +129,8 @@ class RecordAccumulator:
             )
         if size > self.pool.total:
             raise RecordTooLargeException(
-                f"the record takes up to {size} bytes, more than buffer.memory={self.pool.total} in all"
+                f"the record takes up to {size} bytes, more than buffer.memory={self.pool.total} in all: "
+                "raise it, or send less at once"
             )
         return size
 

@@ -21,6 +21,7 @@ from aioproducer.errors import (
     TimeoutException,
     error_class,
     error_for,
+    with_advice,
 )
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
@@ -175,10 +176,10 @@ class Sender:
                     if self.fatal is not None:
                         raise self.fatal.fresh()
                     if self._stopped:
-                        raise IllegalStateException("the producer was closed")
+                        raise IllegalStateException("the producer was closed while it waited for metadata")
                     code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
                     if code is not ErrorCode.NONE and not error_class(code).retriable:
-                        raise error_for(code, f"no metadata for topic {topic!r}")
+                        raise self._no_topic(topic, code)
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
@@ -429,7 +430,7 @@ class Sender:
         self._take_metadata()
         for topic, code in self._client.metadata.cluster.errors.items():
             if not error_class(code).retriable:
-                self._lot.fail_topic(topic, error_for(code, f"no metadata for topic {topic!r}"))
+                self._lot.fail_topic(topic, self._no_topic(topic, code))
         if self._lot.metadata:
             self._client.request_update()
         self._news.set()
@@ -494,6 +495,9 @@ class Sender:
 
     def _no_metadata(self, topic: str, since: float) -> TimeoutException:
         return no_metadata(self._client, self._history, topic, since, self._loop.time())
+
+    def _no_topic(self, topic: str, code: ErrorCode) -> KafkaError:
+        return error_for(code, f"the brokers give no metadata for topic {topic!r}: {with_advice('', code)}")
 
     def _why_not_delivered(self, queue: PartitionQueue, batch: ProducerBatch) -> str:
         return why_not_delivered(self._situation, queue, batch, self._loop.time())[0].text

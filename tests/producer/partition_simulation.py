@@ -145,6 +145,7 @@ class PartitionSimulation(Accumulation):
         batch.in_flight = True
         batch.attempts += 1
         batch.sent_at = self.loop.now
+        batch.sent_to = queue.leader
         queue.in_flight += 1
         data = batch.header + batch.body
         read = RecordBatch(data)

@@ -151,7 +151,9 @@ def test_attempts_are_limited_if_the_user_says_so() -> None:
         assert here.drain() == 1
         here.process(refuse=ErrorCode.NOT_ENOUGH_REPLICAS)
         here.receive()
-    with pytest.raises(NotEnoughReplicasException, match=r"t-0, 1 records, attempt 3: .*NOT_ENOUGH_REPLICAS"):
+    with pytest.raises(
+        NotEnoughReplicasException, match=r"1 records for t-0, .*attempt 3, after 3.0 s.*NOT_ENOUGH_REPLICAS"
+    ):
         here.deliveries[b"1"].result()
     here.check_end()
 
@@ -241,7 +243,11 @@ def test_an_error_that_is_final(code: ErrorCode, outcome: Outcome) -> None:
     for delivery in here.deliveries.values():
         error = delivery.exception()
         assert (error.code, error.outcome, error.topic_partition) == (code, outcome, ("t", 0))
-        assert str(error) == (f"t-0, 2 records, attempt 1: the broker's own words (error {int(code)}, {code.name})")
+        advice = f"; {error.advice}" if error.advice else ""
+        assert str(error) == (
+            f"2 records for t-0, sent to node 1 (attempt 1, after 0 ms): the broker's own words{advice} "
+            f"(error {int(code)}, {code.name})"
+        )
     assert here.metrics.snapshot(here.loop.now)["record-error-total"] == 2
     here.check_end()
 

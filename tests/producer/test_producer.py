@@ -42,6 +42,7 @@ from tests.support.scripted_broker import (
     raw,
     wrong_correlation_id,
 )
+from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
@@ -444,8 +445,9 @@ async def test_a_partition_that_never_exists_is_named() -> None:
         assert "has 1 partitions" in str(ended)
 
 
-async def test_a_partition_that_never_exists_is_named_before_metadata_too() -> None:
-    async with running(max_block_ms=250) as (_, producer):
+@virtual
+async def test_a_partition_that_never_exists_is_named_before_metadata_too(world: World) -> None:
+    async with running() as (_, producer):
         assert "partition 7" in str(await end_of(producer.send("t", b"w", partition=7)))
 
 
