@@ -22,7 +22,9 @@ from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
-from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+from aioproducer.producer.sealer import Sealer
+from aioproducer.producer.split import split, target_size
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +43,7 @@ class BatchCompleter:
         metrics: ProducerMetrics,
         failures: FailureLog,
         random: Random,
+        sealer: Sealer,
         *,
         again: Callable[[PartitionQueue, float], None],
         history: WaitHistory,
@@ -52,6 +55,8 @@ class BatchCompleter:
         self._again = again
         self._failures = failures
         self._history = history
+        self._sealer = sealer
+        self._split_topics: set[str] = set()
         self._timeout = config.delivery_timeout_ms / 1000
         self.incomplete: OrderedDict[ProducerBatch, PartitionQueue] = OrderedDict()
         """In the order they were created, and so in the order they expire."""
@@ -110,6 +115,8 @@ class BatchCompleter:
                 late.__cause__ = error
                 error = late
             self._fail(queue, batch, error)
+        elif action is Action.SPLIT:
+            self._split(queue, batch, message, now)
         else:
             if action is Action.RESTAMP:
                 log.warning("%r: %s; it goes out again under the producer's next epoch", batch, code.name)
@@ -129,6 +136,52 @@ class BatchCompleter:
         log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
         queue.insert_retry(batch)
         self._again(queue, batch.retry_at)
+
+    def _split(self, queue: PartitionQueue, batch: ProducerBatch, message: str, now: float) -> None:
+        """The batch was refused as too large: smaller ones take its place."""
+        ledger = self._attempt_ended(queue, batch, ErrorCode.MESSAGE_TOO_LARGE, now)
+        records = self._sealer.records_of(batch)
+        children = split(batch, records, target_size(batch, self._sealer.limit(batch)))
+        self._tell_of_split(queue, batch, len(children), message)
+        if queue.sequences is not None and batch.has_sequence():
+            queue.sequences.split(batch, children)
+        self._release(batch)
+        for child in children:
+            self._sealer.seal(child)  # at once, so that they are charged what they take compressed
+            child.last_error = ErrorCode.MESSAGE_TOO_LARGE.name
+            child.ledger = ledger.copy()
+            self.incomplete[child] = queue
+        for child in reversed(children):
+            queue.insert_retry(child)
+        batch.result.forward([(int(child.first - batch.first), child.result, 0) for child in children])
+        self._put_in_place_of(batch, children)
+        self._metrics.batch_split(now)
+
+    def _put_in_place_of(self, batch: ProducerBatch, children: list[ProducerBatch]) -> None:
+        """Children are as old as their batch, so they stand where it stood: whatever was sent is among the oldest."""
+        older: list[ProducerBatch] = []
+        for one in self.incomplete:
+            if one is batch:
+                break
+            older.append(one)
+        del self.incomplete[batch]
+        for one in reversed([*older, *children]):
+            self.incomplete.move_to_end(one, last=False)
+
+    def _tell_of_split(self, queue: PartitionQueue, batch: ProducerBatch, parts: int, message: str) -> None:
+        level = logging.DEBUG if queue.topic in self._split_topics else logging.WARNING
+        self._split_topics.add(queue.topic)
+        log.log(
+            level,
+            "%s-%d: a batch of %d records and %d bytes is too large for the broker (%s); it is sent again as %d, as "
+            "others will be: raise the topic's max.message.bytes, or lower batch.size",
+            queue.topic,
+            queue.partition,
+            batch.count,
+            len(batch.body) + BATCH_OVERHEAD,
+            message or "no reason given",
+            parts,
+        )
 
     def next_expiry(self) -> float | None:
         """When the oldest batch has used up delivery.timeout.ms."""
@@ -244,5 +297,6 @@ class BatchCompleter:
         )
 
     def _release(self, batch: ProducerBatch) -> None:
-        self._accumulator.pool.deallocate(batch.allocated)
+        allocated, batch.allocated = batch.allocated, 0
+        self._accumulator.pool.deallocate(allocated)
         batch.release()

@@ -11,6 +11,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import PartitionSequences
+from aioproducer.producer.split import may_split
 
 
 class Action(Enum):
@@ -19,6 +20,7 @@ class Action(Enum):
     SUCCEED = "complete it with its offset"
     SUCCEED_DUPLICATE = "complete it; the broker no longer knows its offset"
     RETRY = "send it again after the back-off"
+    SPLIT = "it is too large: send it again in smaller ones"
     RESTAMP = "the broker misses sequences before it, and it is proven absent: send it again under the next epoch"
     FAIL = "end it with the error"
 
@@ -59,7 +61,11 @@ def decide(
         return Action.SUCCEED
     if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
         return Action.SUCCEED_DUPLICATE
-    if expired or batch.attempts > retries:
+    if expired:
+        return Action.FAIL
+    if may_split(code, batch):
+        return Action.SPLIT
+    if batch.attempts > retries:
         return Action.FAIL
     if sequences is not None and batch.has_sequence() and code in SEQUENCE_ERRORS:
         if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not sequences.is_lowest(batch):

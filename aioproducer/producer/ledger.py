@@ -76,6 +76,12 @@ class Ledger:
         self.booked_until = start
         self._entries: dict[str, LedgerEntry] = {}
 
+    def copy(self) -> Ledger:
+        """Another with the same entries, to be kept on its own."""
+        copied = Ledger(self.booked_until)
+        copied._entries = dict(self._entries)
+        return copied
+
     def book(self, until: float, cause: str, times: int = 1) -> None:
         """What was not booked yet of the time up to ``until`` was spent on this, and it came up so many times more."""
         seconds = max(until - self.booked_until, 0.0)

@@ -5,22 +5,34 @@ from __future__ import annotations
 from aioproducer.producer.produce_request import seal
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator
-from aioproducer.records.compression import CompressionType
+from aioproducer.records.compression import CompressionType, decompress
 
 
 class Sealer:
     """One producer's codec, and what it does to its batches."""
 
     def __init__(self, codec: CompressionType, level: int | None, accumulator: RecordAccumulator) -> None:
-        self.codec = codec
+        self._codec = codec
         self._level = level
         self._accumulator = accumulator
+
+    def records_of(self, batch: ProducerBatch) -> bytes:
+        """The records of a batch that was sealed, uncompressed."""
+        return decompress(self._codec, batch.body, batch.size())
+
+    def limit(self, batch: ProducerBatch) -> int:
+        """Bytes of records, uncompressed, of a new batch, after one that has turned out too large."""
+        ratios = self._accumulator.ratios
+        if ratios is not None:
+            ratios.reset(batch.result.topic, len(batch.body) / batch.size())
+        return self._accumulator.limit(batch.result.topic)
 
     def seal(self, batch: ProducerBatch) -> None:
         """Compressed once, and with a header: every attempt sends the very same bytes."""
         is_new = not batch.body
-        seal(batch, self.codec, self._level)
+        seal(batch, self._codec, self._level)
         ratios = self._accumulator.ratios
         if is_new and ratios is not None:
-            ratios.observe(batch.result.topic, len(batch.body) / batch.written)
+            ratios.observe(batch.result.topic, len(batch.body) / batch.size())
+        if batch.allocated != batch.cost():
             self._accumulator.trim(batch)

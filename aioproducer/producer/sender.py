@@ -89,7 +89,7 @@ class Sender:
         self._schedule = Schedule(config.linger_ms / 1000, wake=self._alarm.ring, wake_at=self._alarm.ring_at)
         self._history = WaitHistory()
         self._completer = BatchCompleter(
-            config, accumulator, metrics, failures, random, again=self._again, history=self._history
+            config, accumulator, metrics, failures, random, self._sealer, again=self._again, history=self._history
         )
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._drained = 0
@@ -333,7 +333,7 @@ class Sender:
                 queue.topic,
                 records=batch.count,
                 size=BATCH_OVERHEAD + len(batch.body),
-                uncompressed=BATCH_OVERHEAD + len(batch.records),
+                uncompressed=BATCH_OVERHEAD + batch.size(),
                 largest=batch.largest,
                 queued_ms=(now - batch.created) * 1000,
                 now=now,

@@ -135,6 +135,15 @@ class PartitionSequences:
         self._remove(batch)
         self._renew_if_used_up()
 
+    def split(self, batch: ProducerBatch, children: list[ProducerBatch]) -> None:
+        """Its children take the batch's place, with its sequences, and as many places in the window as they are."""
+        place = self.unresolved.index(batch)
+        more = len(children) - 1
+        first = self._places[place]
+        self.unresolved[place : place + 1] = children
+        self._places[place:] = [*range(first, first + more + 1), *(after + more for after in self._places[place + 1 :])]
+        self._stamped += more
+
     def unstamp(self, batch: ProducerBatch) -> None:
         """The broker refused the batch as out of order, and no attempt can have appended it: it is as if new."""
         self.abandon(batch)

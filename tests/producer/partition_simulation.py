@@ -15,14 +15,15 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.batch_completer import BatchCompleter
+from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.produce_request import seal
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadySet
+from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
@@ -50,8 +51,14 @@ class PartitionSimulation(Accumulation):
         retries: int = 2**31 - 1,
         idempotent: bool = True,
         keep_order: bool = False,
+        most_records: int = 10**6,
+        codec: CompressionType = CompressionType.NONE,
     ) -> None:
-        super().__init__(memory=10**6, batch_size=1000, max_request_size=10**6)
+        ratios = None if codec is CompressionType.NONE else CompressionRatioEstimator()
+        super().__init__(memory=10**6, batch_size=1000, max_request_size=10**6, ratios=ratios)
+        self.most_records = most_records
+        """A batch of more than these is too large for the broker."""
+        self.sealer = Sealer(codec, None, self.accumulator)
         self.window = window
         self.keep_order = keep_order
         self.ids = ProducerIds()
@@ -72,6 +79,7 @@ class PartitionSimulation(Accumulation):
             self.metrics,
             self.failures,
             Random(0),
+            self.sealer,
             again=self.again,
             history=WaitHistory(),
         )
@@ -86,7 +94,7 @@ class PartitionSimulation(Accumulation):
         self.values: dict[ProducerBatch, list[bytes]] = {}
         self.count = 0
         self.drains = 0
-        self.sealed: dict[tuple[int, int, int, int], bytes] = {}
+        self.sealed: dict[tuple[int, ...], bytes] = {}
         self.stamped: list[tuple[int, int, int, int]] = []
         self.told_late: set[ProducerBatch] = set()
         self.lost_state = False
@@ -141,7 +149,7 @@ class PartitionSimulation(Accumulation):
         if queue.sequences is not None and not batch.has_sequence():
             queue.sequences.stamp(batch)
             self.stamped.append((batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
-        seal(batch, CompressionType.NONE, None)
+        self.sealer.seal(batch)
         batch.in_flight = True
         batch.attempts += 1
         batch.sent_at = self.loop.now
@@ -150,7 +158,7 @@ class PartitionSimulation(Accumulation):
         data = batch.header + batch.body
         read = RecordBatch(data)
         read.verify()
-        key = (batch.drain_order, read.producer_id, read.producer_epoch, read.base_sequence)
+        key = (batch.drain_order, batch.first, batch.count, read.producer_id, read.producer_epoch, read.base_sequence)
         assert self.sealed.setdefault(key, data) == data, "a retry is not byte-identical"
         values = tuple(record.value or b"" for record in read.records())
         request = Request(read.producer_id, read.producer_epoch, read.base_sequence, values)
@@ -196,6 +204,8 @@ class PartitionSimulation(Accumulation):
     def process(self, *, refuse: ErrorCode = ErrorCode.NONE, then: ErrorCode = ErrorCode.NONE) -> None:
         """The broker processes the next request: refuses it, or appends it (if it may) and answers ``then``."""
         sent = self.wire.popleft()
+        if len(sent.request.values) > self.most_records:
+            refuse = ErrorCode.MESSAGE_TOO_LARGE
         if refuse is not ErrorCode.NONE:
             self.answers.append((sent, refuse, -1))
             return
@@ -237,8 +247,15 @@ class PartitionSimulation(Accumulation):
         waiting = {sent.drained.batch for sent in self.wire} | set(self.completer.incomplete)
         return not self.zombies and not any(self.in_log(batch) for batch in waiting)
 
+    def values_of(self, batch: ProducerBatch) -> list[bytes]:
+        """The records of a batch that has not ended; of a split one's child from its bytes."""
+        if batch not in self.values:
+            read = RecordBatch(batch.header + batch.body)
+            self.values[batch] = [record.value or b"" for record in read.records()]
+        return self.values[batch]
+
     def in_log(self, batch: ProducerBatch) -> bool:
-        return self.values[batch][0] in self.broker.log
+        return self.values_of(batch)[0] in self.broker.log
 
     def round_trip(self) -> None:
         """Everything that may go out does, and all goes well."""
@@ -268,8 +285,10 @@ class PartitionSimulation(Accumulation):
     def check(self) -> None:
         """At any time."""
         unresolved = self.sequences.unresolved
-        assert len(unresolved) <= self.window
-        assert unresolved == sorted(unresolved, key=lambda batch: batch.drain_order)
+        assert len({batch.drain_order for batch in unresolved}) <= self.window  # the parts of a split one count as one
+        assert unresolved == sorted(unresolved, key=lambda batch: (batch.drain_order, batch.first))
+        created = [batch.created for batch in self.completer.incomplete]
+        assert created == sorted(created)
         for before, after in zip(self.stamped, self.stamped[1:], strict=False):
             if before[:2] == after[:2]:
                 assert after[2] == (before[2] + before[3]) % 2**31

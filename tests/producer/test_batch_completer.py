@@ -16,9 +16,10 @@ from aioproducer.errors import (
     Outcome,
     TimeoutException,
 )
-from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.delivery import FORWARDED, Delivery
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.records.compression import CompressionType
 from aioproducer.types import LedgerEntry, TimestampType
 
 from .partition_simulation import PartitionSimulation
@@ -116,6 +117,83 @@ def test_memory_is_back_before_anybody_is_told() -> None:
     here.process()
     here.receive()
     assert available == [here.pool.total]
+
+
+# Too large
+
+
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
+def test_a_batch_too_large_is_split_and_its_children_follow_in_order(codec: CompressionType) -> None:
+    here = PartitionSimulation(most_records=2, codec=codec)
+    here.add_batch()
+    here.round_trip()
+    large, after = here.add_batch(8), here.add_batch()
+    here.drain()
+    here.process()
+    here.process()
+    here.receive()
+    children = list(here.queue.batches)
+    assert len(children) > 1
+    assert sum(child.count for child in children) == 8
+    assert list(here.completer.incomplete) == [*children, after]
+    assert here.sequences.unresolved == [*children, after]
+    assert [child.base_sequence for child in children] == [1 + child.first for child in children]
+    assert large.result.state == FORWARDED
+    assert large.allocated == 0
+    assert all(child.allocated == child.cost() for child in children)
+    assert here.pool.total - here.pool.available == sum(batch.allocated for batch in [*children, after])
+    here.settle()
+    assert here.broker.log == [b"%d" % number for number in range(1, 11)]
+    metrics = here.metrics.snapshot(here.loop.now)
+    assert metrics["batch-split-total"] >= 1
+    assert metrics["record-error-total"] == 0
+    assert {stamp[:2] for stamp in here.stamped} == {(1, 0)}
+    here.check_end()
+
+
+def test_children_expire_with_what_was_created_with_them() -> None:
+    here = PartitionSimulation(most_records=1)
+    here.add_batch()
+    here.round_trip()
+    created = here.loop.now
+    here.add_batch(4)
+    here.loop.now += 1
+    younger = here.add_batch()
+    here.drain()
+    here.process()
+    here.receive()
+    assert len(here.completer.incomplete) > 2
+    assert list(here.completer.incomplete)[-1] is younger
+    assert here.completer.next_expiry() == created + here.completer._timeout
+    here.expire_oldest()
+    assert [here.deliveries[b"%d" % number].done() for number in range(1, 7)] == [True] * 5 + [False]
+    here.settle()
+    here.check_end()
+
+
+def test_batches_that_are_all_too_large_cost_no_epoch() -> None:
+    here = PartitionSimulation(most_records=1)
+    here.add_batch()
+    here.round_trip()
+    for _ in range(4):
+        here.add_batch(3)
+    here.settle()
+    assert here.broker.log == [b"%d" % number for number in range(1, 14)]
+    assert {stamp[:2] for stamp in here.stamped} == {(1, 0)}
+    here.check_end()
+
+
+def test_the_estimate_is_reset_by_a_batch_too_large() -> None:
+    here = PartitionSimulation(most_records=3, codec=CompressionType.GZIP)
+    assert here.accumulator.ratios is not None
+    for _ in range(50):
+        here.accumulator.ratios.observe("t", 0.2)
+    here.add_batch(4)
+    here.drain()
+    here.process()
+    here.receive()
+    assert here.accumulator.ratios.ratio("t") >= 1.0
+    here.settle()
 
 
 # Trying again
@@ -229,7 +307,7 @@ def test_a_batch_that_waits_for_a_new_sequence_does_not_hold_up_those_it_waits_f
 @pytest.mark.parametrize(
     ("code", "outcome"),
     [
-        (ErrorCode.MESSAGE_TOO_LARGE, Outcome.NOT_SENT),
+        (ErrorCode.RECORD_LIST_TOO_LARGE, Outcome.NOT_SENT),
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, Outcome.NOT_SENT),
         (ErrorCode.INVALID_RECORD, Outcome.NOT_SENT),
         (ErrorCode.UNKNOWN_SERVER_ERROR, Outcome.UNKNOWN),
@@ -575,9 +653,27 @@ class PartitionMachine(RuleBasedStateMachine):
         first_sequence=st.sampled_from([0, 2**31 - 3]),
         retries=st.sampled_from([2, 2**31 - 1]),
         known=st.sampled_from([True, True, False]),
+        most_records=st.sampled_from([10**6, 10**6, 3, 1]),
+        codec=st.sampled_from([CompressionType.NONE, CompressionType.GZIP]),
     )
-    def begin(self, window: int, epoch: int, first_sequence: int, retries: int, known: bool) -> None:
-        self.here = PartitionSimulation(window=window, epoch=epoch, first_sequence=first_sequence, retries=retries)
+    def begin(
+        self,
+        window: int,
+        epoch: int,
+        first_sequence: int,
+        retries: int,
+        known: bool,
+        most_records: int,
+        codec: CompressionType,
+    ) -> None:
+        self.here = PartitionSimulation(
+            window=window,
+            epoch=epoch,
+            first_sequence=first_sequence,
+            retries=retries,
+            most_records=most_records,
+            codec=codec,
+        )
         if known:
             self.here.add_batch()
             self.here.round_trip()
@@ -593,7 +689,7 @@ class PartitionMachine(RuleBasedStateMachine):
         """Batches go out, some of them meet their fate, some answers arrive; and perhaps the connection is lost."""
         here = self.here
         for number in range(new):
-            here.add_batch(1 + number % 2)
+            here.add_batch((1, 2, 7)[number % 3])
             here.loop.now += 2
         here.drain()
         for refused, then in fates[: len(here.wire)]:

@@ -125,3 +125,13 @@ def test_after_which_answers_a_batch_may_be_in_the_log() -> None:
 
 def test_nothing_is_both_in_the_log_and_perhaps_in_it() -> None:
     assert not APPENDED & MAYBE_APPENDED
+
+
+def test_what_is_too_large_is_split_whatever_the_retries() -> None:
+    code = ErrorCode.MESSAGE_TOO_LARGE
+    case = Case(attempts=1)
+    case.batch.count = 2
+    assert case.decide(code) is case.decide(code, retries=0) is Action.SPLIT
+    assert case.decide(code, expired=True) is Action.FAIL
+    case.batch.maybe_appended = True
+    assert case.decide(code) is Action.FAIL

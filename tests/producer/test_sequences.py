@@ -233,3 +233,22 @@ def test_another_id_is_taken_up_only_with_a_gap() -> None:
     assert stamp_of(stamped(sequences)) == (7, 0, 10)
     sequences.abandon(sequences.unresolved[0])
     assert stamp_of(stamped(sequences)) == (8, 5, 0)
+
+
+def test_children_of_a_split_batch_take_its_place_and_places_in_the_window() -> None:
+    sequences = known(ids_of(), window=4)
+    first, large, last = stamped(sequences, 1), stamped(sequences, 6), stamped(sequences, 2)
+    children = [make_batch(Loop(), records=2) for _ in range(3)]
+    for place, child in enumerate(children):
+        child.producer_id, child.producer_epoch = large.producer_id, large.producer_epoch
+        child.base_sequence = large.base_sequence + 2 * place
+    sequences.split(large, children)
+    assert sequences.unresolved == [first, *children, last]
+    assert not sequences.may_drain_new()  # from the first on there are five now, and the broker remembers four
+    sequences.resolve(first)
+    assert not sequences.may_drain_new()
+    sequences.resolve(children[0])
+    assert sequences.is_lowest(children[1])
+    assert stamp_of(stamped(sequences))[2] == last.base_sequence + 2
+    sequences.abandon(children[1])
+    assert sequences.broken

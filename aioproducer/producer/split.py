@@ -1,0 +1,82 @@
+"""What becomes of a batch that a broker refuses as too large (``ProducerBatch.split``, seed 000).
+
+It is cut into smaller ones, in order, under exactly its own sequence numbers: the broker sees what it would have seen
+of the whole. Rules only: no asyncio, no clock.
+"""
+
+from __future__ import annotations
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.producer.buffer_pool import BatchBuffer
+from aioproducer.producer.delivery import ProduceResult
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.sequences import increment_sequence
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.record_reader import read_records
+from aioproducer.records.record_writer import record_size_upper_bound
+
+
+def may_split(code: ErrorCode, batch: ProducerBatch) -> bool:
+    """Whether the answer means smaller batches and not an error.
+
+    One record cannot be made smaller. And a batch that an earlier attempt may have appended keeps its shape, by which
+    the broker would know it again.
+    """
+    return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and not batch.maybe_appended
+
+
+def target_size(batch: ProducerBatch, limit: int) -> int:
+    """Bytes, uncompressed, that its children may have at most.
+
+    ``limit`` is what a new batch may have. But never more than half of what was refused: so there are two children at
+    least, and after as many splits as its size has bits each record is alone (KAFKA-8350).
+    """
+    return min(limit, batch.size() // 2)
+
+
+def split(batch: ProducerBatch, records: bytes, target: int) -> list[ProducerBatch]:
+    """The children of ``batch``, whose uncompressed records these are: closed, and not sealed yet.
+
+    They are as old as the batch and have as many attempts behind them as if it had not been sent this time. Where their
+    records were in the batch, ``first`` tells, counted from the one that was drained.
+    """
+    children: list[ProducerBatch] = []
+    child: ProducerBatch | None = None
+    everything = read_records(
+        records,
+        count=batch.count,
+        base_offset=0,
+        last_offset_delta=batch.count - 1,
+        base_timestamp=batch.base_timestamp,
+    )
+    for record in everything:
+        key, value, headers = record.key, record.value, record.headers
+        size = BATCH_OVERHEAD + record_size_upper_bound(
+            -1 if key is None else len(key), -1 if value is None else len(value), headers
+        )
+        if child is None or child.size() + size > target:
+            child = _child(batch, record.offset, record.timestamp_ms)
+            children.append(child)
+        child.largest = max(child.largest, size)
+        _ = child.append(record.timestamp_ms, key, value, headers)
+    for child in children:
+        child.freeze()
+    return children
+
+
+def _child(batch: ProducerBatch, index: int, timestamp_ms: int) -> ProducerBatch:
+    """An empty batch for the records from ``index`` on."""
+    parent = batch.result
+    result = ProduceResult(parent.loop, parent.topic, parent.partition)
+    child = ProducerBatch(result, BatchBuffer(), 0, timestamp_ms, batch.created)
+    child.expected_ratio = batch.expected_ratio
+    child.drain_order = batch.drain_order
+    child.first = batch.first + index
+    child.producer_id = batch.producer_id
+    child.producer_epoch = batch.producer_epoch
+    if batch.has_sequence():
+        child.base_sequence = increment_sequence(batch.base_sequence, index)
+    child.ready_at = batch.ready_at
+    child.attempts = batch.attempts - 1
+    child.leader_epoch = batch.leader_epoch
+    return child

@@ -1,0 +1,261 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer import DeliveryError, KafkaProducer
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import Outcome, RecordTooLargeException
+from aioproducer.producer.delivery import Delivery, ProduceResult
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.split import may_split, split, target_size
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+from tests.support.leaks import no_leaks as no_leaks
+from tests.support.producing import all_memory_free, end_of, make_producer
+from tests.support.scripted_broker import ScriptedCluster, answer, drop, error
+
+from .parts import NOW_MS, Loop, make_batch
+
+data = st.none() | st.binary(max_size=300)
+headers = st.none() | st.lists(st.tuples(st.text(max_size=5), data), max_size=3)
+records = st.lists(st.tuples(st.integers(0, 2**62), data, data, headers), min_size=2, max_size=40)
+
+
+def read(batch: ProducerBatch, body: bytes) -> list[Any]:
+    header = encode_batch_header(
+        body, count=batch.count, base_timestamp=batch.base_timestamp, max_timestamp=batch.max_timestamp
+    )
+    return [tuple(record[1:]) for record in RecordBatch(header + body).records()]
+
+
+def frozen(*sizes: int) -> ProducerBatch:
+    """A closed batch of values of these sizes."""
+    batch = make_batch(Loop(), created=5.0)
+    for size in sizes:
+        _ = batch.append(NOW_MS, None, bytes(size), None)
+    batch.freeze()
+    batch.attempts = 1
+    return batch
+
+
+# The rule
+
+
+def test_several_records_too_large_are_split() -> None:
+    assert may_split(ErrorCode.MESSAGE_TOO_LARGE, frozen(1, 1))
+
+
+def test_one_record_cannot_be_split() -> None:
+    assert not may_split(ErrorCode.MESSAGE_TOO_LARGE, frozen(1000))
+
+
+def test_no_other_error_means_smaller_batches() -> None:
+    codes = [code for code in ErrorCode if code is not ErrorCode.MESSAGE_TOO_LARGE]
+    assert not any(may_split(code, frozen(1, 1)) for code in codes)
+
+
+def test_what_may_be_in_the_log_keeps_its_shape() -> None:
+    batch = frozen(1, 1)
+    batch.maybe_appended = True
+    assert not may_split(ErrorCode.MESSAGE_TOO_LARGE, batch)
+
+
+@pytest.mark.parametrize(("limit", "target"), [(16384, 1000), (600, 600)])
+def test_children_have_at_most_half_of_it(limit: int, target: int) -> None:
+    assert target_size(frozen(992, 991), limit) == target
+
+
+# The children
+
+
+@given(records=records, limit=st.integers(1, 2000), base_sequence=st.sampled_from([-1, 0, 2**31 - 3]))
+def test_children_are_the_batch_in_order(records: list[Any], limit: int, base_sequence: int) -> None:
+    batch = make_batch(Loop(), created=5.0)
+    batch.base_timestamp = batch.max_timestamp = records[0][0]
+    for record in records:
+        _ = batch.append(*record)
+    batch.freeze()
+    batch.producer_id, batch.producer_epoch, batch.base_sequence = 9, 3, base_sequence
+    batch.attempts, batch.drain_order, batch.first = 2, 17, 100
+    target = target_size(batch, limit)
+    children = split(batch, batch.records, target)
+
+    assert len(children) >= 2
+    together = [record for child in children for record in read(child, child.records)]
+    assert together == read(batch, batch.records)
+    place = 0
+    for child in children:
+        assert child.first == 100 + place
+        if base_sequence < 0:
+            assert not child.has_sequence()
+        else:
+            assert child.base_sequence == (base_sequence + place) % 2**31
+        place += child.count
+        assert child.size() + 61 <= target or child.count == 1
+        assert (child.producer_id, child.producer_epoch) == (9, 3)
+        assert (child.created, child.drain_order, child.attempts) == (5.0, 17, 1)
+        assert (child.buffer, child.in_flight, child.maybe_appended, child.retry_at) == (None, False, False, 0.0)
+
+
+@given(sizes=st.lists(st.integers(0, 2000), min_size=2, max_size=60))
+def test_splitting_comes_to_an_end(sizes: list[int]) -> None:
+    generation, depth = [frozen(*sizes)], 0
+    while any(batch.count > 1 for batch in generation):
+        children = []
+        for batch in generation:
+            if batch.count > 1:
+                children += split(batch, batch.records, target_size(batch, 16384))
+        generation, depth = children, depth + 1
+    assert depth <= sum(sizes).bit_length() + 10
+
+
+def test_the_metadata_of_a_child_is_that_of_its_records() -> None:
+    batch = make_batch(Loop())
+    _ = batch.append(NOW_MS, b"k", b"one", None)
+    _ = batch.append(NOW_MS + 7, None, b"second", None)
+    batch.freeze()
+    batch.attempts = 1
+    first, second = split(batch, batch.records, 1)
+    assert second.succeed(70, -1)
+    result: ProduceResult = second.result
+    metadata = result.metadata(0)
+    assert (metadata.offset, metadata.timestamp_ms, metadata.serialized_value_size) == (70, NOW_MS + 7, 6)
+    assert metadata.serialized_key_size == -1
+    assert first.result.state == 0
+
+
+# End to end
+
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(30)]
+
+MODES: list[dict[str, Any]] = [
+    {},
+    {"enable_idempotence": False, "acks": "1", "max_in_flight_requests_per_connection": 1},
+]
+UNORDERED: list[dict[str, Any]] = [
+    {"enable_idempotence": False},
+    {"enable_idempotence": False, "acks": "1"},
+]
+"""Nobody keeps the order of what is under way together (seed 000)."""
+
+
+async def send_all(producer: KafkaProducer, values: list[bytes]) -> list[int]:
+    """Sends them to one partition, waits for the end of all, and gives the offsets they have."""
+    deliveries = [await producer.enqueue("t", value, timestamp_ms=NOW_MS + n) for n, value in enumerate(values)]
+    told: list[int] = []
+
+    def tell(number: int) -> Callable[[Delivery], None]:
+        return lambda _: told.append(number)
+
+    for number, delivery in enumerate(deliveries):
+        delivery.add_done_callback(tell(number))
+    await producer.flush()
+    assert all(delivery.done() for delivery in deliveries), "flush waits for the children"
+    for number, delivery in enumerate(deliveries):
+        metadata = delivery.result()
+        assert metadata.timestamp_ms == NOW_MS + number
+        assert metadata.serialized_value_size == len(values[number])
+    assert sorted(told) == list(range(len(values)))
+    assert all_memory_free(producer)
+    return [delivery.result().offset for delivery in deliveries]
+
+
+@pytest.mark.parametrize("mode", [*MODES, *UNORDERED])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+async def test_batches_too_large_for_the_topic(codec: str, mode: dict[str, Any]) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"max.message.bytes": 700})
+        config = {"compression_type": codec, "linger_ms": 2, **mode}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            values = [b"%d:" % n + bytes((n * 7919 + i * i * 31) % 251 for i in range(n % 90)) for n in range(300)]
+            offsets = await send_all(producer, values)
+            assert producer.metrics()["batch-split-total"] > 0
+        log = list(cluster.log("t").batches())
+        found = [record.value for batch in log for record in batch.records()]
+        assert [found[offset] for offset in offsets] == values
+        assert len(found) == len(values)
+        if mode not in UNORDERED:
+            assert found == values
+        assert max(batch.size_in_bytes for batch in log) <= 700
+        assert {str(batch.codec) for batch in log} == {codec}
+
+
+async def test_a_record_too_large_by_itself_fails_and_the_others_arrive() -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"max.message.bytes": 500})
+        async with make_producer(cluster.bootstrap_servers, linger_ms=20) as producer:
+            sizes = [10, 600, 20, 30, 700, 40]
+            deliveries = [producer.send("t", bytes(size)) for size in sizes]
+            ended = [await end_of(delivery) for delivery in deliveries]
+            for size, one in zip(sizes, ended, strict=True):
+                if size < 500:
+                    assert not isinstance(one, DeliveryError)
+                else:
+                    assert isinstance(one, RecordTooLargeException)
+                    assert isinstance(one, DeliveryError)
+                    assert one.outcome is Outcome.NOT_SENT
+            assert [len(value or b"") for value in cluster.values("t")] == [10, 20, 30, 40]
+            assert (await producer.send("t", b"and on")).offset == 4
+            assert all_memory_free(producer)
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+async def test_no_attempt_is_counted(retries: int) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"max.message.bytes": 200})
+        config = {"enable_idempotence": False, "retries": retries, "linger_ms": 5}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            offsets = await send_all(producer, [b"%d:" % n + bytes(50) for n in range(64)])
+            assert sorted(offsets) == list(range(64))
+            assert producer.metrics()["record-retry-total"] == 0
+
+
+@pytest.mark.parametrize("trouble", [drop(), drop(appended=True), error(ErrorCode.NOT_ENOUGH_REPLICAS)])
+async def test_children_are_tried_again_with_the_same_bytes(trouble: Any) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"max.message.bytes": 400})
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5) as producer:
+            cluster.broker.script(ApiKey.PRODUCE, answer, answer, trouble, trouble)
+            assert await send_all(producer, [b"%d:" % n + bytes(50) for n in range(30)]) == list(range(30))
+        sent = [
+            bytes(partition.records)
+            for request in cluster.broker.sent(ApiKey.PRODUCE)
+            for topic in request.topic_data
+            for partition in topic.partition_data
+        ]
+        by_sequence: dict[tuple[int, int], set[bytes]] = {}
+        for data in sent:
+            batch = RecordBatch(data)
+            by_sequence.setdefault((batch.base_sequence, batch.count), set()).add(data)
+        assert max(map(len, by_sequence.values())) == 1
+        assert len(sent) > len(by_sequence), "nothing was tried again"
+
+
+async def test_a_batch_that_may_be_in_the_log_is_not_split() -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.script(ApiKey.PRODUCE, drop(), error(ErrorCode.MESSAGE_TOO_LARGE))
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5) as producer:
+            deliveries = [producer.send("t", bytes(50)) for _ in range(5)]
+            ended = [await end_of(delivery) for delivery in deliveries]
+            assert all(isinstance(one, RecordTooLargeException) for one in ended)
+            assert {delivery.outcome for delivery in deliveries} == {Outcome.UNKNOWN}
+            assert producer.metrics()["batch-split-total"] == 0
+
+
+async def test_it_is_said_once_per_topic(caplog: pytest.LogCaptureFixture) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"max.message.bytes": 300})
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5) as producer:
+            for _ in range(3):
+                _ = [producer.send("t", bytes(100)) for _ in range(10)]
+                await producer.flush()
+    warnings = [record.message for record in caplog.records if "too large" in record.message]
+    assert len(warnings) == 1
+    assert "t-0: a batch of 10 records" in warnings[0]
+    assert "max.message.bytes" in warnings[0]
