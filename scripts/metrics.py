@@ -48,7 +48,9 @@ Where a figure differs from Kafka's of the same name:
 - `bufferpool-wait-time-ns-total`, `bufferpool-wait-ratio` and `metadata-wait-time-ns-total` tell for how long *any*
   record waited. Kafka adds up the threads that wait; here a thousand records can wait at once, and none of them is a
   thread. `waiting-threads` is how many records wait for memory.
-- `record-error` counts what a forced close ends, too, and every record that fails before it is part of a batch.
+- `record-error` counts what a forced close ends, too. As in Kafka it counts records that are not let in: too large, not
+  serializable, without metadata or memory in time; misuse is not counted.
+- `metadata-wait` does not count waiting in `partitions_for()`.
 
 Written by `python scripts/metrics.py`; do not edit.
 """

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from aioproducer.config import ProducerConfig
 from aioproducer.errors import (
+    ApiException,
     DeliveryError,
     IllegalArgumentException,
     IllegalStateException,
@@ -15,6 +16,7 @@ from aioproducer.errors import (
     Outcome,
     PartitionerException,
     RecordTooLargeException,
+    SerializationException,
 )
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.delivery import Delivery, Loop, ProduceResult
@@ -104,10 +106,9 @@ class Admission:
         except BaseException as error:
             if record is not None:
                 hooks.on_send_error(record, error)
-            if isinstance(error, RecordTooLargeException | PartitionerException):
-                if condition is None:
-                    return self.failed(topic, partition, error)
-                self.refused(topic)
+            if condition is None and isinstance(error, RecordTooLargeException | PartitionerException):
+                return self.failed(topic, partition, error)
+            self.refused(topic, error)
             raise
         if record is not None:
             delivery._result.intercept(delivery._index, () if headers is None else tuple(headers))
@@ -165,13 +166,14 @@ class Admission:
         result = ProduceResult(self._loop, *where, self._hooks)
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         result.fail(ended)
-        self.refused(topic)
+        self.refused(topic, error)
         self._loop.call_soon(self._report_unseen, result, ended)
         return Delivery(result, 0)
 
-    def refused(self, topic: str) -> None:
-        """A record can never be sent: it counts as failed."""
-        self._metrics.records_failed(topic, 1, self._loop.time())
+    def refused(self, topic: str, error: BaseException) -> None:
+        """Counts a record that is not let in for what it is; misuse does not count, nor what the user's code raises."""
+        if isinstance(error, ApiException | SerializationException | PartitionerException):
+            self._metrics.records_failed(topic, 1, self._loop.time())
 
     def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
         """A record that nobody has asked about by now may not be lost in silence."""

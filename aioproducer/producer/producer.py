@@ -20,6 +20,7 @@ from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
     RecordTooLargeException,
+    SerializationException,
 )
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
@@ -242,6 +243,9 @@ class KafkaProducer:
             delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
         except RecordTooLargeException as error:
             return self._admission.failed(topic, partition, error)
+        except SerializationException as error:
+            self._admission.refused(topic, error)
+            raise
         if delivery is None:
             return self._admission.park(topic, key, value, partition, timestamp_ms, headers).delivery
         return delivery
@@ -275,8 +279,8 @@ class KafkaProducer:
         else:
             try:
                 placed = self._append(topic, key, value, partition, timestamp_ms, headers)
-            except RecordTooLargeException:
-                self._admission.refused(topic)
+            except (RecordTooLargeException, SerializationException) as error:
+                self._admission.refused(topic, error)
                 raise
             if placed is None:
                 placed = self._admission.park(topic, key, value, partition, timestamp_ms, headers, make)

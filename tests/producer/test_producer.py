@@ -291,6 +291,61 @@ async def test_a_record_too_large_ends_its_delivery(caplog: pytest.LogCaptureFix
         assert producer.metrics()["record-error-total"] == 4
 
 
+@pytest.mark.parametrize("hooked", [False, True])
+async def test_records_that_are_not_let_in_count_as_errors_but_misuse_does_not(hooked: bool) -> None:
+    def serialize(value: Any) -> bytes:
+        return b"" + value  # type: ignore[no-any-return]
+
+    config: dict[str, Any] = {"value_serializer": serialize} if hooked else {}
+    async with running(max_request_size=1000, **config) as (_, producer):
+        _ = await producer.send("t", b"v")
+        for value, error in ((bytes(2000), RecordTooLargeException), ("text", SerializationException)):
+            with pytest.raises(error):
+                _ = await producer.send("t", value)
+            with pytest.raises(error):
+                _ = await producer.enqueue("t", value)
+        with pytest.raises(IllegalArgumentException):
+            _ = producer.send("t", b"v", partition=-1)
+        with pytest.raises(IllegalArgumentException):
+            _ = await producer.enqueue("t", b"v", timestamp_ms=-1)
+        found = producer.metrics()
+    assert found["record-error-total"] == found.topic("t")["record-error-total"] == 4
+
+
+@virtual
+async def test_metrics_are_measured_as_configured(world: World) -> None:
+    config: dict[str, Any] = {
+        "metrics_sample_window_ms": 1000,
+        "metrics_num_samples": 3,
+        "metrics_recording_level": "DEBUG",
+    }
+    async with running(client_id="me", **config) as (_, producer):
+        for _number in range(6):
+            _ = await producer.send("t", b"v")
+        found = producer.metrics()
+        # Two windows are taken as whole, and the present one has just begun.
+        assert found["record-send-rate"] == pytest.approx(3, rel=0.1)
+        assert found.topic("t")["record-queue-time-max"] >= 0
+        assert {name.tag("client-id") for name in found} == {"me"}
+        await asyncio.sleep(3.1)
+        assert producer.metrics()["record-send-rate"] == 0
+
+
+@virtual
+async def test_topics_that_are_forgotten_are_not_measured_any_more(world: World) -> None:
+    config: dict[str, Any] = {"metadata_max_idle_ms": 5000, "metadata_max_age_ms": 2000}
+    async with running(**config) as (_, producer):
+        _ = await producer.send("t", b"v")
+        assert producer.metrics().topic("t")["record-send-total"] == 1
+        await asyncio.sleep(4)
+        assert len(producer.metrics().topic("t")) > 0
+        await asyncio.sleep(6)
+        assert len(producer.metrics().topic("t")) == 0
+        assert producer.metrics()["record-send-total"] == 1
+        _ = await producer.send("t", b"v")
+        assert producer.metrics().topic("t")["record-send-total"] == 1
+
+
 async def test_topics_are_created_by_the_broker() -> None:
     async with (
         EmbeddedCluster(configs={"num.partitions": 3}) as cluster,
