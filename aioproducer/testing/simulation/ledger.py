@@ -8,9 +8,8 @@ from typing import Any
 from aioproducer.errors import DeliveryError, KafkaError
 from aioproducer.producer.delivery import Delivery
 from aioproducer.record_metadata import RecordMetadata
-from aioproducer.records.record_batch import Record
 from aioproducer.testing.simulation.trace import Trace
-from aioproducer.types import ProducerRecord
+from aioproducer.types import Headers, ProducerRecord
 
 NUMBER = "number"
 """The header that tells which record it is."""
@@ -126,6 +125,6 @@ class Ledger:
         return [entry for entry in self.entries if entry.producer == producer and not entry.settled()]
 
 
-def number_of(record: Record) -> int:
-    """The number of a record in a log."""
-    return int(dict(record.headers)[NUMBER] or b"")
+def number_of(headers: Headers | None) -> int:
+    """The number of the record that has these headers."""
+    return int(dict(headers or ())[NUMBER] or b"")

@@ -16,6 +16,7 @@ from aioproducer.errors import KafkaError
 from aioproducer.producer.producer import KafkaProducer, wait_all
 from aioproducer.testing.simulation.chaos import Chaos
 from aioproducer.testing.simulation.faults import KINDS, SimulatedFaults
+from aioproducer.testing.simulation.interceptor import CountingInterceptor
 from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check, check_counts, check_end
 from aioproducer.testing.simulation.ledger import Ledger
 from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop, Stuck
@@ -111,6 +112,7 @@ class Simulation:
         if "recreate" not in scenario.rates:
             self.ledger.on_end = lambda entry: check_end(entry, self.cluster, self.violations)
         self.producers: list[KafkaProducer] = []
+        self.interceptors: list[CountingInterceptor] = []
         self._random = stream(seed, "run")
 
     def run(self) -> Report:
@@ -189,12 +191,18 @@ class Simulation:
                 if scenario.ending is Ending.AFTER_ALL:
                     await self._finish(number, producer)
                 self._check_metrics(number, producer)
+            for interceptor in self.interceptors:
+                interceptor.check(self.ledger, self.violations)
             self._check_nothing_left()
             await asyncio.sleep(10)  # what is still on its way to the brokers arrives
 
     async def _start_producer(self) -> None:
         number = len(self.producers)
-        producer = KafkaProducer(bootstrap_servers=self.cluster.bootstrap_servers, **self.scenario.config)
+        config = {**self.scenario.config, "bootstrap_servers": self.cluster.bootstrap_servers}
+        if self.scenario.intercepts:
+            self.interceptors.append(CountingInterceptor(number, stream(self.scenario.seed, f"interceptor {number}")))
+            config["interceptor_classes"] = self.interceptors[-1:]
+        producer = KafkaProducer(**config)
         producer._clock = self.clock
         producer._random = stream(self.scenario.seed, f"producer {number}")
         self.producers.append(producer)
@@ -289,7 +297,7 @@ class Simulation:
         each back-off if a topic is wanted that there is not."""
         for number in range(len(self.producers)):
             await wait_all(self.ledger.deliveries(number))
-        await asyncio.sleep(2)  # with acks=0 much may still be on its way
+        await asyncio.sleep(10)  # with acks=0 much may still be on its way
         before = self.loop.steps
         await asyncio.sleep(5)
         wanting = any(plan.created_at == NEVER for plan in self.scenario.topics)

@@ -83,6 +83,7 @@ class Scenario:
     replication: int
     producers: int
     config: dict[str, Any]
+    intercepts: bool
     promise: Promise
     work: list[WorkPlan]
     ending: Ending
@@ -116,11 +117,12 @@ class Scenario:
         return float(self.config[name]) / 1000
 
     def describe(self) -> list[str]:
+        intercepted = ", intercepted" if self.intercepts else ""
         rates = ", ".join(f"{kind} {rate:.3f}" for kind, rate in self.rates.items())
         return [
             f"{self.nodes} nodes, racks {self.racks}, brokers {self.broker_configs}",
             *(f"{topic}, replication {self.replication}" for topic in self.topics),
-            f"{self.producers} producers, {self.promise.value}: {self.config}",
+            f"{self.producers} producers, {self.promise.value}: {self.config}" + intercepted,
             *(str(work) for work in self.work),
             f"{self.conditions}",
             f"newest versions {self.newest_versions}, before KIP-1269: {self.old_nodes}"
@@ -173,6 +175,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         replication=replication,
         producers=producers,
         config=config,
+        intercepts=random.random() < 0.3,
         promise=promise,
         work=work,
         ending=ending,

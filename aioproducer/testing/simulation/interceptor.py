@@ -1,0 +1,72 @@
+"""An interceptor that counts: what goes through it ends in it, once, and as whoever sent it is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+from aioproducer.producer.interceptors import ProducerInterceptor
+from aioproducer.record_metadata import RecordMetadata
+from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
+from aioproducer.testing.simulation.violations import Violations
+from aioproducer.testing.simulation.workload import CallbackRaised
+from aioproducer.types import Headers, ProducerRecord, TopicPartition
+
+
+class CountingInterceptor(ProducerInterceptor):
+    """Of one producer. Now and then it raises, which must harm nobody."""
+
+    def __init__(self, producer: int, random: Random) -> None:
+        self._producer = producer
+        self._random = random
+        self._sent: Counter[int] = Counter()
+        self._ends: dict[int, list[RecordMetadata | BaseException]] = {}
+        self._closed = 0
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        self._sent[number_of(record.headers)] += 1
+        self._maybe_raise()
+        return replace(record)
+
+    def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Headers) -> None:
+        self._ended(headers, metadata if error is None else error)
+
+    def on_send_error(self, record: ProducerRecord, topic_partition: TopicPartition, error: BaseException) -> None:
+        self._ended(record.headers, error)
+
+    def close(self) -> None:
+        self._closed += 1
+
+    def _ended(self, headers: Headers | None, end: RecordMetadata | BaseException) -> None:
+        self._ends.setdefault(number_of(headers), []).append(end)
+        self._maybe_raise()
+
+    def _maybe_raise(self) -> None:
+        if self._random.random() < 0.02:
+            raise CallbackRaised
+
+    def check(self, ledger: Ledger, violations: Violations) -> None:
+        """When the producer is closed."""
+        if self._closed != 1:
+            violations.add("interceptors are closed once", f"that of producer {self._producer}: {self._closed} times")
+        for number in self._sent.keys() | self._ends.keys():
+            ends = self._ends.get(number, [])
+            if (self._sent[number], len(ends)) != (1, 1):
+                violations.add(
+                    "what is intercepted ends once",
+                    f"{ledger.entries[number]} was sent {self._sent[number]} times and ended {len(ends)} times",
+                )
+        for entry in ledger.entries:
+            if entry.producer == self._producer and entry.settled() and not entry.cancelled:
+                self._check_end(entry, violations)
+
+    def _check_end(self, entry: Entry, violations: Violations) -> None:
+        told = entry.metadata() or entry.failure()
+        for end in self._ends.get(entry.number, []):
+            if isinstance(end, RecordMetadata):
+                same = end == told
+            else:  # a delivery's error is the one that was raised, and a DeliveryError besides
+                same = isinstance(told, type(end)) and str(end) == str(told)
+            if not same:
+                violations.add("interceptors are told the truth", f"{end!r} of {entry}, which ended with {told!r}")

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from aioproducer.broker import Partition, PartitionLog
+from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import error_class
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.headers import RequestHeader
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.testing.simulation.faults import (
+    APPENDED,
+    KINDS,
+    REFUSED_FOR_GOOD,
+    REFUSED_FOR_NOW,
+    SEQUENCE_ERRORS,
+    SimulatedFaults,
+)
+from aioproducer.testing.simulation.network import Fate
+from aioproducer.testing.simulation.trace import Trace
+from tests.broker.batches import make_batch
+
+TIMES = 1000
+
+# What a broker may answer to Produce: Kafka's ProduceResponse names them, LogValidator and ReplicaManager add some.
+PRODUCE_ERRORS = {
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.INVALID_REQUIRED_ACKS,
+    ErrorCode.INVALID_TIMESTAMP,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    ErrorCode.UNSUPPORTED_VERSION,
+}
+
+
+def make(*kinds: str, rate: float = 1.0, seed: int = 0) -> SimulatedFaults:
+    return SimulatedFaults(Random(seed), dict.fromkeys(kinds, rate), 0.1, Trace())
+
+
+@pytest.fixture
+def partition() -> Partition:
+    return Partition("t", 0, (0,), PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({}))), leader=0)
+
+
+def header(api: ApiKey) -> RequestHeader:
+    return RequestHeader(api, 9, 1, "client")
+
+
+def consulted(faults: SimulatedFaults, partition: Partition, batch: RecordBatch) -> list[Any]:
+    """What the faults answer to all who ask, if there is one."""
+    end: Any = None
+    answers = [
+        faults.connecting("kafka") is not Fate.ARRIVE,
+        faults.cut(end, 10) is not None,
+        *(faults.on_request(0, header(api)) for api in (ApiKey.PRODUCE, ApiKey.METADATA, ApiKey.INIT_PRODUCER_ID)),
+        faults.on_append(0, partition, batch),
+        faults.leaves_out(0),
+        faults.throttle_ms(0),
+        faults.on_topic_metadata(0, "t"),
+        faults.clock_jump(),
+    ]
+    return [answer for answer in answers if answer]
+
+
+def test_nothing_goes_wrong_without_a_rate_or_when_it_is_over(partition: Partition) -> None:
+    batch = RecordBatch(make_batch(b"v"))
+    over = make(*KINDS)
+    assert consulted(over, partition, batch)
+    over.over = True
+    for faults in (make(), over):
+        assert consulted(faults, partition, batch) == []
+        assert faults.unreachable_until(("kafka", 1)) == 0.0
+        assert faults.leader(0, partition) == (partition.leader, partition.leader_epoch)
+
+
+def test_a_kind_strikes_as_often_as_its_rate_says() -> None:
+    faults = make("refuse", rate=0.3)
+    fates = Counter(faults.connecting("kafka") for _ in range(TIMES))
+    assert 200 < fates[Fate.REFUSED] < 400
+    assert fates.keys() == {Fate.REFUSED, Fate.ARRIVE}
+
+
+def test_connections_are_cut_before_within_and_after_what_is_written() -> None:
+    faults = make("reset")
+    end: Any = None
+    cuts = Counter(faults.cut(end, 100) for _ in range(TIMES))
+    assert cuts[0] > 200
+    assert cuts[100] > 200
+    assert any(cut is not None and 0 < cut < 100 for cut in cuts)
+
+
+def test_an_outage_is_of_one_port_and_has_an_end() -> None:
+    faults = make()
+    faults.cut_off(9092, 12.5)
+    assert faults.unreachable_until(("kafka", 9092)) == 12.5
+    assert faults.unreachable_until(("kafka", 9093)) == 0.0
+
+
+def test_every_error_of_produce_is_answered_appended_or_not(partition: Partition) -> None:
+    faults = make("codes")
+    batch = RecordBatch(make_batch(b"v"))
+    found = {faults.on_append(0, partition, batch) for _ in range(10 * TIMES)} - {None}
+    assert {fault.code for fault in found if fault is not None} >= PRODUCE_ERRORS
+    assert {fault.code for fault in found if fault is not None and fault.appended} == set(APPENDED)
+    assert {fault.code for fault in found if fault is not None and not fault.appended} == {
+        *REFUSED_FOR_NOW,
+        *REFUSED_FOR_GOOD,
+    }
+
+
+def test_what_is_refused_for_good_is_not_tried_again() -> None:
+    assert all(error_class(code).retriable for code in set(REFUSED_FOR_NOW) - set(SEQUENCE_ERRORS))
+    assert not any(error_class(code).retriable for code in REFUSED_FOR_GOOD)
+
+
+def test_a_batch_that_comes_again_may_be_forgotten_or_known_without_its_offset(partition: Partition) -> None:
+    faults = make("codes")
+    batch = RecordBatch(make_batch(b"v", producer_id=3, producer_epoch=0, base_sequence=0))
+    partition.log.append(batch, leader_epoch=0, now_ms=batch.max_timestamp)
+    found = Counter(faults.on_append(0, partition, batch) for _ in range(TIMES))
+    codes = Counter({fault.code: count for fault, count in found.items() if fault is not None})
+    assert codes[ErrorCode.DUPLICATE_SEQUENCE_NUMBER] > 100
+    assert sum(codes[code] for code in SEQUENCE_ERRORS) > 200
+
+
+def test_whoever_watches_sees_every_batch(partition: Partition) -> None:
+    faults = make()
+    seen: list[tuple[Partition, RecordBatch]] = []
+    faults.on_batch = lambda partition, batch: seen.append((partition, batch))
+    batch = RecordBatch(make_batch(b"v"))
+    assert faults.on_append(0, partition, batch) is None
+    assert seen == [(partition, batch)]
+
+
+def test_requests_are_lost_held_up_and_answered_with_garbage() -> None:
+    assert make("lost").on_request(0, header(ApiKey.PRODUCE)).lost  # type: ignore[union-attr]
+    for kind, name in (("unanswered", "unanswered"), ("queue", "handled_after"), ("late", "answered_after")):
+        assert getattr(make(kind).on_request(0, header(ApiKey.PRODUCE)), name)
+    faults = make("garbage")
+    frames = {faults.on_request(0, header(ApiKey.PRODUCE)).garbage for _ in range(100)}  # type: ignore[union-attr]
+    sizes = {int.from_bytes(frame[:4], "big", signed=True) for frame in frames if frame is not None}
+    assert min(sizes) < 0
+    assert max(sizes) == 2**31 - 1
+
+
+def test_a_producer_id_may_be_refused_for_good() -> None:
+    faults = make("ids")
+    codes = set()
+    for _ in range(TIMES):
+        fault = faults.on_request(0, header(ApiKey.INIT_PRODUCER_ID))
+        assert fault is not None
+        codes.add(fault.code)
+        assert faults.on_request(0, header(ApiKey.PRODUCE)) is None
+    assert faults.fatal
+    assert {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.CLUSTER_AUTHORIZATION_FAILED} <= codes
+
+
+def test_metadata_may_be_old_news(partition: Partition) -> None:
+    faults = make("metadata")
+    for epoch in range(5):
+        partition.leader, partition.leader_epoch = epoch % 3, epoch
+        assert faults.leader(0, partition)[1] >= epoch - 2
+    told = {faults.leader(0, partition) for _ in range(100)}
+    assert told == {(2, 2), (0, 3), (1, 4)}

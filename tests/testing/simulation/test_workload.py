@@ -1,0 +1,153 @@
+"""A workload sees for itself whether what it is told at once is true."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
+from aioproducer.producer.delivery import Delivery, ProduceResult
+from aioproducer.producer.producer import KafkaProducer
+from aioproducer.testing.simulation.ledger import Ledger
+from aioproducer.testing.simulation.scenario import WorkPlan
+from aioproducer.testing.simulation.trace import Trace
+from aioproducer.testing.simulation.violations import Violations
+from aioproducer.testing.simulation.workload import Work
+
+from .histories import History, failure
+from .simulated import World
+
+PLAN = WorkPlan(
+    producer=0, records=200, pause=0.0, burst=10, large=0.1, waits=0.0, enqueues=False, cancels=0.0, flushes=0.0
+)
+
+
+class Lot:
+    bytes = 0
+
+
+class FakeProducer:
+    """Takes everything; each record ends as ``end(result)`` says, after ``after`` seconds."""
+
+    def __init__(self, loop: Any, end: Callable[[ProduceResult], object], after: float = 0.1) -> None:
+        self._loop = loop
+        self._end = end
+        self._after = after
+        self._lot = Lot()
+        self.records: list[Any] = []
+        self.flushes = 0
+        self.closed_after = 1 << 30
+
+    def send(self, record: Any) -> Delivery:
+        if len(self.records) >= self.closed_after:
+            raise IllegalStateException("the producer is closed")
+        self.records.append(record)
+        result = ProduceResult(self._loop, record.topic, 0)
+        self._loop.call_later(self._after, self._end, result)
+        return Delivery(result, 0)
+
+    async def enqueue(self, record: Any) -> Delivery:
+        await asyncio.sleep(self._after)
+        return self.send(record)
+
+    async def flush(self) -> None:
+        self.flushes += 1
+
+    async def partitions_for(self, topic: str) -> None:
+        raise TimeoutException("never heard of it")
+
+    def explain(self, topic: str, partition: int) -> str:
+        return f"{topic}-{partition}: all is well"
+
+    def health(self) -> None:
+        pass
+
+
+def fail(result: ProduceResult) -> None:
+    result.fail(failure(KafkaError("as planned")))
+
+
+class Case:
+    def __init__(self, plan: WorkPlan, *, end: Callable[[ProduceResult], object] = fail, after: float = 0.1) -> None:
+        self.world = World()
+        loop = self.world.loop
+        scenario = History(rates={"late": 0.1}).scenario
+        self.producer = FakeProducer(loop, end, after)
+        self.ledger = Ledger(loop.time, Trace())
+        self.violations = Violations(Trace(), slack=0.05)
+        real: Any = self.producer
+        producer: KafkaProducer = real
+        self.work = Work(scenario, plan, producer, self.ledger, self.violations, loop, Random(0))
+
+    def run(self) -> set[str]:
+        """The promises that were broken."""
+
+        async def work() -> None:
+            await self.work.run()
+            await asyncio.sleep(1000)
+
+        self.world.run(work)
+        return {violation.partition(": ")[0] for violation in self.violations.found}
+
+
+@pytest.mark.parametrize("enqueues", [False, True])
+def test_records_are_of_every_kind(enqueues: bool) -> None:
+    case = Case(replace(PLAN, enqueues=enqueues))
+    assert case.run() == set()
+    records = case.producer.records
+    assert len(case.ledger.entries) == len(records) >= PLAN.records  # callbacks send, too
+    assert {record.partition for record in records} >= {None, 0, 1}
+    assert None in {record.key for record in records}
+    assert None in {record.value for record in records}
+    assert {record.timestamp_ms for record in records} > {None}
+    assert {len(record.headers) for record in records} == {1, 2}
+    assert max(len(record.value or b"") for record in records) > 1000
+    assert all(entry.settled() for entry in case.ledger.entries)
+
+
+def test_waiting_cancelling_and_flushing_do_no_harm() -> None:
+    case = Case(replace(PLAN, enqueues=True, waits=0.5, cancels=0.5))
+    assert case.run() == set()
+    assert any(entry.cancelled for entry in case.ledger.entries)
+    assert any(entry.awaited for entry in case.ledger.entries)
+
+
+def test_a_delivery_that_takes_too_long() -> None:
+    assert Case(replace(PLAN, records=20, waits=1.0), after=7.0).run() == {"nothing takes longer than its time-out"}
+
+
+def test_an_enqueue_that_takes_too_long() -> None:
+    assert Case(replace(PLAN, records=20, enqueues=True), after=2.0).run() == {"nothing takes longer than its time-out"}
+
+
+def test_a_flush_that_returns_too_early() -> None:
+    case = Case(replace(PLAN, flushes=1.0))
+    assert case.run() == {"flush returns when all before it has ended"}
+    assert case.producer.flushes > 100
+
+
+def test_when_the_producer_is_closed_the_work_is_done() -> None:
+    case = Case(PLAN)
+    case.producer.closed_after = 5
+    assert case.run() == set()
+    assert isinstance(case.ledger.entries[-1].failure(), IllegalStateException)
+    assert len(case.producer.records) == 5
+
+
+def test_who_awaits_is_told_what_everybody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def told_something_else(delivery: Delivery) -> None:
+        await asyncio.sleep(1)
+        raise failure(KafkaError("something else"))
+
+    monkeypatch.setattr("aioproducer.testing.simulation.workload._outcome", told_something_else)
+    assert "who awaits is told the truth" in Case(replace(PLAN, records=20, waits=1.0)).run()
+
+
+def test_explain_has_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeProducer, "explain", lambda *args: "")
+    assert Case(PLAN).run() == {"explain has something to say"}
