@@ -206,10 +206,14 @@ class KafkaProducer:
                     "close() without a time-out, or flush() before it, waits for all"
                 )
             )
-            await self._reporters.close(0.0)
-            await self._sender.stop(grace)
-            self._hooks.close()
-            _PRODUCERS.discard(self)
+            try:
+                await self._reporters.close(0.0)
+            finally:  # whoever is in a hurry may cancel this more than once
+                try:
+                    await self._sender.stop(grace)
+                finally:
+                    self._hooks.close()
+                    _PRODUCERS.discard(self)
 
     # Records
 
