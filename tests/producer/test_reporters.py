@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from aioproducer import KafkaProducer
+from aioproducer import KafkaProducer, Outcome
 from aioproducer.errors import ConfigException
+from aioproducer.protocol.api_keys import ApiKey
 from tests.support.producing import make_producer
-from tests.support.scripted_broker import ScriptedCluster
+from tests.support.scripted_broker import ScriptedCluster, never
 from tests.support.virtual_time import World, virtual
 
 
@@ -95,3 +96,28 @@ def test_metrics_are_not_pushed_to_brokers() -> None:
     make_producer("b:1", enable_metrics_push="false")
     with pytest.raises(ConfigException, match=r"enable\.metrics\.push.*must be false"):
         make_producer("b:1", enable_metrics_push=True)
+
+
+class Stubborn(Reporter):
+    """Takes a second to end, whoever is in a hurry."""
+
+    async def close(self) -> None:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            await asyncio.sleep(1)
+            raise
+
+
+@virtual
+async def test_a_close_cut_short_twice_leaves_nothing_behind(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.always(ApiKey.PRODUCE, never())
+        producer = make_producer(cluster.bootstrap_servers, metric_reporters=[Stubborn()])
+        await producer.start()
+        delivery = producer.send("t", b"v")
+        await cluster.broker.received(ApiKey.PRODUCE)
+        await asyncio.gather(producer.close(timeout=0.1), producer.close(timeout=0.2))
+        assert delivery.outcome is Outcome.UNKNOWN
+        assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("aioproducer ")] == []
