@@ -12,6 +12,9 @@ import pytest
 from aioproducer.config import producer_config
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ClusterAuthorizationException, NetworkException, TimeoutException
+from aioproducer.metrics import MetricsSnapshot
+from aioproducer.metrics.network_metrics import NetworkMetrics
+from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.supervisor import Supervisor
@@ -44,13 +47,18 @@ class Watched:
         self.metadata_arrived = asyncio.Event()
         self.links: list[tuple[int, LinkState]] = []
         self.supervisor = Supervisor(self.crashes.append)
+        self.registry = MetricRegistry()
         self.client = KafkaClient(
             producer_config({"bootstrap.servers": servers, **config}),
             self.supervisor,
             Random(1),
             on_link=lambda link: self.links.append((link.node_id, link.state)),
             on_metadata=self.metadata_arrived.set,
+            metrics=NetworkMetrics(self.registry),
         )
+
+    def measured(self) -> MetricsSnapshot:
+        return self.registry.snapshot(asyncio.get_running_loop().time())
 
     async def metadata(self) -> None:
         """Returns when the next metadata has come."""
@@ -245,6 +253,26 @@ async def test_a_broker_that_has_gone_is_forgotten_but_what_is_under_way_there_i
         assert (await call).error_code == ErrorCode.NONE
         await asyncio.sleep(1)
         assert not [r for r in caplog.records if "node 0" in r.getMessage()]
+
+
+@virtual
+async def test_a_broker_is_measured_until_it_has_gone(world: World) -> None:
+    async with watching(2) as (cluster, watched, client):
+        await ask(client, 0)
+        await ask(client, 1)
+        found = watched.measured()
+        assert found.node(0)["request-total"] == found.node(0)["response-total"] == 2  # ApiVersions, and the question
+        assert found["connection-count"] == found["connection-creation-total"] - found["connection-close-total"]
+        cluster._state._alive.pop(0)
+        client.request_update()
+        while client.link(0) is not None:
+            await watched.metadata()
+        later = watched.measured()
+        assert len(later.node(0)) == 0
+        assert later.node(1)["request-total"] >= 2
+        assert later["request-total"] > found["request-total"]
+        await asyncio.sleep(1)
+        assert watched.measured()["connection-close-total"] > found["connection-close-total"]
 
 
 async def _never_there(client: KafkaClient) -> None:

@@ -124,6 +124,31 @@ async def test_answers_come_in_order_however_they_are_cut() -> None:
     scene.connection.close(NetworkException("the end"))
 
 
+async def test_what_it_carries_is_measured() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    for _ in range(3):
+        scene.send(told)
+    scene.send(told, expect_response=False)
+    answers = b"".join(map(scene.answer, scene.correlation_ids()[:2]))
+    scene.receive(answers)
+    node = scene.metrics.node(0)
+    assert (node.sent.count, node.sent.total) == (4, len(scene.transport.written))
+    assert (node.received.count, node.received.total) == (2, len(answers))
+    assert (scene.metrics.opened.count, scene.metrics.closed.count) == (1, 0)
+    scene.connection.close(NetworkException("the end"))
+    await asyncio.sleep(0)
+    assert (scene.metrics.opened.count, scene.metrics.closed.count) == (1, 1)
+
+
+async def test_one_that_was_given_up_before_it_was_made_counts_as_made_and_closed() -> None:
+    scene = Scene(connected=False)
+    scene.connection.close(NetworkException("given up"))
+    scene.connect()
+    await asyncio.sleep(0)
+    assert (scene.metrics.opened.count, scene.metrics.closed.count) == (1, 1)
+
+
 async def test_all_answers_in_one_piece() -> None:
     scene = Scene()
     told: list[Any] = []
