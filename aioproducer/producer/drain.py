@@ -12,6 +12,10 @@ from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 
 
+MOST_BATCHES = 200
+"""In one request: to make it, and to take its answer in, holds up the event loop for some 10 ms. The rest is next."""
+
+
 class Drained(NamedTuple):
     """A batch on its way into a request, and the queue it came from."""
 
@@ -22,7 +26,7 @@ class Drained(NamedTuple):
 def drain(
     ready: ReadyQueues, accumulator: RecordAccumulator, now: float, max_request_size: int, *, keep_order: bool
 ) -> list[Drained]:
-    """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes together.
+    """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
     Partitions are taken from the front and those with more to send go to the back, so no partition starves another.
     Partitions that turn out to have nothing to send leave the ready set; what makes them ready again adds them anew.
@@ -39,7 +43,7 @@ def drain(
         head = queue.batches[0] if queue.batches else queue.open
         assert head is not None
         head_size = head.expected_size() + BATCH_OVERHEAD
-        if drained and size + head_size > max_request_size:
+        if drained and (size + head_size > max_request_size or len(drained) == MOST_BATCHES):
             ready[queue] = None
             ready.move_to_end(queue, last=False)
             break

@@ -58,6 +58,9 @@ from aioproducer.protocol.messages.produce import PartitionProduceResponse, Prod
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
 
+TURN = 0.005
+"""Seconds of sending to one node after which everybody else has a turn of the loop first."""
+
 YIELD_AFTER = 0.001
 """Seconds of appending without a turn of the loop after which ``enqueue`` gives one."""
 
@@ -209,6 +212,8 @@ class Sender:
             await self._alarm.rung()
             self._pass(self._loop.time())
             await self._notify_placed()
+            if self._awake.is_set():
+                await asyncio.sleep(0)  # to wait for what is there already would not let anybody else run
 
     def _pass(self, now: float) -> None:
         """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
@@ -268,6 +273,9 @@ class Sender:
             if not drained:
                 return
             self._send(link, drained, now)
+            if self._loop.time() - now > TURN:
+                self._kick()
+                break
         self._note_link(node, link, now)
 
     def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:

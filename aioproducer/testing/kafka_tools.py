@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -70,6 +71,7 @@ class KafkaTools:
         self._producer_config = "--command-config" if renamed else "--producer.config"
         self._formatter_property = "--formatter-property" if renamed else "--property"
         self._reader_property = "--reader-property" if renamed else "--property"
+        self._election_config = "--command-config" if renamed else "--admin.config"
         # Some tools were Scala classes until 4.0.
         self._package = "org.apache.kafka.tools" if major >= 4 else "kafka.tools"
 
@@ -119,6 +121,45 @@ class KafkaTools:
             timeout=timeout,
         )
         return parse_offsets(output.stdout.decode())
+
+    # -- the cluster
+
+    async def move_leaders(self, replicas: Mapping[str, Mapping[int, Sequence[int]]], *, timeout: float = 60.0) -> None:
+        """Make the first of each partition's replicas its leader: ``{"orders": {0: [2, 3, 1]}}``.
+
+        With the replicas that it has in another order no data moves, and the leader has moved when this returns. That
+        partition must not be led by the node already.
+        """
+        places = [(topic, partition, nodes) for topic, of in replicas.items() for partition, nodes in of.items()]
+        plan = [{"topic": topic, "partition": number, "replicas": [*nodes]} for topic, number, nodes in places]
+        await self.run(
+            "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+            *self._bootstrap,
+            *("--execute", "--reassignment-json-file", "/dev/stdin"),
+            config_option="--command-config",
+            stdin=json.dumps({"version": 1, "partitions": plan}).encode(),
+            timeout=timeout,
+        )
+        elections = [{"topic": topic, "partition": number} for topic, number, _ in places]
+        await self.run(
+            "org.apache.kafka.tools.LeaderElectionCommand",
+            *self._bootstrap,
+            *("--election-type", "preferred", "--path-to-json-file", "/dev/stdin"),
+            config_option=self._election_config,
+            stdin=json.dumps({"partitions": elections}).encode(),
+            timeout=timeout,
+        )
+
+    async def set_quota(self, client_id: str, quotas: Mapping[str, float], *, timeout: float = 60.0) -> None:
+        """Quotas of a client id, such as ``{"producer_byte_rate": 20_000}``, in bytes a second and broker."""
+        changes = ",".join(f"{name}={value:g}" for name, value in quotas.items())
+        await self.run(
+            "kafka.admin.ConfigCommand",
+            *self._bootstrap,
+            *("--alter", "--add-config", changes, "--entity-type", "clients", "--entity-name", client_id),
+            config_option="--command-config",
+            timeout=timeout,
+        )
 
     # -- records
 

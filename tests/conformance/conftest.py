@@ -45,3 +45,10 @@ def kafka_cluster() -> Iterator[ApacheKafka]:
     """Three nodes; gone with the module, as tests that kill nodes leave little to rely on."""
     with running_kafka("4.3.1", nodes=3, configs=QUICK_FAILOVER) as kafka:
         yield kafka
+
+
+@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+def kafka_clusters(request: pytest.FixtureRequest) -> Iterator[ApacheKafka]:
+    """Three nodes of each release in turn, on which no topic is made by asking for it."""
+    with running_kafka(request.param, nodes=3, configs={"auto.create.topics.enable": False}) as kafka:
+        yield kafka

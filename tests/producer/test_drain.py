@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.drain import Drained, drain
+from aioproducer.producer.drain import MOST_BATCHES, Drained, drain
 from aioproducer.producer.readiness import ReadyQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 
@@ -108,6 +108,15 @@ def test_a_request_is_no_larger_than_it_may_be() -> None:
     assert sum(batch.size() + 61 for _, batch in drained) <= 2000
     assert partitions(here.drain(2000)) == [2, 3]
     assert partitions(here.drain(2000)) == [4]
+    assert here.consistent()
+
+
+def test_a_request_takes_no_more_batches_than_the_loop_has_time_for() -> None:
+    here = Draining(MOST_BATCHES + 50)
+    for partition in range(len(here.queues)):
+        here.fill(partition, size=10)
+    assert partitions(here.drain()) == list(range(MOST_BATCHES))
+    assert partitions(here.drain()) == list(range(MOST_BATCHES, MOST_BATCHES + 50))
     assert here.consistent()
 
 

@@ -46,6 +46,12 @@ async def test_topics(kafka: ApacheKafka) -> None:
     assert "topics.x" not in await tools.list_topics()
 
 
+async def test_quotas(kafka: ApacheKafka) -> None:
+    await kafka.tools.set_quota("somebody", {"producer_byte_rate": 20_000})
+    with pytest.raises(KafkaFailed, match="no_such_quota"):
+        await kafka.tools.set_quota("somebody", {"no_such_quota": 1})
+
+
 async def test_records_there_and_back(kafka: ApacheKafka) -> None:
     tools, before = kafka.tools, time.time_ns() // 1_000_000
     await tools.create_topic("console", partitions=3)
