@@ -29,8 +29,11 @@ class Alarm:
         self._timer = self._loop.call_at(when, self._timer_fired)
 
     async def rung(self) -> None:
-        """Sleeps until it rings."""
-        await self._rung.wait()
+        """Sleeps until it rings; for a turn of the loop if it has rung already, as to wait would let nobody else run."""
+        if self._rung.is_set():
+            await asyncio.sleep(0)
+        else:
+            await self._rung.wait()
         self._rung.clear()
 
     def stop(self) -> None:

@@ -212,8 +212,6 @@ class Sender:
             await self._alarm.rung()
             self._pass(self._loop.time())
             await self._notify_placed()
-            if self._awake.is_set():
-                await asyncio.sleep(0)  # to wait for what is there already would not let anybody else run
 
     def _pass(self, now: float) -> None:
         """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
@@ -274,7 +272,7 @@ class Sender:
                 return
             self._send(link, drained, now)
             if self._loop.time() - now > TURN:
-                self._kick()
+                self._alarm.ring()
                 break
         self._note_link(node, link, now)
 

@@ -20,6 +20,21 @@ async def test_however_often_it_rings_it_wakes_once(world: World) -> None:
 
 
 @virtual
+async def test_one_that_rings_all_the_time_lets_others_run(world: World) -> None:
+    alarm = Alarm()
+    ran = False
+
+    def run() -> None:
+        nonlocal ran
+        ran = True
+
+    asyncio.get_running_loop().call_soon(run)
+    alarm.ring()
+    await alarm.rung()
+    assert ran
+
+
+@virtual
 async def test_it_rings_at_the_earliest_of_its_times(world: World) -> None:
     alarm, loop = Alarm(), asyncio.get_running_loop()
     began = loop.time()
