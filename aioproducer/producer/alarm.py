@@ -29,7 +29,7 @@ class Alarm:
         self._timer = self._loop.call_at(when, self._timer_fired)
 
     async def rung(self) -> None:
-        """Sleeps until it rings; for a turn of the loop if it has rung already, as to wait would let nobody else run."""
+        """Sleeps until it rings; if it has already, for a turn of the loop, so that others run, too."""
         if self._rung.is_set():
             await asyncio.sleep(0)
         else:

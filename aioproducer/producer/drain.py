@@ -11,7 +11,6 @@ from aioproducer.producer.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 
-
 MOST_BATCHES = 200
 """In one request: to make it, and to take its answer in, holds up the event loop for some 10 ms. The rest is next."""
 

@@ -47,11 +47,14 @@ class Load:
             self.deliveries.append(await self.producer.enqueue(self.sent[-1]))
             await asyncio.sleep(0.002)
 
-    async def delivered(self) -> int:
-        """Returns when everything sent so far has ended, which is so many records, and goes on."""
-        sent = tuple(self.deliveries)
-        await wait_all(sent)
-        return len(sent)
+    async def delivered(self, at_least: int = 0) -> int:
+        """Returns when everything sent by then has ended, which is so many records; sending goes on."""
+        while True:
+            sent = tuple(self.deliveries)
+            await wait_all(sent)
+            if len(sent) >= at_least:
+                return len(sent)
+            await asyncio.sleep(0)
 
     async def assert_all_there(self, kafka: ApacheKafka) -> None:
         metadata = [delivery.result() for delivery in self.deliveries]
@@ -99,8 +102,7 @@ async def test_a_topic_created_anew_under_load(kafka_clusters: ApacheKafka) -> N
     load = Load(kafka_clusters.bootstrap_servers, "anew")
     await tools.create_topic("anew", partitions=PARTITIONS, replication_factor=3)
     async with load.running():
-        while (before := await load.delivered()) < 500:
-            await asyncio.sleep(0)
+        before = await load.delivered(at_least=500)
         first_id = (await tools.describe_topic("anew")).topic_id
         await tools.delete_topic("anew")
         await tools.create_topic("anew", partitions=PARTITIONS, replication_factor=3)
@@ -132,8 +134,7 @@ async def test_the_brokers_time_under_load(kafka: ApacheKafka, codec: str) -> No
     await kafka.tools.create_topic(topic, partitions=3, configs={"message.timestamp.type": "LogAppendTime"})
     load = Load(kafka.bootstrap_servers, topic, compression_type=codec)
     async with load.running():
-        while await load.delivered() < 300:
-            await asyncio.sleep(0)
+        await load.delivered(at_least=300)
     assert {delivery.result().timestamp_type for delivery in load.deliveries} == {TimestampType.LOG_APPEND_TIME}
     await load.assert_all_there(kafka)
 
