@@ -31,9 +31,11 @@ class TimestampType(Enum):
     """The broker, when it appended the batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerRecord:
-    """One record to send. ``timestamp_ms`` counts from the epoch in UTC; ``None`` means now."""
+class ProducerRecord(NamedTuple):
+    """One record to send. ``timestamp_ms`` counts from the epoch in UTC; ``None`` means now.
+
+    Immutable; ``record._replace(headers=…)`` is another one, for interceptors.
+    """
 
     topic: str
     value: Any = None

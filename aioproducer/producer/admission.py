@@ -87,10 +87,11 @@ class Admission:
         record: ProducerRecord | None = None
         if hooks.intercepts():
             record = hooks.on_send(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
-            topic, value, key = record.topic, record.value, record.key
-            partition, timestamp_ms, headers = record.partition, record.timestamp_ms, record.headers
+            topic, value, key, partition, timestamp_ms, headers = record
         try:
-            key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
+            key_bytes, value_bytes = key, value
+            if hooks.serializes:
+                key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
             choose = None
             if partition is None and hooks.partitions():
                 key_bytes, value_bytes = as_bytes(key_bytes, "key"), as_bytes(value_bytes, "value")

@@ -121,9 +121,6 @@ class ProduceResult:
         self.waiters = []
         self.callbacks = []
         self.intercepted = []
-        for target in targets:
-            if target[1].hooks is None:
-                target[1].hooks = self.hooks
         for index, headers in intercepted:
             self.intercept(index, headers)
         for index, future in waiters:

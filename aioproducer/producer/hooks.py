@@ -20,6 +20,9 @@ from aioproducer.types import Headers, PartitionInfo, ProducerRecord, TopicParti
 
 log = logging.getLogger(__name__)
 
+_NO_HEADERS: list[tuple[str, bytes | None]] = []
+"""What stands for the headers where no serializer looks at them."""
+
 
 class Hooks:
     """Made with the producer, and fixed from then on; ConfigException for what cannot be made or called."""
@@ -32,8 +35,8 @@ class Hooks:
         self._sees_headers = False
         self._intercepts = bool(config.interceptor_classes)
         self._partitioner: CustomPartitioner | None = None
-        named = (config.key_serializer, config.value_serializer, config.partitioner_class)
-        self.any = self._intercepts or any(plugin is not None for plugin in named)
+        self.serializes = config.key_serializer is not None or config.value_serializer is not None
+        self.any = self._intercepts or self.serializes or config.partitioner_class is not None
         """Whether there is anything to be called before a record is appended."""
         self.depth = 0
         """How many of the user's functions are running now, one within another."""
@@ -113,10 +116,11 @@ class Hooks:
 
     def serialize(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
         """Key and value as bytes, and the headers with what the serializers have added to them."""
-        seen: list[tuple[str, bytes | None]] = []
-        if self._sees_headers and headers is not None:
-            check_headers(headers)
-            seen.extend(headers)
+        seen: list[tuple[str, bytes | None]] = _NO_HEADERS
+        if self._sees_headers:
+            if headers is not None:
+                check_headers(headers)
+            seen = [] if headers is None else list(headers)
         self.depth += 1
         try:
             key = self._serialize_key(topic, seen, key)

@@ -206,14 +206,12 @@ class KafkaProducer:
                     "close() without a time-out, or flush() before it, waits for all"
                 )
             )
+            self._hooks.close()  # every record has ended; what follows may be cancelled
+            _PRODUCERS.discard(self)
             try:
                 await self._reporters.close(0.0)
-            finally:  # whoever is in a hurry may cancel this more than once
-                try:
-                    await self._sender.stop(grace)
-                finally:
-                    self._hooks.close()
-                    _PRODUCERS.discard(self)
+            finally:
+                await self._sender.stop(grace)
 
     # Records
 
@@ -396,7 +394,9 @@ def _fields(
         raise IllegalArgumentException(f"the topic is a {type(record).__name__}; it must be a str or a ProducerRecord")
     if any(given is not None for given in (value, key, partition, timestamp_ms, headers)):
         raise IllegalArgumentException("a ProducerRecord brings its own value, key, partition, timestamp and headers")
-    return record.topic, record.value, record.key, record.partition, record.timestamp_ms, record.headers
+    if not isinstance(record.topic, str):
+        raise IllegalArgumentException(f"the record's topic is a {type(record.topic).__name__}; it must be a str")
+    return record
 
 
 async def wait_all(deliveries: Iterable[Delivery]) -> None:

@@ -67,7 +67,7 @@ def split(batch: ProducerBatch, records: bytes, target: int) -> list[ProducerBat
 def _child(batch: ProducerBatch, index: int, timestamp_ms: int) -> ProducerBatch:
     """An empty batch for the records from ``index`` on."""
     parent = batch.result
-    result = ProduceResult(parent.loop, parent.topic, parent.partition)
+    result = ProduceResult(parent.loop, parent.topic, parent.partition, parent.hooks)
     child = ProducerBatch(result, BatchBuffer(), 0, timestamp_ms, batch.created)
     child.expected_ratio = batch.expected_ratio
     child.drain_order = batch.drain_order

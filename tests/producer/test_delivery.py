@@ -391,7 +391,7 @@ def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:
     """A parked record to its batch, and a split batch to its children, in record order."""
     hooks, loop = Hooks(), Loop()
     parked, batch = ProduceResult(loop, "t", 0, hooks), ProduceResult(loop, "t", 0, hooks)
-    children = [ProduceResult(loop, "t", 0), ProduceResult(loop, "t", 0)]
+    children = [ProduceResult(loop, "t", 0, hooks), ProduceResult(loop, "t", 0, hooks)]
     parked.intercept(0, "a")
     batch.intercept(0, "b")
     parked.forward([(0, batch, 1)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -65,7 +64,7 @@ class Book(ProducerInterceptor):
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         self.sent += 1
         number = ("number", b"%d" % self.sent)
-        return dataclasses.replace(record, headers=(*(record.headers or ()), number))
+        return record._replace(headers=(*(record.headers or ()), number))
 
     def _end(self, headers: Any, end: Any) -> None:
         number = int(dict(headers)["number"])
@@ -96,10 +95,10 @@ async def test_interceptors_come_before_everything_else() -> None:
 
     def first(record: ProducerRecord) -> ProducerRecord:
         assert record == ProducerRecord("elsewhere", 20, "k", None, None, None)
-        return dataclasses.replace(record, topic="t", value=record.value + 1, partition=0)
+        return record._replace(topic="t", value=record.value + 1, partition=0)
 
     def second(record: ProducerRecord) -> ProducerRecord:
-        return dataclasses.replace(record, value=record.value * 2, timestamp_ms=5, headers=[("h", b"1")])
+        return record._replace(value=record.value * 2, timestamp_ms=5, headers=[("h", b"1")])
 
     async with running(
         first, second, key_serializer=str.encode, value_serializer=lambda value: str(value).encode()
@@ -278,6 +277,22 @@ async def test_a_parked_record_that_is_placed_is_acknowledged() -> None:
         assert [one[1].offset for one in book.notes] == [0, 1, 2, 3]
 
 
+async def test_the_records_of_a_batch_that_is_split_are_acknowledged_in_order() -> None:
+    book = Book()
+    async with running(book, linger_ms=5, batch_size=100_000) as (cluster, producer):
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.MESSAGE_TOO_LARGE))
+        deliveries = [producer.send("t", bytes(9000)) for _ in range(8)]
+        called: list[Delivery] = []
+        for delivery in deliveries:
+            delivery.add_done_callback(called.append)
+        await producer.flush()
+        assert cluster.broker.count(ApiKey.PRODUCE) > 2
+        assert called == deliveries
+        assert [one[1] for one in book.notes] == [delivery.result() for delivery in deliveries]
+        assert [one[1].offset for one in book.notes] == list(range(8))
+        assert book.balanced()
+
+
 async def test_a_record_that_is_withdrawn_is_a_send_error() -> None:
     book = Book()
     async with running(book) as (_, producer):
@@ -346,6 +361,21 @@ async def test_interceptors_are_closed_once_with_the_producer_and_after_every_re
         assert (first.closed, last.closed) == (1, 1)
         assert last.sent == 1, "an interceptor hears nothing after it was closed"
     assert "cannot be closed" in caplog.text
+
+
+@pytest.mark.parametrize("tick", range(12))
+async def test_interceptors_are_closed_whenever_a_close_is_cut_short(tick: int) -> None:
+    book = Book()
+    async with running(book) as (_, producer):
+        _ = producer.send("t", b"v")
+        closing = [asyncio.create_task(producer.close()) for _ in range(2)]
+        for _ in range(tick):
+            await asyncio.sleep(0)
+        closing[0].cancel()
+        await producer.close(timeout=0)
+        await asyncio.wait(closing)
+        assert book.closed == 1
+        assert book.balanced()
 
 
 async def test_what_is_sent_while_the_producer_closes_is_a_send_error() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from typing import Any
 
@@ -32,7 +31,7 @@ class Appending(ProducerInterceptor):
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         self._called()
-        return dataclasses.replace(record, value=record.value + self.text)
+        return record._replace(value=record.value + self.text)
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Any) -> None:
         self.ends.append((self.text, metadata, error, headers))
@@ -47,7 +46,7 @@ def chain(*interceptors: Any) -> ProducerInterceptors:
 
 
 def test_each_is_given_what_the_one_before_returned() -> None:
-    interceptors = chain(Appending(" one"), Appending(" two"), lambda record: dataclasses.replace(record, topic="u"))
+    interceptors = chain(Appending(" one"), Appending(" two"), lambda record: record._replace(topic="u"))
     assert interceptors.on_send(RECORD) == ProducerRecord("u", "value one two", "key", 0)
     assert interceptors.on_send(RECORD) == ProducerRecord("u", "value one two", "key", 0)
 
@@ -122,7 +121,7 @@ def test_without_a_method_of_its_own_an_error_before_the_append_is_an_acknowledg
             self.ends.append(end)
 
     derived, duck, error = Appending(""), Duck(), KafkaError("too large")
-    record = dataclasses.replace(RECORD, headers=(("h", None),))
+    record = RECORD._replace(headers=(("h", None),))
     chain(derived, duck).on_send_error(record, TopicPartition("t", partition), error)
     metadata = RecordMetadata("t", partition, -1, -1, False, -1, -1)
     assert derived.ends == [("", metadata, error, (("h", None),))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from random import Random
 
 from aioproducer.producer.interceptors import ProducerInterceptor
@@ -27,7 +26,7 @@ class CountingInterceptor(ProducerInterceptor):
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         self._sent[number_of(record.headers)] += 1
         self._maybe_raise()
-        return replace(record)
+        return record._replace()
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Headers) -> None:
         self._ended(headers, metadata if error is None else error)

@@ -1,0 +1,120 @@
+"""Lines to a file by way of a thread, so that a slow disk does not hold up the event loop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+from aioproducer.delivery_log.events import event
+from aioproducer.errors import IllegalStateException
+
+log = logging.getLogger(__name__)
+
+CHUNK = 65536
+"""Bytes that are worth a write of their own."""
+
+
+class FileSink:
+    """Appends lines to the file ``path``; OSError if it cannot be opened.
+
+    What is written reaches the system after ``interval`` seconds at the latest, or 64 KiB; a process that is killed
+    loses no more than that, and leaves at most one line torn. At most ``capacity`` bytes wait, for a disk that is slow:
+    lines beyond that are lost, and counted in a line of their own (event ``lost``). ``close`` waits up to ``patience``
+    seconds for what is left.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        capacity: int = 8 << 20,
+        interval: float = 0.5,
+        patience: float = 5.0,
+    ) -> None:
+        self.path = os.fspath(path)
+        self.lost = 0
+        """Lines that are not in the file."""
+        self._capacity = capacity
+        self._interval = interval
+        self._patience = patience
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._untold = 0
+        self._closed = False
+        self._news = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed by the thread
+        self._torn = self._ends_torn()
+
+    def _ends_torn(self) -> bool:
+        """Whether the file's last line, of an earlier process, has no end."""
+        with open(self.path, "rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            if end == 0:
+                return False
+            file.seek(end - 1)
+            return file.read(1) != b"\n"
+
+    def write(self, line: bytes) -> None:
+        """Takes a line, without its end; never waits for the disk."""
+        with self._news:
+            if self._closed:
+                raise IllegalStateException(f"the sink of {self.path} is closed")
+            if self._size + len(line) > self._capacity:
+                self._lose(1)
+                return
+            self._lines.append(line)
+            self._size += len(line) + 1
+            if self._size >= CHUNK:
+                self._news.notify()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"aioproducer {self.path}", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Writes what is left. Closing twice is harmless."""
+        with self._news:
+            self._closed = True
+            self._news.notify()
+            thread = self._thread
+        if thread is None:
+            self._file.close()
+            return
+        thread.join(self._patience)
+        if thread.is_alive():
+            log.error("%s: %d bytes are not written yet after %.1f s", self.path, self._size, self._patience)
+
+    def _lose(self, lines: int) -> None:
+        self.lost += lines
+        self._untold += lines
+
+    def _run(self) -> None:
+        closed = False
+        while not closed:
+            with self._news:
+                self._news.wait_for(lambda: self._closed or self._size >= CHUNK, self._interval)
+                lines, self._lines = self._lines, []
+                size = self._size
+                untold, self._untold = self._untold, 0
+                closed = self._closed
+            if lines or untold:
+                self._append(lines, untold)
+            with self._news:
+                self._size -= size
+        self._file.close()
+
+    def _append(self, lines: list[bytes], untold: int) -> None:
+        tail = [event("lost", count=untold)] if untold else []
+        # A line that was torn before ends here, and those that follow are whole.
+        chunk = memoryview((b"\n" if self._torn else b"") + b"\n".join([*lines, *tail, b""]))
+        try:
+            while chunk:
+                chunk = chunk[self._file.write(chunk) :]
+            self._torn = False
+        except OSError as error:
+            log.error("%s: up to %d lines of the delivery log are lost: %s", self.path, len(lines), error)
+            self._torn = True
+            with self._news:
+                self._lose(len(lines))
+                self._untold += untold

@@ -1,0 +1,29 @@
+"""Lines to a topic."""
+
+from __future__ import annotations
+
+from aioproducer.producer.producer import KafkaProducer
+
+
+class TopicSink:
+    """Sends each line as the value of a record, through a producer of its own, which stays the caller's.
+
+    ::
+
+        async with KafkaProducer(bootstrap_servers=…) as audit:
+            log = DeliveryLog(TopicSink(audit, "deliveries"))
+            async with KafkaProducer(bootstrap_servers=…, interceptor_classes=log) as producer:
+                ...
+
+    Nobody waits for these records: what that producer cannot deliver is told in its log.
+    """
+
+    def __init__(self, producer: KafkaProducer, topic: str) -> None:
+        self._producer = producer
+        self._topic = topic
+
+    def write(self, line: bytes) -> None:
+        _ = self._producer.send(self._topic, line)
+
+    def close(self) -> None:
+        """Nothing to do: the producer is its owner's to close."""
