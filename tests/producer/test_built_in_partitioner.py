@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aioproducer.producer.built_in_partitioner import (
     QUEUES_PER_DRAW,
@@ -379,3 +380,107 @@ def test_queues_that_grow_while_appending_count() -> None:
     here.append(value=bytes(128))  # to where it is
     for _ in range(10):
         assert partition_of(here.append(value=bytes(128))) == 2
+
+
+class PartitionerMachine(RuleBasedStateMachine):
+    """Whatever becomes of batches, partitions and leaders: it draws as if it had just counted all queues."""
+
+    @initialize(partitions=st.integers(1, 8), rack=st.sets(st.sampled_from([1, 2])))
+    def start(self, partitions: int, rack: set[int]) -> None:
+        self.dice = Dice(1)
+        self.unavailable: set[int] = set()
+        self.rack = rack
+        self.used: set[PartitionQueue] = set()
+        self.queues: list[PartitionQueue] = []
+        shared = Partitioning(self.dice, unavailable=lambda: self.unavailable)
+        shared.in_rack = rack
+        self.partitioner = BuiltInPartitioner(shared)
+        self.grow(partitions, 1, used=True)
+
+    @rule(by=st.integers(1, 3), leader=st.integers(-1, 2), used=st.booleans())
+    def grow(self, by: int, leader: int, used: bool) -> None:
+        for _ in range(by):
+            self.queues.append(PartitionQueue("t", len(self.queues), None))
+            self.queues[-1].leader = leader
+        self.partitioner.follow(self.queues)
+        for queue in self.queues[-by:] if used else ():
+            self.open(queue, 1)
+
+    @precondition(lambda self: len(self.queues) > 1)
+    @rule(to=st.integers(1, 3))
+    def shrink(self, to: int) -> None:
+        self.queues = self.queues[:to]
+        self.partitioner.follow(self.queues)
+
+    @rule(data=st.data(), leader=st.integers(-1, 2))
+    def move(self, data: st.DataObject, leader: int) -> None:
+        data.draw(st.sampled_from(self.queues)).leader = leader
+        self.partitioner.leaders_changed()
+
+    @rule(nodes=st.sets(st.sampled_from([1, 2])))
+    def slow(self, nodes: set[int]) -> None:
+        self.unavailable = nodes
+
+    def open(self, queue: PartitionQueue, times: int) -> None:
+        for _ in range(times):
+            self.used.add(queue)
+            queue.batches.append(make_batch(Loop()))
+            self.partitioner.opened(queue)
+
+    @rule(data=st.data(), times=st.integers(1, 4))
+    def append(self, data: st.DataObject, times: int) -> None:
+        self.open(data.draw(st.sampled_from(self.queues)), times)
+
+    @rule()
+    def drain_all(self) -> None:
+        for queue in self.queues:
+            queue.in_flight += len(queue.batches)
+            queue.batches.clear()
+
+    @precondition(lambda self: any(queue.batches for queue in self.queues))
+    @rule(data=st.data(), sent=st.booleans())
+    def drain(self, data: st.DataObject, sent: bool) -> None:
+        queue = data.draw(st.sampled_from([queue for queue in self.queues if queue.batches]))
+        queue.batches.popleft()
+        queue.in_flight += sent  # else it expired
+
+    @precondition(lambda self: any(queue.in_flight for queue in self.queues))
+    @rule(data=st.data(), again=st.booleans())
+    def end(self, data: st.DataObject, again: bool) -> None:
+        queue = data.draw(st.sampled_from([queue for queue in self.queues if queue.in_flight]))
+        queue.in_flight -= 1
+        if again:
+            queue.batches.appendleft(make_batch(Loop()))
+
+    @rule(times=st.integers(1, 5))
+    def draw(self, times: int) -> None:
+        for _ in range(times):
+            assert self.partitioner.next() in self.queues
+
+    def weights(self) -> dict[int, int]:
+        """What each partition weighs, by the rules."""
+        with_leader = [queue for queue in self.queues if queue.leader >= 0]
+        in_rack = [queue for queue in with_leader if queue.leader in self.rack]
+        if self.used.issuperset(self.queues):
+            for group in (in_rack, with_leader):
+                taking_part = [queue for queue in group if not queue.depth() or queue.leader not in self.unavailable]
+                longest = max((queue.depth() for queue in taking_part), default=0)
+                if taking_part:
+                    return {queue.partition: longest + 1 - queue.depth() for queue in taking_part}
+        return {queue.partition: 1 for queue in in_rack or with_leader or self.queues}
+
+    @invariant()
+    def it_draws_by_the_rules(self) -> None:
+        if not hasattr(self, "queues"):
+            return
+        self.partitioner.leaders_changed()  # no figures of before
+        expected = self.weights()
+        drawn: Counter[int] = Counter()
+        self.dice.sides, self.dice.rolled = sum(expected.values()), 0
+        for _ in range(self.dice.sides):
+            drawn[self.partitioner.next().partition] += 1
+        assert drawn == expected
+
+
+PartitionerMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestPartitioner = PartitionerMachine.TestCase
