@@ -101,8 +101,8 @@ class BatchCompleter:
             try:
                 self._release(batch)
             finally:
-                self.incomplete.pop(batch, None)
                 batch.succeed(base_offset if known else -1, append_time if known else -1)
+                self.incomplete.pop(batch, None)  # not before: what a bug keeps from being told is ended by abort
         elif action is Action.FAIL:
             if stamped:
                 sequences.abandon(batch)
@@ -271,8 +271,8 @@ class BatchCompleter:
         self._fail(queue, batch, error)
 
     def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
-        del self.incomplete[batch]
         self._end(queue, batch, error, aborted=False)
+        self.incomplete.pop(batch, None)
 
     def _end(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool) -> None:
         outcome = Outcome.UNKNOWN if batch.maybe_appended else Outcome.NOT_SENT

@@ -453,6 +453,7 @@ async def everyday(bug: Planted) -> tuple[list[Any], list[BaseException]]:
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0], [1]])
         cluster.brokers[0].script(ApiKey.PRODUCE, answer, error(ErrorCode.NOT_LEADER_OR_FOLLOWER), drop())
+        cluster.brokers[1].script(ApiKey.PRODUCE, answer, error(ErrorCode.INVALID_RECORD))
         producer = make_producer(cluster.bootstrap_servers, buffer_memory=10_000, batch_size=1000)
         sys.settrace(bug)
         try:
@@ -503,6 +504,31 @@ async def test_a_bug_anywhere_ends_every_delivery_with_its_cause(
     # Nowhere does it vanish: it ends deliveries, is raised to a caller, or told by the loop or in the log.
     told = [one for one in [*failed, *raised] if "Bug" in repr(one) or isinstance(one.__cause__, Bug)]
     assert told or "Bug" in caplog.text, (function, ended, raised)
+
+
+# Where a batch changes hands: a bug between any two of these lines may neither lose it nor end it twice.
+HANDOVERS = (
+    "BatchCompleter.ended",
+    "BatchCompleter._retry",
+    "BatchCompleter._fail",
+    "BatchCompleter._end",
+    "Sender._pass",
+    "Sender._send",
+    "Sender._answered",
+    "Sender._take_answer",
+    "Connection._answer",
+    "Connection.close",
+)
+
+
+@pytest.mark.parametrize("function", HANDOVERS)
+async def test_a_bug_at_any_line_where_batches_change_hands(function: str) -> None:
+    code = PLANTABLE[function]
+    for line in sorted({line for _, _, line in code.co_lines() if line is not None} - {code.co_firstlineno}):
+        async with asyncio.timeout(3):
+            ended, raised = await everyday(bug := Planted(code, line))
+        assert len(ended) == 17 or raised, (function, line)
+        assert bug.raised or not raised, (function, line, raised)
 
 
 async def test_a_task_cancelled_from_outside_is_no_silent_end() -> None:
