@@ -176,6 +176,8 @@ class KafkaProducer:
         return self._close_within(0 if self._hooks.depth else timeout)
 
     async def _close_within(self, timeout: float | None) -> None:
+        if timeout is not None and timeout < 0:
+            raise IllegalArgumentException(f"the time-out of close is {timeout}; it must be 0 or more seconds, or None")
         if self._loop is None:
             return
         self._check_place()

@@ -710,6 +710,16 @@ async def test_close_twice_and_at_the_same_time() -> None:
         await producer.close()
 
 
+async def test_a_negative_time_to_close_in_is_refused() -> None:
+    async with EmbeddedCluster() as cluster:
+        producer = make_producer(cluster.bootstrap_servers)
+        await producer.start()
+        with pytest.raises(IllegalArgumentException, match="time-out of close is -1"):
+            await producer.close(-1)
+        assert (await producer.send("t", b"it goes on")).offset == 0
+        await producer.close()
+
+
 async def test_a_cancelled_close_still_ends_everything_and_harms_no_other() -> None:
     async with running() as (cluster, producer):
         _ = await producer.partitions_for("t")

@@ -1,0 +1,302 @@
+"""Every rule of the producer together, over some partitions and two nodes, with a clock that is moved by hand.
+
+What the Sender does with sockets and tasks is done here by calls: ``turn`` is its turn of the loop; ``answer`` and
+``disconnect`` are what comes from the network.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from random import Random
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from aioproducer.config import producer_config
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import Outcome
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.addresses import Address
+from aioproducer.net.cluster import Cluster, Node, TopicMetadata
+from aioproducer.producer.batch_completer import BatchCompleter
+from aioproducer.producer.drain import Drained, drain
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.ledger import WaitHistory
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.readiness import why_waiting
+from aioproducer.producer.reason import Reason
+from aioproducer.producer.schedule import Schedule
+from aioproducer.producer.sealer import Sealer
+from aioproducer.producer.sequences import WINDOW, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.topic_directory import TopicDirectory
+from aioproducer.producer.windows import InFlightWindows
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.types import PartitionInfo
+
+from . import broker_model
+from .parts import Accumulation
+
+NODES = (1, 2)
+TOPICS = {"t": 3, "u": 1}
+MAX_REQUEST_SIZE = 2500
+Place = tuple[str, int]
+
+
+class Waiting(NamedTuple):
+    """A record for which there was no memory."""
+
+    place: Place
+    value: bytes
+
+
+class RulesSimulation(Accumulation):
+    """A producer, its requests under way by node, and the logs."""
+
+    def __init__(self, *, linger: float, max_in_flight: int, idempotent: bool) -> None:
+        super().__init__(memory=6000, batch_size=1000, max_request_size=MAX_REQUEST_SIZE)
+        self.idempotent = idempotent
+        self.max_in_flight = max_in_flight
+        self.keep_order = max_in_flight == 1
+        self.woken = False
+        self.wake_times: list[float] = []
+        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.wake_times.append)
+        self.ids = ProducerIds()
+        self.ids.current = ProducerIdAndEpoch(1, 0)
+        self.directory = TopicDirectory(
+            self.accumulator.topics,
+            self.partitioning,
+            self.schedule.ready,
+            InFlightWindows(),
+            self.ids if idempotent else None,
+        )
+        self.sealer = Sealer(CompressionType.NONE, None, self.accumulator)
+        self.completer = BatchCompleter(
+            producer_config({"bootstrap.servers": "b:1", "enable.idempotence": idempotent}),
+            self.accumulator,
+            ProducerMetrics(),
+            FailureLog(),
+            Random(0),
+            again=lambda queue, when: self.schedule.again(queue, when, self.loop.now),
+            history=WaitHistory(),
+            sealer=self.sealer,
+        )
+        self.leaders: dict[Place, tuple[int, int]] = {
+            (topic, number): (NODES[number % 2], 0)
+            for topic, partitions in TOPICS.items()
+            for number in range(partitions)
+        }
+        self.logs: dict[Place, broker_model.Partition] = {place: broker_model.Partition() for place in self.leaders}
+        self.wire: dict[int, deque[list[Drained]]] = {node: deque() for node in NODES}
+        self.up = dict.fromkeys(NODES, True)
+        self.waiting: deque[Waiting] = deque()
+        self.deliveries: dict[Place, dict[bytes, Any]] = {place: {} for place in self.leaders}
+        self.count = 0
+        self.drains = 0
+        self.flushes = 0
+        self.follow()
+
+    def _wake(self) -> None:
+        self.woken = True
+
+    def queues(self) -> list[PartitionQueue]:
+        return [queue for topic in self.accumulator.topics.values() for queue in topic.queues]
+
+    # What users do
+
+    def send(self, place: Place, size: int) -> None:
+        """The number of a record is its value, so that order shows."""
+        self.count += 1
+        value = b"%08d" % self.count + bytes(size)
+        if self.waiting or not self._append(place, value):
+            self.waiting.append(Waiting(place, value))
+            self.woken = True
+
+    def _append(self, place: Place, value: bytes) -> bool:
+        delivery = self.append(place[0], value, partition=place[1])
+        if delivery is not None:
+            self.deliveries[place][value[:8]] = delivery
+        return delivery is not None
+
+    def flush(self) -> None:
+        self.schedule.flush_begun(self.loop.now)
+        self.flushes += 1
+
+    def end_flush(self) -> None:
+        self.schedule.flush_ended()
+        self.flushes -= 1
+
+    # As the Sender
+
+    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self.completer.incomplete[batch] = queue
+        self.schedule.opened(queue, batch)
+
+    def batch_full(self, queue: PartitionQueue) -> None:
+        self.schedule.full(queue, self.loop.now)
+
+    def turn(self) -> None:
+        """A turn of the Sender."""
+        self.woken = False
+        now = self.loop.now
+        self.schedule.take_due(now)
+        self.completer.expire(now, lambda queue, batch: "because")
+        while self.waiting and self._append(*self.waiting[0]):
+            self.waiting.popleft()
+        self.schedule.hurry(now, wanted=bool(self.waiting))
+        for node in self.schedule.ready.nodes():
+            while self._can_send(node) and (drained := self._drain(node)):
+                self._send(node, drained)
+
+    def _can_send(self, node: int) -> bool:
+        return self.up.get(node, False) and len(self.wire[node]) < self.max_in_flight
+
+    def _drain(self, node: int) -> list[Drained]:
+        ready = self.schedule.ready.of(node)
+        return drain(ready, self.accumulator, self.loop.now, MAX_REQUEST_SIZE, keep_order=self.keep_order)
+
+    def _send(self, node: int, drained: list[Drained]) -> None:
+        size = 0
+        for queue, batch in drained:
+            if batch.drain_order < 0:
+                self.drains += 1
+                batch.drain_order = self.drains
+            if queue.sequences is not None and not batch.has_sequence():
+                queue.sequences.stamp(batch)
+            self.sealer.seal(batch)
+            size += len(batch.header) + len(batch.body)
+            batch.in_flight = True
+            batch.attempts += 1
+            batch.sent_at = self.loop.now
+            batch.leader_epoch = queue.leader_epoch
+            queue.in_flight += 1
+        assert len(drained) == len({id(queue) for queue, _ in drained}), "a partition is in a request once"
+        assert size <= MAX_REQUEST_SIZE or len(drained) == 1
+        self.wire[node].append(drained)
+
+    # The brokers and the network
+
+    def answer(self, node: int, refusals: list[ErrorCode]) -> None:
+        """The oldest request is handled and answered; a partition with a refusal is not appended to."""
+        drained = self.wire[node].popleft()
+        refusals = [*refusals, *[ErrorCode.NONE] * len(drained)]
+        for one, refused in zip(drained, refusals, strict=False):
+            code, offset = self._handle(node, one, refused)
+            self.completer.ended(one, code, "", self.loop.now, base_offset=offset)
+        self.woken = True
+
+    def _handle(self, node: int, one: Drained, refused: ErrorCode) -> tuple[ErrorCode, int]:
+        place = (one.queue.topic, one.queue.partition)
+        if self.leaders[place][0] != node:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
+        read = RecordBatch(one.batch.header + one.batch.body)
+        read.verify()
+        values = tuple((record.value or b"")[:8] for record in read.records())
+        if refused is not ErrorCode.NONE and values[0] not in self.logs[place].log:
+            return refused, -1
+        request = broker_model.Request(read.producer_id, read.producer_epoch, read.base_sequence, values)
+        return self.logs[place].produce(request)
+
+    def disconnect(self, node: int, handled: int) -> None:
+        """The connection ends; of the requests on it the first few were handled all the same."""
+        lost, self.wire[node] = self.wire[node], deque()
+        for number, drained in enumerate(lost):
+            for one in drained:
+                if number < handled:
+                    self._handle(node, one, ErrorCode.NONE)
+                self.completer.ended(one, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now)
+        self.woken = True
+
+    def move(self, place: Place, leader: int, *, told: bool) -> None:
+        """Another node leads; ``told``: the producer hears of it at once."""
+        self.leaders[place] = (leader, self.leaders[place][1] + 1)
+        if told:
+            self.follow()
+
+    def follow(self) -> None:
+        """The producer gets metadata."""
+        topics = {
+            topic: TopicMetadata(
+                topic,
+                UUID(int=number + 1),
+                tuple(PartitionInfo(topic, p, *self.leaders[topic, p], (1, 2), (1, 2), ()) for p in range(partitions)),
+            )
+            for number, (topic, partitions) in enumerate(TOPICS.items())
+        }
+        nodes = {node: Node(node, Address("b", node)) for node in NODES}
+        self.directory.follow(Cluster(nodes, topics), self.loop.now)
+        self.woken = True
+
+    # What must hold
+
+    def check(self) -> None:
+        """At any time."""
+        under_way = {one.batch for requests in self.wire.values() for drained in requests for one in drained}
+        held = set(self.completer.incomplete) | under_way
+        assert self.pool.total - self.pool.available == sum(batch.allocated for batch in held)
+        for queue in self.queues():
+            if queue.sequences is not None:
+                unresolved = queue.sequences.unresolved
+                # The parts of a batch that was split count as one.
+                assert len({batch.drain_order for batch in unresolved}) <= WINDOW
+                assert unresolved == sorted(unresolved, key=lambda batch: (batch.drain_order, batch.first))
+            waiting = [(batch.drain_order, batch.first) for batch in queue.batches if batch.has_sequence()]
+            assert waiting == sorted(waiting), "what goes again goes in the order of its sequences"
+            assert queue.in_flight == sum(batch in under_way and one is queue for one, batch in self._under_way())
+        for requests in self.wire.values():
+            assert len(requests) <= self.max_in_flight
+        for place, deliveries in self.deliveries.items():
+            log = self.logs[place].log
+            for value, delivery in deliveries.items():
+                if delivery.done() and delivery.outcome is None:
+                    assert log[delivery.result().offset] == value
+                elif delivery.outcome is Outcome.NOT_SENT:
+                    assert value not in log
+
+    def _under_way(self) -> list[Drained]:
+        return [one for requests in self.wire.values() for drained in requests for one in drained]
+
+    def check_nothing_forgotten(self) -> None:
+        """After a turn: whatever could go out has gone, and for all else there is somebody or something that wakes."""
+        now = self.loop.now
+        upcoming = self.schedule.next()
+        for queue in self.queues():
+            reason = why_waiting(queue, now, keep_order=self.keep_order)
+            if reason is None:
+                assert queue in self.schedule.ready.of(queue.leader), f"{queue} could be sent, and nobody knows"
+                assert not self._can_send(queue.leader), f"{queue} could be sent, and was not"
+            elif reason is Reason.LINGER:
+                assert not self.flushes
+                assert not self.waiting
+                assert upcoming is not None
+                assert queue.open is not None
+                assert upcoming <= queue.open.created + self.schedule._linger
+            elif reason is Reason.BACKOFF:
+                assert upcoming is not None
+                assert upcoming <= queue.batches[0].retry_at
+
+    def settle(self) -> None:
+        """From now on nothing goes wrong: everything ends, and not because its time is over."""
+        self.completer._timeout = 10.0**9
+        self.up = dict.fromkeys(NODES, True)
+        self.follow()
+        for _ in range(30 * len(self.completer.incomplete) + 30 * len(self.waiting) + 30):
+            self.loop.now += 2
+            self.turn()
+            self.check_nothing_forgotten()
+            for node in NODES:
+                while self.wire[node]:
+                    self.answer(node, [])
+        assert not self.completer.incomplete, f"stuck: {list(self.completer.incomplete)}"
+        assert not self.waiting
+
+    def check_end(self) -> None:
+        """When everything is over."""
+        self.check()
+        assert self.pool.available == self.pool.total
+        for place, deliveries in self.deliveries.items():
+            log = self.logs[place].log
+            assert all(delivery.done() for delivery in deliveries.values())
+            if self.idempotent:
+                assert len(log) == len(set(log)), "something is in the log twice"
+                assert log == sorted(log), "the log is out of order"

@@ -1,0 +1,109 @@
+"""Order, memory and progress, whatever happens to an accumulator, its schedule, its requests and their answers."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from aioproducer.error_code import ErrorCode
+
+from .rules_simulation import NODES, TOPICS, Place, RulesSimulation
+
+PLACES = [(topic, number) for topic, partitions in TOPICS.items() for number in range(partitions)]
+REFUSALS = [
+    *[ErrorCode.NONE] * 4,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.MESSAGE_TOO_LARGE,
+]
+place = st.sampled_from(PLACES)
+node = st.sampled_from(NODES)
+
+
+class RulesMachine(RuleBasedStateMachine):
+    """Anything that can happen, in any order."""
+
+    @initialize(
+        linger=st.sampled_from([0.0, 1.0, 30.0]), max_in_flight=st.sampled_from([1, 2, 5]), idempotent=st.booleans()
+    )
+    def begin(self, linger: float, max_in_flight: int, idempotent: bool) -> None:
+        self.here = RulesSimulation(linger=linger, max_in_flight=max_in_flight, idempotent=idempotent)
+
+    @rule(sends=st.lists(st.tuples(place, st.sampled_from([0, 100, 450, 990, 1500])), min_size=1, max_size=6))
+    def send(self, sends: list[tuple[Place, int]]) -> None:
+        for where, size in sends:
+            self.here.send(where, size)
+
+    @rule(seconds=st.sampled_from([0.0, 0.05, 0.5, 2.0]))
+    def turn(self, seconds: float) -> None:
+        self.here.loop.now += seconds
+        self.here.turn()
+        self.here.check_nothing_forgotten()
+
+    @precondition(lambda self: any(self.here.wire.values()))
+    @rule(node=node, refusals=st.lists(st.sampled_from(REFUSALS), max_size=4), then_turn=st.booleans())
+    def answer(self, node: int, refusals: list[ErrorCode], then_turn: bool) -> None:
+        if self.here.wire[node]:
+            self.here.answer(node, refusals)
+        if then_turn:
+            self.turn(0.0)
+
+    @precondition(lambda self: any(self.here.wire.values()))
+    @rule(node=node, handled=st.integers(0, 3))
+    def disconnect(self, node: int, handled: int) -> None:
+        self.here.disconnect(node, handled)
+
+    @rule(node=node, up=st.booleans())
+    def reach(self, node: int, up: bool) -> None:
+        """A link is lost or there again."""
+        if not up:
+            self.here.disconnect(node, 0)
+        self.here.up[node] = up
+        self.here.woken = True
+
+    @rule(place=place, leader=node, told=st.booleans())
+    def elect(self, place: Place, leader: int, told: bool) -> None:
+        self.here.move(place, leader, told=told)
+
+    @rule()
+    def metadata(self) -> None:
+        self.here.follow()
+
+    @rule()
+    def flush(self) -> None:
+        self.here.flush()
+
+    @precondition(lambda self: self.here.flushes)
+    @rule()
+    def end_flush(self) -> None:
+        self.here.end_flush()
+
+    @precondition(lambda self: self.here.completer.incomplete)
+    @rule()
+    def expire(self) -> None:
+        due = self.here.completer.next_expiry()
+        assert due is not None
+        self.here.loop.now = max(self.here.loop.now, due)
+        self.turn(0.0)
+
+    @invariant()
+    def holds(self) -> None:
+        if hasattr(self, "here"):
+            self.here.check()
+
+    @invariant()
+    def sleeps_only_if_something_will_wake_it(self) -> None:
+        """Between turns: what could go out has rung, or will."""
+        if hasattr(self, "here") and not self.here.woken:
+            self.here.check_nothing_forgotten()
+
+    def teardown(self) -> None:
+        if hasattr(self, "here"):
+            self.here.settle()
+            self.here.check_end()
+
+
+RulesMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
+TestRules = RulesMachine.TestCase
