@@ -20,6 +20,8 @@ from aioproducer.errors import (
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.records.record_batch import Record, RecordBatch
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.record_writer import record_size_upper_bound
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.network import Watch
@@ -41,16 +43,17 @@ class Found(NamedTuple):
 
 
 class BatchWatch:
-    """A batch that is sent again is sent again byte for byte."""
+    """A batch that is sent again is sent again byte for byte; unless it was split, which gives it another length."""
 
     def __init__(self, violations: Violations) -> None:
         self._violations = violations
-        self._seen: dict[tuple[PartitionLog, int, int, int], bytes] = {}
+        self._seen: dict[tuple[PartitionLog, int, int, int, int], bytes] = {}
 
     def __call__(self, partition: Partition, batch: RecordBatch) -> None:
         if batch.producer_id < 0:
             return
-        identity = (partition.log, batch.producer_id, batch.producer_epoch, batch.base_sequence)
+        sequences = (batch.base_sequence, batch.last_sequence)
+        identity = (partition.log, batch.producer_id, batch.producer_epoch, *sequences)
         data = bytes(batch.data)
         if self._seen.setdefault(identity, data) != data:
             self._violations.add("a retry is byte-identical", f"{partition} {identity[1:]} was sent with other bytes")
@@ -196,21 +199,34 @@ def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> Non
         if not _may_fail(scenario, entry):
             violations.add("without faults everything is delivered", f"{entry}: {failure}")
     elif entry.accepted_at is not None and entry.ended_at is not None:
-        # As if each record had a request of its own, and all were for one partition.
+        # As if all were for one partition, and each had a request of its own, after one for a batch that was split.
         records = sum(work.records for work in scenario.work)
-        limit = 1 + scenario.milliseconds("linger_ms") + records * (4 * scenario.conditions.latency + 0.001)
+        limit = 1 + scenario.milliseconds("linger_ms") + records * (8 * scenario.conditions.latency + 0.001)
         violations.in_time(f"without faults {entry}", entry.accepted_at, entry.ended_at, limit)
 
 
 def _may_fail(scenario: Scenario, entry: Entry) -> bool:
     failure = entry.failure()
-    if isinstance(failure, RecordTooLargeException | BufferExhaustedException | IllegalStateException):
+    if isinstance(failure, BufferExhaustedException | IllegalStateException):
         return True
+    if isinstance(failure, RecordTooLargeException):
+        return _may_be_too_large(scenario, entry)  # else its batch would have been split
     if entry.parked and entry.awaited:
         return True  # withdrawn if whoever awaited it was cancelled
     plan = {plan.name: plan for plan in scenario.topics}[entry.record.topic]
     beyond = entry.record.partition is not None and entry.record.partition >= plan.partitions
     return isinstance(failure, TimeoutException) and (beyond or plan.created_at == NEVER)
+
+
+def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
+    """Whether the record may be too large even if it is alone in its batch."""
+    key, value = entry.record.key, entry.record.value
+    size = BATCH_OVERHEAD + record_size_upper_bound(
+        -1 if key is None else len(key), -1 if value is None else len(value), entry.record.headers
+    )
+    limits: list[int] = [scenario.largest_batch, scenario.config["max_request_size"], scenario.config["buffer_memory"]]
+    # What cannot be compressed becomes a little larger; beside its records a batch takes memory for its bookkeeping.
+    return size + 512 > min(limits)
 
 
 def _check_copies(scenario: Scenario, entry: Entry, copies: list[Found], violations: Violations) -> None:

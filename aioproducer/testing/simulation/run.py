@@ -113,19 +113,19 @@ class Simulation:
             self.ledger.on_end = lambda entry: check_end(entry, self.cluster, self.violations)
         self.producers: list[KafkaProducer] = []
         self.interceptors: list[CountingInterceptor] = []
+        self.acknowledged = 0
         self._random = stream(seed, "run")
 
     def run(self) -> Report:
         with self._logs():
             self._run()
-        acknowledged = sum(entry.metadata() is not None for entry in self.ledger.entries)
         return Report(
             self.scenario,
             self.violations.found,
             self.trace.digest(),
             self.trace.lines,
             len(self.ledger.entries),
-            acknowledged,
+            self.acknowledged,
             self.loop.now - self._began,
             self.loop.steps,
         )
@@ -140,6 +140,7 @@ class Simulation:
             loop.run_until_complete(main)
             topics = [*self.cluster.topics, *(topic for _, topic in self.chaos.deleted)]
             check(self.scenario, self.ledger, topics, self.violations)
+            self.acknowledged = sum(entry.metadata() is not None for entry in self.ledger.entries)
         except Stuck as stuck:
             self.violations.add(str(stuck), "".join(f"\n  {line}" for line in who_waits(loop)))
         except BaseException as error:

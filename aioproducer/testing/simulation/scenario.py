@@ -144,7 +144,8 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         rates.pop("recreate", None)
     calm = not rates
     latency = random.choice((0.0001, 0.001, 0.005) if calm else (0.0001, 0.001, 0.005, 0.03))
-    config, promise = _draw_config(random, calm, slow=latency > 0.01)
+    largest_batch = random.choice((1048588, 1048588, 1048588, 500, 2000))
+    config, promise = _draw_config(random, calm, slow=latency > 0.01, splits=largest_batch < 10_000)
     producers = 2 if random.random() < 0.2 else 1
     by_default = random.choice((1, 3))
     topics = [
@@ -169,6 +170,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
             "auto.create.topics.enable": auto_create,
             "num.partitions": by_default,
             "min.insync.replicas": random.randint(1, replication),
+            "message.max.bytes": largest_batch,
             **_draw_broker_configs(random, calm),
         },
         topics=topics,
@@ -217,9 +219,9 @@ def _draw_rates(random: Random) -> dict[str, float]:
     return {kind: 10 ** random.uniform(-2.3, -0.6) for kind in KINDS if random.random() < some}
 
 
-def _draw_config(random: Random, calm: bool, slow: bool) -> tuple[dict[str, Any], Promise]:
+def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[dict[str, Any], Promise]:
     linger = random.choice((0, 0, 1, 5, 20, 100))
-    batch = random.choice((0, 1, 120, 300, 1000, 16384))
+    batch = random.choice((1000, 16384) if splits else (0, 1, 120, 300, 1000, 16384))
     request_timeout = 5000 if calm else random.choice((100, 300, 1000)) * (5 if slow else 1)
     retry_backoff = 50 if calm else random.choice((5, 10, 50))
     connecting = 5000 if calm else random.choice((100, 500, 2000)) * (5 if slow else 1)
@@ -279,7 +281,6 @@ def _draw_codec(random: Random) -> str:
 
 def _draw_broker_configs(random: Random, calm: bool) -> dict[str, Any]:
     return {
-        "message.max.bytes": random.choice((1048588, 1048588, 1048588, 500, 2000)),
         "log.producer.state.batches.to.retain": random.choice((5, 5, 10, 50)),
         "log.message.timestamp.type": random.choice(("CreateTime", "CreateTime", "CreateTime", "LogAppendTime")),
         "connections.max.idle.ms": 600_000 if calm else random.choice((600_000, 600_000, 300)),

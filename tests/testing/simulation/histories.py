@@ -60,11 +60,17 @@ class History:
             rates=rates or {},
             calm=not rates,
             topics=[TopicPlan("t", 2, 0.0)],
-            broker_configs={**drawn.broker_configs, "log.message.timestamp.type": "CreateTime"},
+            broker_configs={
+                **drawn.broker_configs,
+                "message.max.bytes": 1 << 20,
+                "log.message.timestamp.type": "CreateTime",
+            },
             config={
                 **drawn.config,
                 "acks": "all",
                 "linger_ms": 0,
+                "max_request_size": 10_000,
+                "buffer_memory": 100_000,
                 "max_block_ms": 1000,
                 "delivery_timeout_ms": 5000,
                 "max_in_flight_requests_per_connection": 5,

@@ -9,17 +9,20 @@ from typing import Any
 import pytest
 
 from aioproducer.error_code import ErrorCode
+from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection import Connection
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer import batch_completer, sender
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
+from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.produce_request import match_response, seal
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.sender import Sender
 from aioproducer.producer.sequences import PartitionSequences
+from aioproducer.producer.split import split
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
@@ -181,6 +184,46 @@ def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
         self._lot.settled.clear()
 
     monkeypatch.setattr(Sender, "_notify_placed", notify_nobody)
+
+
+@bug
+def the_parts_of_a_split_have_one_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def split_alike(batch: Any, *args: Any) -> Any:
+        children = split(batch, *args)
+        for child in children:
+            child.base_sequence = batch.base_sequence
+        return children
+
+    monkeypatch.setattr(batch_completer, "split", split_alike)
+
+
+@bug
+def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) -> None:
+    def split_in_reverse(batch: Any, records: bytes, target: int) -> Any:
+        children = split(batch, records, target)
+        for number, child in enumerate(reversed(children)):
+            child.drain_order += number
+        return children[::-1]
+
+    monkeypatch.setattr(batch_completer, "split", split_in_reverse)
+
+
+@bug
+def interceptors_are_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tell(original: Any, self: Any, result: Any, records: Any) -> None:
+        original(self, result, records)
+        original(self, result, records[:1])
+
+    wrap(monkeypatch, Hooks, "on_acknowledgement", tell)
+
+
+@bug
+def records_that_fail_alone_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(original: Any, self: Any, topic: str, count: int, now: float) -> None:
+        if count > 1:
+            original(self, topic, count, now)
+
+    wrap(monkeypatch, ProducerMetrics, "records_failed", count)
 
 
 @bug

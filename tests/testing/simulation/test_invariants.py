@@ -227,13 +227,14 @@ def test_a_gap_that_nothing_made() -> None:
 
 def test_without_faults_nothing_fails_but_what_cannot_be() -> None:
     history = History()
-    for error in (RecordTooLargeException("1"), BufferExhaustedException("2")):
-        history.ends(history.sent(), failure(error, Outcome.NOT_SENT))
+    history.ends(history.sent(), failure(BufferExhaustedException("no memory"), Outcome.NOT_SENT))
+    history.ends(history.sent(value=bytes(10_000)), failure(RecordTooLargeException("too large"), Outcome.NOT_SENT))
     beyond = history.sent(partition=2)
     history.ends(beyond, failure(TimeoutException("no such partition"), Outcome.NOT_SENT))
     assert found(history) == []
     history.ends(history.sent(partition=1), failure(TimeoutException("late"), Outcome.NOT_SENT))
-    assert found(history) == ["without faults everything is delivered"]
+    history.ends(history.sent(value=bytes(100)), failure(RecordTooLargeException("in a batch"), Outcome.NOT_SENT))
+    assert found(history) == ["without faults everything is delivered"] * 2
 
 
 def test_without_faults_nothing_takes_long() -> None:
@@ -282,7 +283,8 @@ def test_a_retry_with_other_bytes() -> None:
         data = make_batch(value, producer_id=1, producer_epoch=epoch, base_sequence=0)
         watch(partition, RecordBatch(data))
     watch(partition, RecordBatch(make_batch(b"without an id")))
-    assert history.violations.found == ["a retry is byte-identical: t-0 (1, 0, 0) was sent with other bytes"]
+    watch(partition, RecordBatch(make_batch(b"x", b"a whole", producer_id=1, producer_epoch=0, base_sequence=0)))
+    assert history.violations.found == ["a retry is byte-identical: t-0 (1, 0, 0, 0) was sent with other bytes"]
 
 
 def written(watch: WireWatch, world: World, *requests: Any, split: int = 1000) -> Any:
