@@ -792,6 +792,23 @@ async def test_batches_under_way_keep_their_epoch_when_it_is_bumped() -> None:
         assert [(batch.producer_epoch, batch.base_sequence) for batch in batches] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+@pytest.mark.parametrize("appended", [True, False])
+@virtual
+async def test_what_follows_a_batch_given_up_is_not_taken_for_it(world: World, appended: bool) -> None:
+    """Were its sequence used again, the broker would take the next record for a duplicate, and say it had it."""
+    async with running(request_timeout_ms=1000, delivery_timeout_ms=1000) as (cluster, producer):
+        _ = await producer.send("t", b"first")
+        cluster.broker.script(ApiKey.PRODUCE, never(appended=appended))
+        lost = await end_of(producer.send("t", b"given up"))
+        assert isinstance(lost, TimeoutException)
+        assert isinstance(lost, DeliveryError)
+        assert lost.outcome is Outcome.UNKNOWN
+        metadata = await producer.send("t", b"next")
+        expected = [b"first", *([b"given up"] if appended else []), b"next"]
+        assert cluster.values("t") == expected
+        assert metadata.offset == len(expected) - 1
+
+
 async def test_a_batch_that_expires_in_flight_arrives_as_it_was() -> None:
     """What was handed to the socket is nobody else's memory, however often buffers are used again."""
     async with ScriptedCluster(2) as cluster:
