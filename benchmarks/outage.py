@@ -162,7 +162,7 @@ async def outage(case: str, seconds: float) -> Outage:
                     began, cpu = loop.time(), time.process_time()
                     await asyncio.sleep(seconds)
                     share = (time.process_time() - cpu) / (loop.time() - began)
-                    oldest = next(delivery for delivery in stream.deliveries if not delivery.done())
+                    oldest = next((one for one in stream.deliveries if not one.done()), stream.deliveries[-1])
                     delivered = asyncio.create_task(_end_of(oldest))
                     await asyncio.to_thread(kafka.start_node if case == "refused" else kafka.resume_node, 1)
                     returned = loop.time()

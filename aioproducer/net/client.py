@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Iterable
@@ -31,6 +32,10 @@ from aioproducer.protocol.schema import Request, Response
 log = logging.getLogger(__name__)
 
 R = TypeVar("R", bound=Response)
+
+
+HEAD_START = 1.0
+"""Seconds: brokers that are there answer sooner, be it from the other side of the world."""
 
 
 class KafkaClient:
@@ -77,6 +82,8 @@ class KafkaClient:
         self.metadata_error: KafkaError | None = None
         """Why the last metadata request failed, if it did."""
         self._changed = asyncio.Event()
+        self._next_try = 0.0
+        """From when on another broker is connected to, beside those that take so long."""
         self._update = asyncio.Event()
         self._turn = itertools.count(random.randrange(1 << 16))
         self._bootstrap = parse_addresses(config.bootstrap_servers)
@@ -114,18 +121,26 @@ class KafkaClient:
         return "" if self.metadata.version else "no broker has answered yet"
 
     async def any_ready(self) -> BrokerLink:
-        """A link that is ready, with as little to do as can be; connects if there is none."""
+        """A link that is ready, with as little to do as can be; connects if there is none.
+
+        One at a time, and each has HEAD_START seconds before the next is tried beside it: one that swallows everything
+        keeps its socket.connection.setup.timeout.ms, but not us from the others.
+        """
         while True:
             ready = [link for link in self._links.values() if link.ready()]
             if ready:
                 return min(ready, key=BrokerLink.load)
-            links = list(self._links.values())
+            now = self._loop.time()
             idle = [link for link in self._candidates() if link.state is LinkState.IDLE]
-            if idle and not any(link.state is LinkState.CONNECTING for link in links):
+            connecting = any(link.state is LinkState.CONNECTING for link in self._links.values())
+            if idle and (not connecting or now >= self._next_try):
                 known = [link for link in idle if link.node_id >= 0] or idle
                 known[next(self._turn) % len(known)].want()
+                self._next_try = now + HEAD_START
             self._changed.clear()
-            await self._changed.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(self._next_try if idle else None):
+                    await self._changed.wait()
 
     def _candidates(self) -> list[BrokerLink]:
         """Who may be asked about the cluster."""

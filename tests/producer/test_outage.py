@@ -88,7 +88,7 @@ async def test_an_outage_is_a_few_lines_and_is_over_within_two_back_offs(
             returned = loop.time()
             # At most one attempt a back-off, jitter included, for the broker and for the bootstrap server.
             assert world.attempts - attempts <= 2 * seconds / (LONGEST_BACKOFF * 0.8) + 8
-            oldest = next(delivery for delivery in load.deliveries if not delivery.done())
+            oldest = next((delivery for delivery in load.deliveries if not delivery.done()), load.deliveries[-1])
             await wait_all([oldest])
             assert loop.time() - returned < 2 * LONGEST_BACKOFF
             await asyncio.sleep(2)
