@@ -28,6 +28,12 @@ SUCCEEDED: Final = 2
 FAILED: Final = 3
 ABORTED: Final = 4
 
+INTERCEPTED_COST: Final = 144
+"""Bytes of memory that a record takes until interceptors are told its end, beside its headers …"""
+
+HEADER_COST: Final = 160
+"""… and each header, beside its value."""
+
 WHOLE: Final = -1
 """The index of a waiter that waits for the whole result, not for one record of it."""
 
@@ -74,6 +80,8 @@ class ProduceResult:
         self.callbacks: list[tuple[i64, Any]] = []
         # The headers of the records whose end interceptors are to be told, in record order.
         self.intercepted: list[tuple[i64, Any]] = []
+        self.kept: i64 = 0
+        """Bytes of memory that those take."""
         # (first index here, where it went, index there), ascending
         self.targets: list[tuple[i64, ProduceResult, i64]] = []
         # Told when the last task that awaited a record still parked gave up.
@@ -157,10 +165,14 @@ class ProduceResult:
         else:
             self.loop.call_soon(callback)
 
-    def intercept(self, index: i64, headers: Any) -> None:
+    def intercept(self, index: i64, headers: tuple[tuple[str, bytes | None], ...]) -> None:
         """Interceptors are told what becomes of the record: in record order, and before anybody else."""
         if self.state == PENDING:
             self.intercepted.append((index, headers))
+            self.kept += INTERCEPTED_COST
+            for header in headers:
+                value: bytes | None = header[1]
+                self.kept += HEADER_COST + (0 if value is None else len(value))
         elif self.state == FORWARDED:
             place = self.target(index)
             place[0].intercept(place[1], headers)

@@ -104,11 +104,11 @@ class ProducerBatch:
 
     def open_cost(self, size: i64) -> i64:
         """Bytes of memory it takes, at most, with one record of ``size`` bytes more."""
-        return self.size() + size + (self.count + 1) * OPEN_RECORD_COST + BATCH_COST
+        return self.size() + size + (self.count + 1) * OPEN_RECORD_COST + BATCH_COST + self.result.kept
 
     def cost(self) -> i64:
         """Bytes of memory it takes, now that it is closed for appends."""
-        return BATCH_COST + len(self.sizes) + (len(self.body) if self.body else len(self.records))
+        return BATCH_COST + len(self.sizes) + (len(self.body) if self.body else len(self.records)) + self.result.kept
 
     def freeze(self) -> BatchBuffer | None:
         """Closes the batch for appends; the buffer is the caller's to recycle (None if it was closed before)."""

@@ -256,7 +256,7 @@ class RecordAccumulator:
         Without waiting: if there is no memory even for the next record, the batch is as full as it gets.
         """
         records = batch.limit * batch.count // (batch.size() + 1) + 1
-        wanted = batch.limit + records * OPEN_RECORD_COST + BATCH_COST
+        wanted = batch.limit + records * (OPEN_RECORD_COST + batch.result.kept // batch.count) + BATCH_COST
         if wanted > 2 * batch.allocated:
             wanted = 2 * batch.allocated
         if wanted < cost or wanted - batch.allocated > self.pool.available:

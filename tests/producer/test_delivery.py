@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import traceback
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -392,16 +393,31 @@ def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:
     hooks, loop = Hooks(), Loop()
     parked, batch = ProduceResult(loop, "t", 0, hooks), ProduceResult(loop, "t", 0, hooks)
     children = [ProduceResult(loop, "t", 0, hooks), ProduceResult(loop, "t", 0, hooks)]
-    parked.intercept(0, "a")
-    batch.intercept(0, "b")
+    a, b, c, d = (((name, None),) for name in "abcd")
+    parked.intercept(0, a)
+    batch.intercept(0, b)
     parked.forward([(0, batch, 1)])
-    batch.intercept(2, "c")
+    batch.intercept(2, c)
     batch.forward([(0, children[0], 0), (2, children[1], 0)])
-    batch.intercept(3, "d")
+    batch.intercept(3, d)
     assert hooks.told == []
     succeed(children[0], 2)
     children[1].fail(failure())
-    assert hooks.told == [(children[0], [(0, "b"), (1, "a")]), (children[1], [(0, "c"), (1, "d")])]
+    assert hooks.told == [(children[0], [(0, b), (1, a)]), (children[1], [(0, c), (1, d)])]
+
+
+@pytest.mark.parametrize("headers", [0, 1, 5])
+def test_what_is_kept_for_interceptors_is_counted_as_no_less_than_it_takes(headers: int) -> None:
+    result = ProduceResult(Loop(), "t", 0, Hooks())
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for index in range(1000, 6000):
+            result.intercept(index, tuple([(f"header {index}", b"%d" % index * 5) for _ in range(headers)]))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken <= result.kept <= 3 * taken
 
 
 def test_intercepting_what_is_done_tells_at_once() -> None:

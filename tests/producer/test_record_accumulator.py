@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException, SerializationException
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
+from aioproducer.producer.delivery import HEADER_COST, INTERCEPTED_COST
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
@@ -414,6 +415,22 @@ def test_compressed_batches_are_fuller_and_pay_for_it() -> None:
     assert fuller.allocated == fuller.cost() > fuller.size()
     here.accumulator.max_request_size = 2000
     assert here.accumulator.limit("t") == 2000
+
+
+def test_what_is_kept_for_interceptors_is_charged_to_the_pool() -> None:
+    here = Accumulation(memory=100_000, batch_size=4000)
+    [queue] = here.add_topic("t", 1)
+    headers = (("h", bytes(50)),)
+    for _ in range(20):
+        delivery = here.append(headers=headers)
+        delivery._result.intercept(delivery._index, headers)
+    [batch] = here.opened
+    assert batch.result.kept == 20 * (INTERCEPTED_COST + HEADER_COST + 50)
+    here.append()
+    assert batch.allocated >= batch.open_cost(0) - OPEN_RECORD_COST
+    here.accumulator.close_batch(queue)
+    assert batch.allocated == batch.cost() > batch.result.kept
+    assert here.pool.available == here.pool.total - batch.allocated
 
 
 class AccumulatorMachine(RuleBasedStateMachine):
