@@ -19,13 +19,13 @@ DOCUMENTED = runpy.run_path(str(HERE.parents[1] / "scripts" / "metrics.py"))
 
 
 ALIKE = {
-    *("batch-size-avg", "batch-size-max", "batch-split-total", "buffer-available-bytes", "buffer-total-bytes"),
+    *("batch-size-avg", "batch-size-max", "batch-split-total", "buffer-total-bytes"),
     *("buffer-exhausted-total", "compression-rate-avg", "flush-time-ns-total"),
     *("produce-throttle-time-max", "record-error-total", "record-retry-total", "record-send-total", "record-size-avg"),
-    *("record-size-max", "records-per-request-avg", "requests-in-flight", "waiting-threads"),
+    *("record-size-max", "records-per-request-avg", "waiting-threads"),
     *("byte-total", "compression-rate"),
 }
-"""Figures of the producer and of the topic that depend on nothing but the record."""
+"""Figures of the producer and of the topic that depend on the record alone, and not on how far all else has come."""
 
 
 def parsed(line: str) -> tuple[MetricName, str]:

@@ -305,6 +305,13 @@ class PartitionSimulation(Accumulation):
             elif delivery.outcome is Outcome.NOT_SENT:
                 assert value not in self.broker.log
 
+    def check_metrics(self) -> None:
+        """Each record that has ended is counted once; of those that came by ``add_batch``, if there are no others."""
+        done = [delivery.outcome for delivery in self.deliveries.values() if delivery.done()]
+        measured = self.metrics.snapshot(self.loop.now)
+        assert measured["record-delivered-total"] == done.count(None)
+        assert measured["record-error-total"] == len(done) - done.count(None)
+
     def check_end(self) -> None:
         """When everything is over."""
         self.check()

@@ -733,11 +733,13 @@ class PartitionMachine(RuleBasedStateMachine):
     def holds(self) -> None:
         if hasattr(self, "here"):
             self.here.check()
+            self.here.check_metrics()
 
     def teardown(self) -> None:
         if hasattr(self, "here"):
             self.here.settle()
             self.here.check_end()
+            self.here.check_metrics()
 
 
 PartitionMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=20)
