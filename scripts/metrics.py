@@ -26,7 +26,20 @@ json.dumps(found.as_dict())  # by group and name; within nodes and topics by nod
 
 `producer.health()` holds them against thresholds and answers what is not well, and what to do about it.
 `metric.reporters` names who publishes them elsewhere: objects with the methods of `aioproducer.MetricsReporter`. One is
-`aioproducer.metrics_topic.MetricsTopicReporter`, which writes them to a topic ([schemas.md](schemas.md)).
+`aioproducer.metrics_topic.MetricsTopicReporter`, which writes them to a topic ([schemas.md](schemas.md)). One
+of your own has two methods:
+
+```python
+class Total:
+    def init(self, producer):  # it has started
+        self.producer = producer
+
+    async def close(self):  # everything is delivered, or has failed
+        print(self.producer.metrics()["record-delivered-total"])
+
+
+KafkaProducer(bootstrap_servers="localhost:9092", metric_reporters=[Total()])
+```
 
 Names, groups and tags (`client-id`; `node-id`, as in `node-1`; `topic`) are those of Kafka's producer, so dashboards
 and alarms can be taken over. **Own** metrics are not in Kafka.
