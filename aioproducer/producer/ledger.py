@@ -9,9 +9,7 @@ first attempt has no ledger, and the entries of a ledger always add up to the ti
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator
-from itertools import islice
 from typing import Generic, TypeVar
 
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -37,7 +35,7 @@ class Timeline(Generic[V]):
     __slots__ = ("_changes", "_forgotten")
 
     def __init__(self, value: V) -> None:
-        self._changes: deque[tuple[float, V]] = deque([(-math.inf, value)])
+        self._changes: list[tuple[float, V]] = [(-math.inf, value)]
         self._forgotten = False
 
     @property
@@ -51,7 +49,7 @@ class Timeline(Generic[V]):
             return
         changes.append((now, value))
         if len(changes) > REMEMBERED:
-            changes.popleft()
+            del changes[0]
             self._forgotten = True
 
     def spans(self, start: float, end: float) -> Iterator[tuple[V | None, float]]:
@@ -61,10 +59,15 @@ class Timeline(Generic[V]):
             return
         if self._forgotten and start < changes[0][0]:
             yield None, min(changes[0][0], end)
-        ends = [since for since, _ in islice(changes, 1, None)] + [math.inf]
-        for (since, value), until in zip(changes, ends, strict=True):
-            if since < end and until > start:
-                yield value, min(until, end)
+        place = len(changes) - 1  # most look at the last ones only
+        while place > 0 and changes[place][0] > start:
+            place -= 1
+        until = max(start, changes[place][0])
+        while until < end:
+            value = changes[place][1]
+            place += 1
+            until = changes[place][0] if place < len(changes) else end
+            yield value, min(until, end)
 
 
 class Ledger:
@@ -74,7 +77,7 @@ class Ledger:
 
     def __init__(self, start: float) -> None:
         self.booked_until = start
-        self._entries: dict[str, LedgerEntry] = {}
+        self._entries: dict[str, tuple[float, int]] = {}
 
     def copy(self) -> Ledger:
         """Another with the same entries, to be kept on its own."""
@@ -88,14 +91,12 @@ class Ledger:
         self.booked_until = max(until, self.booked_until)
         if cause not in self._entries and len(self._entries) >= MAX_ENTRIES - 1:
             cause = OTHER
-        old = self._entries.get(cause)
-        if old is not None:
-            seconds, times = old.seconds + seconds, old.count + times
-        self._entries[cause] = LedgerEntry(cause, seconds, times)
+        before, count = self._entries.get(cause, (0.0, 0))
+        self._entries[cause] = (before + seconds, count + times)
 
     def entries(self) -> tuple[LedgerEntry, ...]:
         """In the order in which they first came up."""
-        return tuple(self._entries.values())
+        return tuple(LedgerEntry(cause, seconds, count) for cause, (seconds, count) in self._entries.items())
 
 
 class WaitHistory:

@@ -249,8 +249,8 @@ class Sender:
 
     def _send_to(self, node: int, now: float) -> None:
         link = self._client.link(node)
-        self._note_link(node, link, now)
         if node == NO_LEADER or link is None or not link.ready():
+            self._note_link(node, link, now)
             if not self._schedule.ready.waiting(node):
                 return
             if node == NO_LEADER or link is None:
@@ -269,7 +269,7 @@ class Sender:
                 keep_order=self._keep_order,
             )
             if not drained:
-                return
+                break
             self._send(link, drained, now)
             if self._loop.time() - now > TURN:
                 self._alarm.ring()

@@ -391,6 +391,7 @@ async def test_explaining_a_producer(world: World) -> None:
             delivery = producer.send("t", b"v")
             assert producer.explain("t", 0).reason is Reason.METADATA
             await producer.partitions_for("t")
+            await asyncio.sleep(0.1)
             assert producer.explain("t", 0).reason is Reason.LINGER
             cluster.broker.script(ApiKey.PRODUCE, never())
             await cluster.broker.received(ApiKey.PRODUCE)

@@ -41,6 +41,7 @@ from tests.support.scripted_broker import (
     without_partition,
     wrong_correlation_id,
 )
+from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
@@ -260,12 +261,14 @@ async def test_a_request_that_is_not_answered_is_sent_again_on_a_new_connection(
         assert cluster.broker.count(ApiKey.PRODUCE) == 2
 
 
-async def test_records_that_waited_for_metadata_linger_as_all_others_do() -> None:
+@virtual
+async def test_records_that_waited_for_metadata_linger_as_all_others_do(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers, linger_ms=60_000, delivery_timeout_ms=100_000) as producer:
             deliveries = [producer.send("t", b"%d" % n) for n in range(3)]
             await producer.partitions_for("t")
+            await asyncio.sleep(1)
             assert producer.explain("t", 0).reason is Reason.LINGER
             await producer.flush()
             assert [delivery.result().offset for delivery in deliveries] == [0, 1, 2]
