@@ -89,6 +89,7 @@ class Admission:
             record = hooks.on_send(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
             topic, value, key, partition, timestamp_ms, headers = record
         try:
+            self._check_open()
             key_bytes, value_bytes = key, value
             if hooks.serializes:
                 key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
