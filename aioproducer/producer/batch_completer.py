@@ -109,9 +109,12 @@ class BatchCompleter:
             error: KafkaError = self._error(queue, batch, code, message, now)
             if refused:
                 error.refused_records = refused
+            ledger = self._attempt_ended(queue, batch, code, now)
+            if isinstance(error, TimeoutException):
+                error.ledger = ledger.entries()
             if expired and error.retriable:
                 batch.last_error = code.name
-                late = self._too_late(queue, batch, message, self._attempt_ended(queue, batch, code, now))
+                late = self._too_late(queue, batch, message, ledger)
                 late.__cause__ = error
                 error = late
             self._fail(queue, batch, error)

@@ -536,6 +536,27 @@ def test_callbacks_of_a_partition_come_in_the_order_of_the_sends_over_all_its_ba
     assert called == [b"%d" % number for number in range(1, 8)]
 
 
+def test_a_time_out_of_the_brokers_own_has_a_ledger_too() -> None:
+    here = PartitionSimulation(retries=1)
+    here.add_batch()
+    here.loop.now += 2
+    here.drain()
+    here.process(then=ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    here.loop.now += 3
+    here.receive()
+    here.loop.now += 4
+    here.drain()
+    here.process(then=ErrorCode.REQUEST_TIMED_OUT)
+    here.loop.now += 5
+    here.receive()
+    with pytest.raises(TimeoutException, match="REQUEST_TIMED_OUT") as raised:
+        here.deliveries[b"1"].result()
+    spent = {entry.cause: (entry.seconds, entry.count) for entry in raised.value.ledger}
+    assert spent["REQUEST_TIMED_OUT"] == (5, 1)
+    assert spent["NOT_ENOUGH_REPLICAS_AFTER_APPEND"][1] == 1
+    assert sum(seconds for seconds, _ in spent.values()) == pytest.approx(14)
+
+
 def test_the_last_answer_of_a_batch_that_is_too_late_is_told() -> None:
     here = PartitionSimulation()
     here.add_batch()
