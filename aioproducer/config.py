@@ -149,9 +149,17 @@ class ProducerConfig(ClientConfig):
         Type.INT, 16384, between(0, INT_MAX), "A batch is sent when it has this many bytes; 0 means 1."
     )
     linger_ms: int = key(Type.LONG, 5, at_least(0), "How long a batch that is not full waits for more records.")
-    buffer_memory: int = key(Type.LONG, 33554432, at_least(0), "Bytes of records that may wait or be under way.")
+    buffer_memory: int = key(
+        Type.LONG,
+        33554432,
+        at_least(0),
+        "Bytes that records may take, bookkeeping included, while they wait or are under way.",
+    )
     parked_memory: int = key(
-        Type.LONG, 4194304, at_least(0), "Bytes of records that send() may park while metadata or memory is missing."
+        Type.LONG,
+        16777216,
+        at_least(0),
+        "Bytes that records of send() may take, bookkeeping included, while they wait for metadata or memory.",
     )
     max_block_ms: int = key(
         Type.LONG, 60000, at_least(0), "How long a record may wait for metadata and memory together."

@@ -186,7 +186,11 @@ class PartitionSimulation(Accumulation):
     def _check_ledger(self, batch: ProducerBatch) -> None:
         """A batch that was too late just now knows what all its time was spent on."""
         error = batch.result.error
-        if not isinstance(error, TimeoutException) or batch in self.told_late:
+        if (
+            not isinstance(error, TimeoutException)
+            or "delivery.timeout.ms" not in str(error)
+            or batch in self.told_late
+        ):
             return
         self.told_late.add(batch)
         spent = sum(entry.seconds for entry in error.ledger)

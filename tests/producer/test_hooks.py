@@ -250,7 +250,7 @@ async def test_what_gets_no_memory_or_does_not_fit_into_the_lot_is_a_send_error(
         "buffer_memory": 1000,
         "batch_size": 1000,
         "max_request_size": 1000,
-        "parked_memory": 1000,
+        "parked_memory": 3000,
     }
     async with running(book, max_block_ms=30, **memory) as (cluster, producer):
         cluster.broker.always(ApiKey.PRODUCE, never())
@@ -588,7 +588,7 @@ async def test_however_send_and_close_meet_every_record_ends_once_for_intercepto
             buffer_memory=chance.choice([2000, 1 << 20]),
             batch_size=500,
             max_request_size=1500,
-            parked_memory=1000,
+            parked_memory=10_000,
         ) as (cluster, producer):
             steps = [answer, drop(), drop(appended=True), error(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
             cluster.broker.script(ApiKey.PRODUCE, *[chance.choice(steps) for _ in range(4)])

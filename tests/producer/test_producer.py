@@ -542,7 +542,7 @@ async def test_memory_that_never_comes_is_named() -> None:
 
 
 async def test_parked_records_have_a_bound_of_their_own() -> None:
-    async with running(parked_memory=3000) as (_, producer):
+    async with running(parked_memory=7000) as (_, producer):
         deliveries = [producer.send("t", bytes(800)) for _ in range(5)]
         assert [delivery.done() for delivery in deliveries] == [False, False, False, True, True]
         assert isinstance(deliveries[3].exception(), BufferExhaustedException)
