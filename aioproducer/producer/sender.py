@@ -1,7 +1,7 @@
 """The Sender: one task that moves batches from the accumulator to the brokers and completes them.
 
 It sleeps until something is ready, a deadline falls due, an answer came or a link changed; each wake costs in
-proportion to what is ready. What to do is decided by the rules (``readiness``, ``drain``, ``completion``,
+proportion to what is ready. What to do is decided by the rules (``schedule``, ``drain``, ``completion``,
 ``sequences``); here it is done.
 """
 
@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from functools import partial
 from random import Random
-from uuid import UUID
 
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
@@ -24,37 +22,30 @@ from aioproducer.errors import (
     with_advice,
 )
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.net.addresses import Address
 from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import NO_TOPIC_ID, Node
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.alarm import Alarm
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.built_in_partitioner import Partitioning
-from aioproducer.producer.drain import Drained, drain
+from aioproducer.producer.drain import drain
 from aioproducer.producer.explain import Explanation, Situation, explain, link_reason, no_metadata, why_not_delivered
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.produce_request import (
-    FIRST_VERSION_WITH_TOPIC_IDS,
-    build_request,
-    match_response,
-)
+from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
 from aioproducer.producer.readiness import NO_LEADER
 from aioproducer.producer.reason import Reason
-from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
 
@@ -88,14 +79,13 @@ class Sender:
         self._random = random
         self._loop = asyncio.get_running_loop()
         codec = CompressionType.of(config.compression_type)
-        self._sealer = Sealer(codec, config.compression_level, accumulator)
+        sealer = Sealer(codec, config.compression_level, accumulator)
         self._schedule = Schedule(config.linger_ms / 1000, wake=self._alarm.ring, wake_at=self._alarm.ring_at)
         self._history = WaitHistory()
         self._completer = BatchCompleter(
-            config, accumulator, metrics, failures, random, self._sealer, again=self._again, history=self._history
+            config, accumulator, metrics, failures, random, sealer, again=self._again, history=self._history
         )
         self._keep_order = config.max_in_flight_requests_per_connection == 1
-        self._drained = 0
         self._last_pass = self._loop.time()
         self._news = asyncio.Event()
         self._stopped = False
@@ -133,6 +123,17 @@ class Sender:
             on_metadata=self._metadata_arrived,
             topics_in_use=self._topics_in_use,
             metrics=metrics.network,
+        )
+        self._exchange = ProduceExchange(
+            config,
+            self._client,
+            self._completer,
+            sealer,
+            self._topics,
+            self._windows,
+            metrics,
+            time=self._loop.time,
+            wake=self._alarm.ring,
         )
         self._situation = Situation(
             config, self._client, accumulator.topics, self._completer.incomplete, lot, self._id_source
@@ -270,7 +271,9 @@ class Sender:
             )
             if not drained:
                 break
-            self._send(link, drained, now)
+            self._exchange.send(link, drained, now)
+            if self._lot.memory:
+                self._alarm.ring()  # a batch that is closed takes less than it was charged
             if self._loop.time() - now > TURN:
                 self._alarm.ring()
                 break
@@ -291,118 +294,6 @@ class Sender:
     def _unavailable(self) -> Collection[int]:
         """Nodes that no record shall be put in line for, if it has a choice."""
         return () if self._latencies is None else self._latencies.unavailable(self._loop.time())
-
-    def _send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
-        topics = self._client.metadata.cluster.topics
-        topic_ids = {
-            queue.topic: topics[queue.topic].topic_id if queue.topic in topics else NO_TOPIC_ID for queue, _ in drained
-        }
-        has_ids = NO_TOPIC_ID not in topic_ids.values()
-        for queue, batch in drained:
-            self._prepare(queue, batch, link, now)
-        if self._lot.memory:
-            self._alarm.ring()  # a batch that is closed takes less than it was charged
-        try:
-            version = link.version_for(ProduceRequest, None if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1)
-        except KafkaError as error:
-            for one in drained:
-                self._completer.ended(one, error.code, str(error), now)
-            return
-        acks = self._config.required_acks
-        request = build_request(drained, topic_ids, acks=acks, timeout_ms=self._config.request_timeout_ms)
-        by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
-        answered = partial(self._answered, link, drained, topic_ids, by_id, now)
-        link.send(request, version, answered, expect_response=acks != 0)
-        self._measure(drained, now)
-        if acks == 0:
-            for one in drained:
-                self._completer.ended(one, ErrorCode.NONE, "", now)
-            self._alarm.ring()  # somebody may wait for the memory
-
-    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
-        if batch.drain_order < 0:
-            self._drained += 1
-            batch.drain_order = self._drained
-        if queue.sequences is not None and not batch.has_sequence():
-            queue.sequences.stamp(batch)
-        self._sealer.seal(batch)
-        batch.in_flight = True
-        batch.attempts += 1
-        batch.sent_at = now
-        batch.sent_to = link.node_id
-        batch.leader_epoch = queue.leader_epoch
-        queue.in_flight += 1
-
-    def _measure(self, drained: list[Drained], now: float) -> None:
-        for queue, batch in drained:
-            self._metrics.batch_sent(
-                queue.topic,
-                records=batch.count,
-                size=BATCH_OVERHEAD + len(batch.body),
-                uncompressed=BATCH_OVERHEAD + batch.size(),
-                largest=batch.largest,
-                queued_ms=(now - batch.created) * 1000,
-                now=now,
-            )
-        self._metrics.request_sent(sum(batch.count for _, batch in drained), now)
-
-    def _answered(
-        self,
-        link: BrokerLink,
-        drained: list[Drained],
-        topic_ids: dict[str, UUID],
-        by_id: bool,
-        sent_at: float,
-        response: ProduceResponse | None,
-        error: KafkaError | None,
-    ) -> None:
-        """A request has ended, and each of its batches with it."""
-        now = self._loop.time()
-        if response is None:
-            for one in drained:
-                self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
-        else:
-            self._metrics.request_answered(link.node_id, (now - sent_at) * 1000, float(response.throttle_time_ms), now)
-            answers = match_response(drained, topic_ids, response, by_id=by_id)
-            self._take_leaders(drained, answers, response)
-            for one, answer in zip(drained, answers, strict=True):
-                self._take_answer(one, answer, link, now)
-        self._alarm.ring()
-
-    def _take_answer(self, one: Drained, answer: PartitionProduceResponse | None, link: BrokerLink, now: float) -> None:
-        if answer is None:
-            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
-            return
-        self._windows.told(one.queue, link.node_id, answer.producer_state_batches_to_retain)
-        code = ErrorCode(answer.error_code)
-        self._completer.ended(
-            one,
-            code,
-            _explained(answer),
-            now,
-            base_offset=answer.base_offset,
-            append_time=answer.log_append_time_ms,
-            refused={one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors},
-        )
-        if code is not ErrorCode.NONE and error_class(code).refresh_metadata:
-            self._client.request_update()
-
-    def _take_leaders(
-        self, drained: list[Drained], answers: list[PartitionProduceResponse | None], response: ProduceResponse
-    ) -> None:
-        """New leaders told by the answer itself (KIP-951)."""
-        told = [
-            (queue.topic, queue.partition, answer.current_leader.leader_id, answer.current_leader.leader_epoch)
-            for (queue, _), answer in zip(drained, answers, strict=True)
-            if answer is not None and answer.current_leader.leader_id >= 0
-        ]
-        if not told:
-            return
-        nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]
-        moved = self._client.metadata.leaders_told(told, nodes)
-        if moved:
-            self._client.nodes_changed()
-            self._topics.leaders_moved(moved, self._loop.time())
 
     # What changes around it
 
@@ -507,11 +398,3 @@ class Sender:
 
     def _why_not_delivered(self, queue: PartitionQueue, batch: ProducerBatch) -> str:
         return why_not_delivered(self._situation, queue, batch, self._loop.time())[0].text
-
-
-def _explained(answer: PartitionProduceResponse) -> str:
-    """The broker's own words about an error, the records it names included."""
-    if not answer.record_errors:
-        return answer.error_message or ""
-    first = answer.record_errors[0]
-    return f"{answer.error_message or ''} record {first.batch_index}: {first.batch_index_error_message or ''}".strip()

@@ -252,10 +252,10 @@ class PartitionSimulation(Accumulation):
         return not self.zombies and not any(self.in_log(batch) for batch in waiting)
 
     def values_of(self, batch: ProducerBatch) -> list[bytes]:
-        """The records of a batch that has not ended; of a split one's child from its bytes."""
+        """The records of a batch; of a child, those it has of the one that was split."""
         if batch not in self.values:
-            read = RecordBatch(batch.header + batch.body)
-            self.values[batch] = [record.value or b"" for record in read.records()]
+            whole = next(values for known, values in self.values.items() if known.drain_order == batch.drain_order)
+            return whole[batch.first : batch.first + batch.count]
         return self.values[batch]
 
     def in_log(self, batch: ProducerBatch) -> bool:

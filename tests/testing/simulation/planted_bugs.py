@@ -18,6 +18,7 @@ from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.produce_request import match_response, seal
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.sender import Sender
@@ -250,7 +251,7 @@ def a_response_handler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
         if self._completer.incomplete and len(self._completer.incomplete) % 5 == 0:
             raise ZeroDivisionError
 
-    wrap(monkeypatch, Sender, "_take_leaders", take_leaders)
+    wrap(monkeypatch, ProduceExchange, "_take_leaders", take_leaders)
 
 
 @bug
