@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
@@ -26,36 +27,24 @@ from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 
 
+@dataclass(eq=False, slots=True)
 class ProduceExchange:
     """Sends requests and takes their answers in. ``time()`` is the loop's, ``wake()`` rings for the Sender."""
 
-    def __init__(
-        self,
-        config: ProducerConfig,
-        client: KafkaClient,
-        completer: BatchCompleter,
-        sealer: Sealer,
-        topics: TopicDirectory,
-        windows: InFlightWindows,
-        metrics: ProducerMetrics,
-        *,
-        time: Callable[[], float],
-        wake: Callable[[], object],
-    ) -> None:
-        self._config = config
-        self._client = client
-        self._completer = completer
-        self._sealer = sealer
-        self._topics = topics
-        self._windows = windows
-        self._metrics = metrics
-        self._time = time
-        self._wake = wake
-        self._drained = 0
+    config: ProducerConfig
+    client: KafkaClient
+    completer: BatchCompleter
+    sealer: Sealer
+    topics: TopicDirectory
+    windows: InFlightWindows
+    metrics: ProducerMetrics
+    time: Callable[[], float]
+    wake: Callable[[], object]
+    _drained: int = 0
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
         """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
-        topics = self._client.metadata.cluster.topics
+        topics = self.client.metadata.cluster.topics
         topic_ids = {
             queue.topic: topics[queue.topic].topic_id if queue.topic in topics else NO_TOPIC_ID for queue, _ in drained
         }
@@ -66,18 +55,18 @@ class ProduceExchange:
             version = link.version_for(ProduceRequest, None if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1)
         except KafkaError as error:
             for one in drained:
-                self._completer.ended(one, error.code, str(error), now)
+                self.completer.ended(one, error.code, str(error), now)
             return
-        acks = self._config.required_acks
-        request = build_request(drained, topic_ids, acks=acks, timeout_ms=self._config.request_timeout_ms)
+        acks = self.config.required_acks
+        request = build_request(drained, topic_ids, acks=acks, timeout_ms=self.config.request_timeout_ms)
         by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
         answered = partial(self._answered, link, drained, topic_ids, by_id, now)
         link.send(request, version, answered, expect_response=acks != 0)
         self._measure(drained, now)
         if acks == 0:
             for one in drained:
-                self._completer.ended(one, ErrorCode.NONE, "", now)
-            self._wake()  # somebody may wait for the memory
+                self.completer.ended(one, ErrorCode.NONE, "", now)
+            self.wake()  # somebody may wait for the memory
 
     def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
         if batch.drain_order < 0:
@@ -85,7 +74,7 @@ class ProduceExchange:
             batch.drain_order = self._drained
         if queue.sequences is not None and not batch.has_sequence():
             queue.sequences.stamp(batch)
-        self._sealer.seal(batch)
+        self.sealer.seal(batch)
         batch.in_flight = True
         batch.attempts += 1
         batch.sent_at = now
@@ -95,7 +84,7 @@ class ProduceExchange:
 
     def _measure(self, drained: list[Drained], now: float) -> None:
         for queue, batch in drained:
-            self._metrics.batch_sent(
+            self.metrics.batch_sent(
                 queue.topic,
                 records=batch.count,
                 size=BATCH_OVERHEAD + len(batch.body),
@@ -104,7 +93,7 @@ class ProduceExchange:
                 queued_ms=(now - batch.created) * 1000,
                 now=now,
             )
-        self._metrics.request_sent(sum(batch.count for _, batch in drained), now)
+        self.metrics.request_sent(sum(batch.count for _, batch in drained), now)
 
     def _answered(
         self,
@@ -117,25 +106,25 @@ class ProduceExchange:
         error: KafkaError | None,
     ) -> None:
         """A request has ended, and each of its batches with it."""
-        now = self._time()
+        now = self.time()
         if response is None:
             for one in drained:
-                self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
+                self.completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         else:
-            self._metrics.request_answered(link.node_id, (now - sent_at) * 1000, float(response.throttle_time_ms), now)
+            self.metrics.request_answered(link.node_id, (now - sent_at) * 1000, float(response.throttle_time_ms), now)
             answers = match_response(drained, topic_ids, response, by_id=by_id)
             self._take_leaders(drained, answers, response)
             for one, answer in zip(drained, answers, strict=True):
                 self._take_answer(one, answer, link, now)
-        self._wake()
+        self.wake()
 
     def _take_answer(self, one: Drained, answer: PartitionProduceResponse | None, link: BrokerLink, now: float) -> None:
         if answer is None:
-            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
+            self.completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
             return
-        self._windows.told(one.queue, link.node_id, answer.producer_state_batches_to_retain)
+        self.windows.told(one.queue, link.node_id, answer.producer_state_batches_to_retain)
         code = ErrorCode(answer.error_code)
-        self._completer.ended(
+        self.completer.ended(
             one,
             code,
             _explained(answer),
@@ -145,7 +134,7 @@ class ProduceExchange:
             refused={one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors},
         )
         if code is not ErrorCode.NONE and error_class(code).refresh_metadata:
-            self._client.request_update()
+            self.client.request_update()
 
     def _take_leaders(
         self, drained: list[Drained], answers: list[PartitionProduceResponse | None], response: ProduceResponse
@@ -159,10 +148,10 @@ class ProduceExchange:
         if not told:
             return
         nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]
-        moved = self._client.metadata.leaders_told(told, nodes)
+        moved = self.client.metadata.leaders_told(told, nodes)
         if moved:
-            self._client.nodes_changed()
-            self._topics.leaders_moved(moved, self._time())
+            self.client.nodes_changed()
+            self.topics.leaders_moved(moved, self.time())
 
 
 def _explained(answer: PartitionProduceResponse) -> str:

@@ -13,7 +13,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection import Connection
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.producer import batch_completer, sender
+from aioproducer.producer import batch_completer, produce_exchange, sealer
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
 from aioproducer.producer.hooks import Hooks
@@ -99,7 +99,7 @@ def answers_go_to_the_wrong_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     def match(*args: Any, **kwargs: Any) -> Any:
         return match_response(*args, **kwargs)[::-1]
 
-    monkeypatch.setattr(sender, "match_response", match)
+    monkeypatch.setattr(produce_exchange, "match_response", match)
 
 
 @bug
@@ -120,7 +120,7 @@ def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
             batch.max_timestamp += 1
         seal(batch, *args)
 
-    monkeypatch.setattr(sender, "seal", seal_anew)
+    monkeypatch.setattr(sealer, "seal", seal_anew)
 
 
 @bug
@@ -248,7 +248,7 @@ def the_timer_of_a_closed_connection_is_left(monkeypatch: pytest.MonkeyPatch) ->
 def a_response_handler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     def take_leaders(original: Any, self: Any, *args: Any) -> None:
         original(self, *args)
-        if self._completer.incomplete and len(self._completer.incomplete) % 5 == 0:
+        if self.completer.incomplete and len(self.completer.incomplete) % 5 == 0:
             raise ZeroDivisionError
 
     wrap(monkeypatch, ProduceExchange, "_take_leaders", take_leaders)
