@@ -19,9 +19,19 @@ from aioproducer.producer.producer import KafkaProducer, wait_all
 from aioproducer.producer.reason import Reason
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.serializers import Serializer
-from aioproducer.types import LedgerEntry, PartitionInfo, ProducerRecord, TimestampType, TopicPartition, TopicPartitions
+from aioproducer.types import (
+    ConsumerGroupMetadata,
+    LedgerEntry,
+    OffsetAndMetadata,
+    PartitionInfo,
+    ProducerRecord,
+    TimestampType,
+    TopicPartition,
+    TopicPartitions,
+)
 
 __all__ = [
+    "ConsumerGroupMetadata",
     "Delivery",
     "DeliveryError",
     "Explanation",
@@ -34,6 +44,7 @@ __all__ = [
     "MetricsReporter",
     "MetricsSnapshot",
     "Obstacle",
+    "OffsetAndMetadata",
     "Outcome",
     "PartitionInfo",
     "Partitioner",

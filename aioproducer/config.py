@@ -145,6 +145,12 @@ class ProducerConfig(ClientConfig):
     enable_idempotence: bool = key(
         Type.BOOLEAN, True, ANY, "Retries neither double nor reorder records; needs acks=all and retries above 0."
     )
+    transactional_id: str | None = key(
+        Type.STRING, None, NON_EMPTY, "Names the producer over restarts, and makes its records belong to transactions."
+    )
+    transaction_timeout_ms: int = key(
+        Type.INT, 60000, at_least(1), "A transaction that has not ended after this long is aborted by its coordinator."
+    )
     batch_size: int = key(
         Type.INT, 16384, between(0, INT_MAX), "A batch is sent when it has this many bytes; 0 means 1."
     )
@@ -253,8 +259,6 @@ _UNSUPPORTED_BY_ALL = (
 UNSUPPORTED_BY_CLIENTS = (*_UNSUPPORTED_BY_ALL, "metric.reporters", "metrics.", "enable.metrics.push")
 UNSUPPORTED = (
     *_UNSUPPORTED_BY_ALL,
-    "transactional.id",
-    "transaction.timeout.ms",
     "transaction.two.phase.commit.enable",
 )
 
@@ -298,6 +302,12 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
 
 def _with_idempotence(config: ProducerConfig, explicit: set[str]) -> ProducerConfig:
     if not config.enable_idempotence:
+        if config.transactional_id is not None:
+            raise ConfigException(
+                "transactional.id needs enable.idempotence=true, and it is false",
+                name="enable.idempotence",
+                value=False,
+            )
         return config
     for name, weak in (("acks", config.required_acks != -1), ("retries", config.retries == 0)):
         if not weak:
@@ -308,6 +318,11 @@ def _with_idempotence(config: ProducerConfig, explicit: set[str]) -> ProducerCon
                 f"enable.idempotence=true needs acks=all and retries above 0, but {name} is {value!r}",
                 name=name,
                 value=value,
+            )
+        if config.transactional_id is not None:
+            value = getattr(config, name)
+            raise ConfigException(
+                f"transactional.id needs acks=all and retries above 0, but {name} is {value!r}", name=name, value=value
             )
         # Only defaulted idempotence gives way: whoever asked for weak acks or no retries meant it (KIP-679).
         return dataclasses.replace(config, enable_idempotence=False)

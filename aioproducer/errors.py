@@ -561,6 +561,12 @@ class TransactionAbortableException(ApiException):
     abortable = True
 
 
+class TransactionAbortedException(ApiException):
+    """The record was not sent: its transaction was aborted."""
+
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 class RebootstrapRequiredException(ApiException):
     """The client should start again from its bootstrap servers."""
 

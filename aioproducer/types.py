@@ -22,6 +22,24 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class OffsetAndMetadata(NamedTuple):
+    """What a group commits for a partition: the offset of the next record to read, and a note of its own."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int = -1
+    """Of the last record read; -1 for unknown."""
+
+
+class ConsumerGroupMetadata(NamedTuple):
+    """A consumer's place in its group, as the consumer tells it; the id alone for one that is no member (KIP-447)."""
+
+    group_id: str
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
 class TimestampType(Enum):
     """Who set a record's timestamp (topic config ``message.timestamp.type``)."""
 

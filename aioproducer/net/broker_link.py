@@ -73,6 +73,8 @@ class BrokerLink:
         self.state = LinkState.IDLE
         self.last_error: KafkaError | None = None
         self.versions: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}
+        """The levels that the cluster has finalized, by name (KIP-584)."""
         self.throttled_until = 0.0
         self.max_in_flight = config.max_in_flight_requests_per_connection
         self.changed_at = -math.inf
@@ -320,6 +322,7 @@ class BrokerLink:
         if response.error_code != ErrorCode.NONE:
             raise error_for(response.error_code, f"{self} refused to tell its API versions")
         self.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+        self.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
 
     def _connection_closed(self, connection: Connection, error: KafkaError) -> None:
         if self._connection is not connection:

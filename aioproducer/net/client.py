@@ -23,6 +23,7 @@ from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.cluster import Node
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.metadata import Metadata
 from aioproducer.net.supervisor import Supervisor
@@ -94,6 +95,16 @@ class KafkaClient:
     def requests_in_flight(self) -> int:
         """Requests without an answer, to all brokers."""
         return sum(link.in_flight() for link in self._all_links())
+
+    def transaction_version(self, node_id: int) -> int:
+        """The cluster's ``transaction.version``, as this node said when it was connected to; 0 if it knows none."""
+        link = self._links.get(node_id)
+        return 0 if link is None else link.features.get("transaction.version", 0)
+
+    def node_told(self, node: Node) -> None:
+        """Somebody named a broker, as coordinators are: it may be one that no metadata has told of yet."""
+        if node.node_id not in self._links:
+            self._add_link(node.node_id, node.address)
 
     def link(self, node_id: int) -> BrokerLink | None:
         return self._links.get(node_id)

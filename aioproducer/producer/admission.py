@@ -69,6 +69,8 @@ class Admission:
             raise IllegalStateException(f"the producer has failed: {self._sender.fatal}") from self._sender.fatal
         if self._closed:
             raise IllegalStateException("the producer is closed; make a new one")
+        if (transactions := self._sender.transactions) is not None and (why := transactions.why_no_records()):
+            raise IllegalStateException(why)
 
     def through_hooks(
         self,
@@ -164,6 +166,7 @@ class Admission:
     def failed(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
         """The delivery of a record that can never be sent."""
         self._check_open()
+        self._lot.on_failed(error)
         where = (topic, -1 if partition is None else partition)
         result = ProduceResult(self._loop, *where, self._hooks)
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)

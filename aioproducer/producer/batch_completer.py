@@ -58,6 +58,8 @@ class BatchCompleter:
         self._sealer = sealer
         self._split_topics: set[str] = set()
         self._timeout = config.delivery_timeout_ms / 1000
+        self.on_failed: Callable[[KafkaError], object] = lambda error: None
+        """Told of every batch that fails, before its records are."""
         self.incomplete: OrderedDict[ProducerBatch, PartitionQueue] = OrderedDict()
         """In the order they were created, and so in the order they expire."""
 
@@ -244,6 +246,12 @@ class BatchCompleter:
             self._give_up(queue, batch, error)
             self._again(queue, self._accumulator.loop.time())
 
+    def give_up_waiting(self, error: KafkaError) -> None:
+        """Fails what is not under way."""
+        for batch, queue in tuple(self.incomplete.items()):
+            if not batch.in_flight:
+                self._give_up(queue, batch, error)
+
     def abort(self, error: KafkaError) -> None:
         """Ends everything that has not ended; nothing is drained after this.
 
@@ -281,6 +289,7 @@ class BatchCompleter:
         outcome = Outcome.UNKNOWN if batch.maybe_appended else Outcome.NOT_SENT
         ended = DeliveryError.of(error, outcome, (queue.topic, queue.partition))
         try:
+            self.on_failed(error)
             now = self._accumulator.loop.time()
             self._metrics.records_failed(queue.topic, batch.count, now)
             if not batch.result.observed():

@@ -70,5 +70,5 @@ def decide(
     if sequences is not None and batch.has_sequence() and code in SEQUENCE_ERRORS:
         if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not sequences.is_lowest(batch):
             return Action.RETRY  # an earlier batch is still to be resolved, and then this one is in order
-        return Action.FAIL if batch.maybe_appended else Action.RESTAMP
+        return Action.FAIL if batch.maybe_appended or sequences.transactional else Action.RESTAMP
     return Action.RETRY if error_class(code).retriable else Action.FAIL

@@ -143,6 +143,8 @@ class ParkingLot:
         self.metadata: dict[str, deque[ParkedRecord]] = {}
         self.settled: list[ParkedRecord] = []
         """Records with a Condition that were placed or have failed, for the Sender to notify."""
+        self.on_failed: Callable[[KafkaError], object] = lambda error: None
+        """Told of every record that fails here."""
         self.on_withdrawn: Callable[[], object] = lambda: None
         """Called when a withdrawal may have given others their turn: the only change that its owner does not cause."""
         self._count = 0
@@ -382,6 +384,7 @@ class ParkingLot:
         where = record.destination()
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         try:
+            self.on_failed(error)
             now = self._accumulator.loop.time()
             self._metrics.records_failed(record.topic, 1, now)
             if isinstance(error, BufferExhaustedException):

@@ -23,6 +23,7 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
+from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 
@@ -40,6 +41,7 @@ class ProduceExchange:
     metrics: ProducerMetrics
     time: Callable[[], float]
     wake: Callable[[], object]
+    transactions: TransactionManager | None = None
     _drained: int = 0
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
@@ -52,13 +54,19 @@ class ProduceExchange:
         for queue, batch in drained:
             self._prepare(queue, batch, link, now)
         try:
-            version = link.version_for(ProduceRequest, None if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1)
+            version = link.version_for(ProduceRequest, self._newest(has_ids=has_ids))
         except KafkaError as error:
             for one in drained:
                 self.completer.ended(one, error.code, str(error), now)
             return
         acks = self.config.required_acks
-        request = build_request(drained, topic_ids, acks=acks, timeout_ms=self.config.request_timeout_ms)
+        request = build_request(
+            drained,
+            topic_ids,
+            acks=acks,
+            timeout_ms=self.config.request_timeout_ms,
+            transactional_id=self.config.transactional_id,
+        )
         by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
         answered = partial(self._answered, link, drained, topic_ids, by_id, now)
         link.send(request, version, answered, expect_response=acks != 0)
@@ -67,6 +75,12 @@ class ProduceExchange:
             for one in drained:
                 self.completer.ended(one, ErrorCode.NONE, "", now)
             self.wake()  # somebody may wait for the memory
+
+    def _newest(self, *, has_ids: bool) -> int | None:
+        """The newest version that may be spoken; None for the newest there is."""
+        if self.transactions is not None and self.transactions.newest_produce is not None:
+            return self.transactions.newest_produce
+        return None if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1
 
     def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
         if batch.drain_order < 0:

@@ -20,7 +20,7 @@ from aioproducer.records.record_batch_header import encode_batch_header
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 
 
-def seal(batch: ProducerBatch, codec: CompressionType, level: int | None) -> None:
+def seal(batch: ProducerBatch, codec: CompressionType, level: int | None, *, transactional: bool = False) -> None:
     """Makes the batch's final bytes, once: every attempt sends the very same ones."""
     if not batch.body:
         batch.body = batch.records if codec is CompressionType.NONE else compress(codec, batch.records, level)
@@ -35,11 +35,17 @@ def seal(batch: ProducerBatch, codec: CompressionType, level: int | None) -> Non
             producer_id=batch.producer_id,
             producer_epoch=batch.producer_epoch,
             base_sequence=batch.base_sequence,
+            transactional=transactional,
         )
 
 
 def build_request(
-    drained: Sequence[Drained], topic_ids: dict[str, UUID], *, acks: int, timeout_ms: int
+    drained: Sequence[Drained],
+    topic_ids: dict[str, UUID],
+    *,
+    acks: int,
+    timeout_ms: int,
+    transactional_id: str | None = None,
 ) -> ProduceRequest:
     """One request with all the batches; their bytes go in as they are, header and body apart, and are never copied."""
     topics: dict[str, TopicProduceData] = {}
@@ -49,7 +55,7 @@ def build_request(
             topic = TopicProduceData(name=queue.topic, topic_id=topic_ids[queue.topic])
             topics[queue.topic] = topic
         topic.partition_data.append(PartitionProduceData(index=queue.partition, records=(batch.header, batch.body)))
-    return ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=list(topics.values()))
+    return ProduceRequest(transactional_id, acks, timeout_ms, list(topics.values()))
 
 
 def match_response(

@@ -41,6 +41,8 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
         return None
     if not sequences.has_id():
         return Reason.PRODUCER_ID
+    if not sequences.in_transaction():
+        return Reason.TRANSACTION
     return Reason.RECOVERY if sequences.broken else Reason.WINDOW
 
 

@@ -20,6 +20,7 @@ class Reason(Enum):
     NOT_CONNECTED = "leader not connected"
     THROTTLED = "throttled by the broker"
     PRODUCER_ID = "no producer id"
+    TRANSACTION = "partition not in the transaction yet"
     BACKOFF = "retry back-off"
     ORDER = "one request at a time"
     """max.in.flight.requests.per.connection=1 mutes a partition while a batch of it is under way."""

@@ -11,9 +11,12 @@ from aioproducer.records.compression import CompressionType, decompress
 class Sealer:
     """One producer's codec, and what it does to its batches."""
 
-    def __init__(self, codec: CompressionType, level: int | None, accumulator: RecordAccumulator) -> None:
+    def __init__(
+        self, codec: CompressionType, level: int | None, accumulator: RecordAccumulator, *, transactional: bool = False
+    ) -> None:
         self._codec = codec
         self._level = level
+        self._transactional = transactional
         self._accumulator = accumulator
 
     def records_of(self, batch: ProducerBatch) -> bytes:
@@ -30,7 +33,7 @@ class Sealer:
     def seal(self, batch: ProducerBatch) -> None:
         """Compressed once, and with a header: every attempt sends the very same bytes."""
         is_new = not batch.body
-        seal(batch, self._codec, self._level)
+        seal(batch, self._codec, self._level, transactional=self._transactional)
         ratios = self._accumulator.ratios
         if is_new and ratios is not None:
             ratios.observe(batch.result.topic, len(batch.body) / batch.size())

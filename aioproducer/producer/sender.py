@@ -8,7 +8,7 @@ proportion to what is ready. What to do is decided by the rules (``schedule``, `
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from random import Random
 
 from aioproducer.config import ProducerConfig
@@ -44,6 +44,7 @@ from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
+from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.records.compression import CompressionType
@@ -79,7 +80,9 @@ class Sender:
         self._random = random
         self._loop = asyncio.get_running_loop()
         codec = CompressionType.of(config.compression_type)
-        sealer = Sealer(codec, config.compression_level, accumulator)
+        transactional = config.transactional_id is not None
+        sealer = Sealer(codec, config.compression_level, accumulator, transactional=transactional)
+        self.transactions: TransactionManager | None = None
         self._schedule = Schedule(config.linger_ms / 1000, wake=self._alarm.ring, wake_at=self._alarm.ring_at)
         self._history = WaitHistory()
         self._completer = BatchCompleter(
@@ -141,7 +144,37 @@ class Sender:
 
     def start(self) -> None:
         self._supervisor.launch(self._run(), "aioproducer sender")
-        self._lot.open()
+        if self.transactions is None:
+            self._lot.open()
+        self._alarm.ring()
+
+    def make_transactional(self, flush: Callable[[], Awaitable[None]]) -> TransactionManager:
+        """From now on records go in transactions; no record goes in before one has begun."""
+        ids = self._id_source.ids
+        ids.transactional = True
+        self.transactions = self._exchange.transactions = TransactionManager(
+            self._config,
+            self._client,
+            ids,
+            self._random,
+            gate=lambda is_open: self._lot.open() if is_open else self._lot.shut(),
+            flush=flush,
+            give_up=self._give_up_waiting,
+            ready=self._partitions_joined,
+            fatal=self._fatal,
+            spawn=self._supervisor.spawn,
+        )
+        self._completer.on_failed = self._lot.on_failed = self.transactions.batch_failed
+        return self.transactions
+
+    def _give_up_waiting(self, error: KafkaError) -> None:
+        self._lot.fail_all(error)
+        self._completer.give_up_waiting(error)
+        self._alarm.ring()
+
+    def _partitions_joined(self, queues: Iterable[PartitionQueue]) -> None:
+        for queue in queues:
+            self._schedule.ready.add(queue)
         self._alarm.ring()
 
     # What the accumulator tells, and what a send needs beyond it
@@ -149,6 +182,8 @@ class Sender:
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._completer.incomplete[batch] = queue
         self._client.use_topic(queue.topic)
+        if self.transactions is not None:
+            self.transactions.partition_used(queue)
         self._schedule.opened(queue, batch)
 
     def batch_full(self, queue: PartitionQueue) -> None:
@@ -223,7 +258,8 @@ class Sender:
         self._lot.expire(now, self._no_metadata)
         self._lot.place()
         self._schedule.hurry(now, wanted=bool(self._lot.memory))
-        self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
+        if self.transactions is None:
+            self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
         for node in self._schedule.ready.nodes():
             self._send_to(node, now)
         self._failures.tell(now)
@@ -373,6 +409,8 @@ class Sender:
         self._stand_still()
         try:
             await self._notify_placed()
+            if self.transactions is not None:
+                await self.transactions.close()
             await self._supervisor.stop()
         except asyncio.CancelledError:
             grace = 0.0  # whoever closes has no time left

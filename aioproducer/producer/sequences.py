@@ -42,9 +42,15 @@ class ProducerIds:
 
     def __init__(self) -> None:
         self.current: ProducerIdAndEpoch | None = None
+        self.transactional = False
+        """The coordinator gives out the epochs, one for all partitions."""
+        self.transaction = 0
+        """The number of the transaction that is open, or was."""
 
     def used_up(self, identity: ProducerIdAndEpoch) -> None:
         """A partition has no epochs left under this producer id: another id is needed."""
+        if self.transactional:
+            return
         if self.current is not None and self.current.producer_id == identity.producer_id:
             self.current = None
 
@@ -58,6 +64,7 @@ class PartitionSequences:
         "_stamped",
         "broken",
         "identity",
+        "joined",
         "known_id",
         "next_sequence",
         "unresolved",
@@ -73,6 +80,8 @@ class PartitionSequences:
         self._stamped = 0
         self._places: list[int] = []  # in step with the unresolved: how many batches were stamped before each
         self.broken = False
+        self.joined = -1
+        """The number of the transaction that the partition was added to last."""
         self.known_id = -1
         """The producer id under which the broker has appended a batch."""
 
@@ -82,19 +91,34 @@ class PartitionSequences:
 
     def may_drain_new(self) -> bool:
         """Whether a batch without a sequence may be given one now."""
+        ids = self._ids
         if not self.has_id():
             return False
+        if ids.transactional and (not self.in_transaction() or (self.broken and self.identity == ids.current)):
+            return False  # what is in doubt ends with the epoch, and that with the transaction
         if not self.unresolved:
             return True
         if self.broken or self.identity is None or self.identity.producer_id != self.known_id:
             return False
         return self._stamped - self._places[0] < self.window
 
+    def in_transaction(self) -> bool:
+        """Whether the partition is a part of the transaction that is open; always, without transactions."""
+        return not self._ids.transactional or self.joined == self._ids.transaction
+
+    @property
+    def transactional(self) -> bool:
+        return self._ids.transactional
+
     def stamp(self, batch: ProducerBatch) -> None:
         """Gives a batch without a sequence its identity and sequence; ``may_drain_new`` must hold."""
         assert self._ids.current is not None
         if self.identity is None:
             self.identity = self._ids.current
+        elif self._ids.transactional:
+            if self.identity != self._ids.current:
+                self.identity = self._ids.current
+                self.next_sequence = 0
         elif self.broken:
             self.identity = self._next_identity(self.identity, self._ids.current)
             self.next_sequence = 0

@@ -101,9 +101,9 @@ class _End(asyncio.Protocol):
     def _send(self, data: bytes | None) -> None:
         self._under_way.append((self._loop.time() + self._line.one_way, data))
         if self._timer is None:
-            self._wait_for_next()
+            self._expect_next()
 
-    def _wait_for_next(self) -> None:
+    def _expect_next(self) -> None:
         self._timer = self._loop.call_at(self._under_way[0][0], self._arrive) if self._under_way else None
 
     def _arrive(self) -> None:
@@ -118,7 +118,7 @@ class _End(asyncio.Protocol):
                 self._other._transport.close()
             else:
                 self._other._transport.write(data)
-        self._wait_for_next()
+        self._expect_next()
 
     def drop(self) -> None:
         """Ends the connection at this end at once; what was under way to the other is lost."""

@@ -1,0 +1,53 @@
+"""Which node coordinates a transactional id or a group, as FindCoordinator tells."""
+
+from __future__ import annotations
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import UnsupportedVersionException, error_for
+from aioproducer.net.addresses import Address
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.cluster import Node
+from aioproducer.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+GROUP, TRANSACTION = 0, 1
+
+_LAST_WITH_ONE_KEY = 3
+
+
+class Coordinators:
+    """Remembers them until somebody finds that it is another."""
+
+    def __init__(self, client: KafkaClient) -> None:
+        self._client = client
+        self._nodes: dict[tuple[int, str], int] = {}
+
+    def forget(self, key_type: int, key: str) -> None:
+        self._nodes.pop((key_type, key), None)
+
+    async def find(self, key_type: int, key: str) -> int:
+        """The node's id; raises what the brokers answer."""
+        node = self._nodes.get((key_type, key))
+        if node is None:
+            node = self._nodes[key_type, key] = await self._ask(key_type, key)
+        return node
+
+    async def _ask(self, key_type: int, key: str) -> int:
+        try:
+            request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
+            response = await self._client.request(request, FindCoordinatorResponse)
+            (found,) = response.coordinators
+        except UnsupportedVersionException:  # a broker before 3.0
+            request = FindCoordinatorRequest(key, key_type)
+            response = await self._client.request(request, FindCoordinatorResponse, at_most=_LAST_WITH_ONE_KEY)
+            found = Coordinator(
+                key, response.node_id, response.host, response.port, response.error_code, response.error_message
+            )
+        if found.error_code != ErrorCode.NONE:
+            what = "transactional.id" if key_type == TRANSACTION else "group"
+            raise error_for(found.error_code, f"no coordinator for {what} {key!r}: {found.error_message or ''}")
+        self._client.node_told(Node(found.node_id, Address(found.host, found.port), None))
+        return found.node_id

@@ -1,0 +1,43 @@
+"""How far a transactional producer has come, and what may follow what (Kafka's ``TransactionManager.State``).
+
+Rules only: the table is all there is, and every other change is refused.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from aioproducer.errors import IllegalStateException
+
+
+class TransactionState(Enum):
+    """Kafka's states and names."""
+
+    UNINITIALIZED = "init_transactions() was not called"
+    INITIALIZING = "init_transactions() is under way"
+    READY = "no transaction has begun"
+    IN_TRANSACTION = "a transaction is open"
+    COMMITTING = "the transaction is being committed"
+    ABORTING = "the transaction is being aborted"
+    ABORTABLE_ERROR = "the transaction has failed and must be aborted"
+    FATAL_ERROR = "the producer is of no further use"
+
+
+_S = TransactionState
+TRANSITIONS: dict[TransactionState, frozenset[TransactionState]] = {
+    _S.UNINITIALIZED: frozenset({_S.INITIALIZING, _S.FATAL_ERROR}),
+    _S.INITIALIZING: frozenset({_S.READY, _S.UNINITIALIZED, _S.FATAL_ERROR}),
+    _S.READY: frozenset({_S.IN_TRANSACTION, _S.FATAL_ERROR}),
+    _S.IN_TRANSACTION: frozenset({_S.COMMITTING, _S.ABORTING, _S.ABORTABLE_ERROR, _S.FATAL_ERROR}),
+    _S.COMMITTING: frozenset({_S.READY, _S.ABORTABLE_ERROR, _S.FATAL_ERROR}),
+    _S.ABORTING: frozenset({_S.READY, _S.FATAL_ERROR}),
+    _S.ABORTABLE_ERROR: frozenset({_S.ABORTING, _S.ABORTABLE_ERROR, _S.FATAL_ERROR}),
+    _S.FATAL_ERROR: frozenset({_S.FATAL_ERROR}),
+}
+"""From a state to those that may follow it. The diagram in docs/transactions.md is drawn from this table."""
+
+
+def check_transition(now: TransactionState, then: TransactionState) -> None:
+    """Raises IllegalStateException unless ``then`` may follow ``now``."""
+    if then not in TRANSITIONS[now]:
+        raise IllegalStateException(f"a producer cannot go from {now.name} to {then.name}: {now.value}")

@@ -1,0 +1,141 @@
+"""Transactions on real Kafka, with the second protocol (4.3.1) and the first (3.9.2): a foreign read_committed consumer
+sees exactly what was committed, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+
+import pytest
+
+from aioproducer import KafkaProducer, ProducerRecord, TopicPartition, wait_all
+from aioproducer.errors import KafkaError, ProducerFencedException
+from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.kafka_output import ConsumedRecord
+
+PARTITIONS = 6
+
+
+def by_partition(consumed: list[ConsumedRecord]) -> dict[int, list[bytes | None]]:
+    values: dict[int, list[bytes | None]] = defaultdict(list)
+    for record in consumed:
+        values[record.partition].append(record.value)
+    return values
+
+
+async def committed(kafka: ApacheKafka, topic: str) -> dict[int, list[bytes | None]]:
+    consumed = await kafka.tools.console_consumer(topic, isolation_level="read_committed", timeout_ms=8000, timeout=120)
+    return by_partition(consumed)
+
+
+async def test_exactly_the_committed_ones_are_read(kafka: ApacheKafka) -> None:
+    await kafka.tools.create_topic("committed", partitions=PARTITIONS)
+    expected: dict[int, list[bytes | None]] = defaultdict(list)
+    async with KafkaProducer(
+        bootstrap_servers=kafka.bootstrap_servers, transactional_id="committed", linger_ms=1
+    ) as producer:
+        await producer.init_transactions()
+        for number in range(60):
+            await producer.begin_transaction()
+            records = [ProducerRecord("committed", b"%d %d" % (number, i), partition=i % PARTITIONS) for i in range(75)]
+            deliveries = [await producer.enqueue(record) for record in records]
+            if number % 3:
+                await producer.commit_transaction()
+                for record in records:
+                    assert record.partition is not None
+                    expected[record.partition].append(record.value)
+            else:
+                if number % 2:
+                    await wait_all(deliveries)
+                await producer.abort_transaction()
+    assert await committed(kafka, "committed") == expected
+
+
+async def test_killed_and_restarted_under_the_same_id(kafka: ApacheKafka) -> None:
+    """Each run leaves a transaction open, and the next one fences it."""
+    await kafka.tools.create_topic("restarted", partitions=1)
+    expected: list[bytes | None] = []
+    for run in range(10):
+        producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="restarted")
+        await producer.start()
+        await producer.init_transactions()
+        async with producer.transaction():
+            _ = producer.send("restarted", b"run %d" % run)
+        expected.append(b"run %d" % run)
+        await producer.begin_transaction()
+        await producer.send("restarted", b"run %d, left open" % run)
+        # As a process that is killed: connections end, and nobody aborts.
+        producer._sender.abort(KafkaError("killed"))
+        await producer._sender.stop(0.0)
+    async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="restarted") as last:
+        await last.init_transactions()
+    assert await committed(kafka, "restarted") == {0: expected}
+
+
+async def test_the_older_of_two_producers_is_fenced(kafka: ApacheKafka) -> None:
+    await kafka.tools.create_topic("fenced", partitions=1)
+    configs = {"bootstrap_servers": kafka.bootstrap_servers, "transactional_id": "fenced"}
+    async with KafkaProducer(**configs) as older, KafkaProducer(**configs) as newer:
+        await older.init_transactions()
+        await older.begin_transaction()
+        await older.send("fenced", b"of the older")
+        await newer.init_transactions()
+        async with newer.transaction():
+            _ = newer.send("fenced", b"of the newer")
+        with pytest.raises(ProducerFencedException, match="fenced"):
+            await older.commit_transaction()
+    assert await committed(kafka, "fenced") == {0: [b"of the newer"]}
+
+
+async def test_offsets_are_committed_with_the_transaction(kafka: ApacheKafka) -> None:
+    await kafka.tools.create_topic("offsets", partitions=2)
+    async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="offsets") as producer:
+        await producer.init_transactions()
+        for offset, commits in ((5, True), (9, False)):
+            await producer.begin_transaction()
+            await producer.send("offsets", b"%d" % offset, partition=0)
+            await producer.send_offsets_to_transaction({TopicPartition("offsets", 1): offset}, "readers")
+            await (producer.commit_transaction() if commits else producer.abort_transaction())
+    described = await kafka.tools.run(
+        *("org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--bootstrap-server", kafka.bootstrap_servers),
+        *("--describe", "--group", "readers"),
+    )
+    (line,) = [
+        line for line in described.stdout.decode().splitlines() if line.split()[:3] == ["readers", "offsets", "1"]
+    ]
+    assert line.split()[3] == "5"
+
+
+async def test_brokers_bounce_under_transactions(kafka_cluster: ApacheKafka) -> None:
+    tools = kafka_cluster.tools
+    await tools.create_topic(
+        "bounced", partitions=PARTITIONS, replication_factor=3, configs={"min.insync.replicas": "2"}
+    )
+    expected: dict[int, list[bytes | None]] = defaultdict(list)
+
+    def bounce() -> None:
+        for node in (1, 2, 3):
+            kafka_cluster.kill_node(node)
+            kafka_cluster.start_node(node)
+
+    async with KafkaProducer(
+        bootstrap_servers=kafka_cluster.bootstrap_servers, transactional_id="bounced", max_block_ms=120_000
+    ) as producer:
+        await producer.init_transactions()
+        bouncing = asyncio.create_task(asyncio.to_thread(bounce))
+        number = 0
+        while not bouncing.done() or number < 50:
+            records = [ProducerRecord("bounced", b"%d %d" % (number, i), partition=i % PARTITIONS) for i in range(30)]
+            await producer.begin_transaction()
+            for record in records:
+                _ = await producer.enqueue(record)
+            if number % 3:
+                await producer.commit_transaction()
+                for record in records:
+                    assert record.partition is not None
+                    expected[record.partition].append(record.value)
+            else:
+                await producer.abort_transaction()
+            number += 1
+        await bouncing
+    assert await committed(kafka_cluster, "bounced") == expected

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.protocol.api_keys import ApiKey
+from tests.support.leaks import no_leaks as no_leaks
+from tests.support.producing import make_producer
+from tests.support.scripted_broker import ScriptedCluster
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+
+@pytest.mark.parametrize("newest", [1, 3, 4, 6])
+async def test_every_version_finds_the_coordinator(newest: int) -> None:
+    async with EmbeddedCluster(3, newest_versions={ApiKey.FIND_COORDINATOR: newest}) as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, transactional_id="x") as producer:
+            await producer.init_transactions()
+            async with producer.transaction():
+                _ = producer.send("t", b"a")
+        assert [record.value for record in cluster.log("t").records()] == [b"a"]
+
+
+async def test_a_coordinator_is_asked_for_once() -> None:
+    async with ScriptedCluster(3) as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, transactional_id="x") as producer:
+            await producer.init_transactions()
+            for _ in range(5):
+                async with producer.transaction():
+                    _ = producer.send("t", b"a")
+        assert sum(broker.count(ApiKey.FIND_COORDINATOR) for broker in cluster.brokers) == 1

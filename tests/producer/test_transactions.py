@@ -1,0 +1,410 @@
+"""Transactions of the producer, against the embedded broker, in both protocols."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from aioproducer import DeliveryError, KafkaProducer, TopicPartition, wait_all
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    ConfigException,
+    IllegalStateException,
+    ProducerFencedException,
+    TimeoutException,
+    TransactionAbortableException,
+    TransactionAbortedException,
+)
+from aioproducer.protocol.api_keys import ApiKey
+from tests.support.leaks import no_leaks as no_leaks
+from tests.support.producing import all_memory_free, end_of, make_producer
+from tests.support.scripted_broker import Held, ScriptedCluster, drop, edited, error, set_error
+
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
+
+PROTOCOLS = pytest.mark.parametrize("protocol", [1, 2], ids=["v1", "v2"])
+
+
+@asynccontextmanager
+async def a_cluster(protocol: int = 2, nodes: int = 1, **config: Any) -> AsyncIterator[ScriptedCluster]:
+    async with ScriptedCluster(nodes, transaction_version=protocol, **config) as cluster:
+        cluster.create_topic("t", 3, nodes)
+        yield cluster
+
+
+def transactional(cluster: ScriptedCluster, transactional_id: str = "x", **config: Any) -> KafkaProducer:
+    return make_producer(cluster.bootstrap_servers, transactional_id=transactional_id, **config)
+
+
+def committed(cluster: ScriptedCluster, topic: str = "t") -> list[bytes | None]:
+    """What a read_committed consumer sees, partition by partition."""
+    values: list[bytes | None] = []
+    for partition in cluster.topic(topic).partitions:
+        log = partition.log
+        hidden = log.aborted_transactions(0, log.last_stable_offset)
+        for batch in log.batches():
+            span = [one for one in hidden if one.producer_id == batch.producer_id]
+            if batch.is_control or batch.base_offset >= log.last_stable_offset:
+                continue
+            if not any(one.first_offset <= batch.base_offset <= one.last_offset for one in span):
+                values += [record.value for record in batch.records()]
+    return values
+
+
+def all_stable(cluster: ScriptedCluster) -> bool:
+    logs = [partition.log for topic in cluster.topics for partition in topic.partitions]
+    return all(log.last_stable_offset == log.log_end_offset for log in logs)
+
+
+@PROTOCOLS
+async def test_committed_and_aborted_transactions(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster:
+        async with transactional(cluster) as producer:
+            await producer.init_transactions()
+            for number in range(9):
+                await producer.begin_transaction()
+                deliveries = [producer.send("t", b"%d %d" % (number, i), partition=i % 3) for i in range(6)]
+                if number % 3:
+                    await producer.commit_transaction()
+                    assert all(delivery.done() for delivery in deliveries)
+                else:
+                    await wait_all(deliveries[:3])
+                    await producer.abort_transaction()
+            assert all_memory_free(producer)
+        expected = [b"%d %d" % (number, i) for number in (1, 2, 4, 5, 7, 8) for i in range(6)]
+        assert sorted(value or b"" for value in committed(cluster)) == sorted(expected)
+        assert all_stable(cluster)
+
+
+@PROTOCOLS
+async def test_the_block_commits(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        for number in range(3):
+            async with producer.transaction() as same:
+                assert same is producer
+                _ = producer.send("t", b"%d" % number, partition=0)
+        assert committed(cluster) == [b"0", b"1", b"2"]
+
+
+@PROTOCOLS
+async def test_the_block_aborts_when_it_raises(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+
+        async def fail() -> None:
+            async with producer.transaction():
+                await producer.send("t", b"sent", partition=0)
+                raise LookupError("of the user")
+
+        with pytest.raises(LookupError, match="of the user"):
+            await fail()
+        async with producer.transaction():
+            _ = producer.send("t", b"kept", partition=0)
+        assert committed(cluster) == [b"kept"]
+        assert cluster.values("t") == [b"sent", b"kept"]
+
+
+async def test_a_cancelled_block_aborts() -> None:
+    async with a_cluster() as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        sent = asyncio.Event()
+
+        async def work() -> None:
+            async with producer.transaction():
+                await producer.send("t", b"sent", partition=0)
+                sent.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(work())
+        await sent.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert all_stable(cluster)
+        assert committed(cluster) == []
+        assert [request.committed for request in cluster.broker.sent(ApiKey.END_TXN)] == [False]
+
+
+@PROTOCOLS
+async def test_a_commit_that_was_asked_for_is_never_followed_by_an_abort(protocol: int) -> None:
+    """Whoever awaits is cancelled while EndTxn has no answer yet (KAFKA-17754)."""
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        held = Held()
+        cluster.broker.always(ApiKey.END_TXN, held)
+
+        async def work() -> None:
+            async with producer.transaction():
+                _ = producer.send("t", b"a", partition=0)
+
+        task = asyncio.create_task(work())
+        await cluster.broker.received(ApiKey.END_TXN)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(IllegalStateException, match="commit_transaction has not ended"):
+            await producer.begin_transaction()
+        cluster.broker.always(ApiKey.END_TXN, None)
+        held.release()
+        await producer.commit_transaction()  # waits for the end of the same one
+        async with producer.transaction():
+            _ = producer.send("t", b"b", partition=0)
+        assert committed(cluster) == [b"a", b"b"]
+
+
+async def test_a_commit_that_takes_too_long_goes_on() -> None:
+    async with a_cluster() as cluster, transactional(cluster, max_block_ms=100) as producer:
+        await producer.init_transactions()
+        held = Held()
+        cluster.broker.always(ApiKey.END_TXN, held)
+        await producer.begin_transaction()
+        _ = producer.send("t", b"a", partition=0)
+        with pytest.raises(TimeoutException, match=r"commit_transaction has not ended within max\.block\.ms=100"):
+            await producer.commit_transaction()
+        held.release()
+        cluster.broker.always(ApiKey.END_TXN, None)
+        await producer.commit_transaction()
+        assert committed(cluster) == [b"a"]
+
+
+@PROTOCOLS
+async def test_the_older_of_two_producers_is_fenced(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as older, transactional(cluster) as newer:
+        await older.init_transactions()
+        await older.begin_transaction()
+        await older.send("t", b"of the older", partition=0)
+        await newer.init_transactions()
+        late = older.send("t", b"too late", partition=0)
+        with pytest.raises(TransactionAbortableException, match="INVALID_PRODUCER_EPOCH"):
+            await older.commit_transaction()
+        assert isinstance(await end_of(late), DeliveryError)
+        with pytest.raises(ProducerFencedException):
+            await older.abort_transaction()
+        with pytest.raises(IllegalStateException, match="producer has failed"):
+            _ = older.send("t", b"never", partition=0)
+        with pytest.raises(ProducerFencedException):
+            await older.begin_transaction()
+        async with newer.transaction():
+            _ = newer.send("t", b"of the newer", partition=0)
+        assert committed(cluster) == [b"of the newer"]
+
+
+@PROTOCOLS
+async def test_a_transaction_of_which_a_record_failed_must_be_aborted(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster, max_block_ms=300) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        lost = producer.send("t", b"no such partition", partition=7)
+        fine = producer.send("t", b"fine", partition=0)
+        assert isinstance(await end_of(lost), DeliveryError)
+        with pytest.raises(IllegalStateException, match="must be aborted"):
+            _ = producer.send("t", b"more", partition=0)
+        with pytest.raises(TransactionAbortableException, match="partition 7"):
+            await producer.commit_transaction()
+        await producer.abort_transaction()
+        await end_of(fine)
+        async with producer.transaction():
+            _ = producer.send("t", b"next", partition=0)
+        assert committed(cluster) == [b"next"]
+
+
+@PROTOCOLS
+async def test_a_batch_refused_for_good_fails_the_transaction_and_not_the_producer(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.INVALID_RECORD))
+        with pytest.raises(TransactionAbortableException, match="INVALID_RECORD"):
+            async with producer.transaction():
+                _ = producer.send("t", b"bad", partition=0)
+        async with producer.transaction():
+            _ = producer.send("t", b"good", partition=0)
+        assert committed(cluster) == [b"good"]
+
+
+async def test_what_is_not_sent_when_a_transaction_is_aborted_fails() -> None:
+    async with a_cluster() as cluster, transactional(cluster, linger_ms=2000) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        delivery = producer.send("t", b"lingers", partition=0)
+        await producer.abort_transaction()
+        failed = await end_of(delivery)
+        assert isinstance(failed, DeliveryError)
+        assert isinstance(failed, TransactionAbortedException)
+        assert failed.outcome.value == "not_sent"
+        assert cluster.values("t") == []
+
+
+TROUBLES = {
+    "dropped before": drop(),
+    "dropped after": drop(appended=True),
+    "not the coordinator": edited(lambda response: set_code(response, ErrorCode.NOT_COORDINATOR)),
+    "being loaded": edited(lambda response: set_code(response, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)),
+    "still busy": edited(lambda response: set_code(response, ErrorCode.CONCURRENT_TRANSACTIONS)),
+}
+
+
+def set_code(response: Any, code: ErrorCode) -> None:
+    if hasattr(response, "results_by_topic_v3_and_below"):
+        for topic in response.results_by_topic_v3_and_below:
+            for partition in topic.results_by_partition:
+                partition.partition_error_code = code
+    elif hasattr(response, "topics"):
+        for topic in response.topics:
+            for partition in topic.partitions:
+                partition.error_code = code
+    else:
+        set_error(response, code)
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize(
+    "api",
+    [
+        ApiKey.INIT_PRODUCER_ID,
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.END_TXN,
+        ApiKey.FIND_COORDINATOR,
+    ],
+    ids=lambda api: api.name,
+)
+async def test_a_passing_trouble_of_the_coordinator(protocol: int, trouble: str, api: ApiKey) -> None:
+    async with a_cluster(protocol) as cluster:
+        if api is not ApiKey.FIND_COORDINATOR or trouble.startswith("dropped"):
+            cluster.broker.script(api, TROUBLES[trouble])
+        async with transactional(cluster) as producer:
+            await producer.init_transactions()
+            for number in range(3):
+                async with producer.transaction():
+                    _ = producer.send("t", b"%d" % number, partition=0)
+                    await producer.send_offsets_to_transaction({TopicPartition("t", 1): number}, "g")
+        assert committed(cluster) == [b"0", b"1", b"2"]
+        assert all_stable(cluster)
+
+
+@PROTOCOLS
+async def test_offsets_are_committed_with_the_transaction(protocol: int) -> None:
+    async with a_cluster(protocol, nodes=3) as cluster, transactional(cluster) as producer:
+        offsets = cluster._transactions.offsets
+        await producer.init_transactions()
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction({TopicPartition("t", 1): 5}, "g")
+            assert offsets.committed("g") == {}
+        assert offsets.committed("g")["t", 1].offset == 5
+        await producer.begin_transaction()
+        await producer.send_offsets_to_transaction({TopicPartition("t", 1): 9}, "g")
+        await producer.abort_transaction()
+        assert offsets.committed("g")["t", 1].offset == 5
+
+
+async def test_an_abort_does_not_wait_for_offsets_that_nobody_takes() -> None:
+    async with a_cluster() as cluster, transactional(cluster, max_block_ms=100) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        with pytest.raises(TimeoutException, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            await producer.send_offsets_to_transaction({TopicPartition("unknown", 0): 1}, "g")
+        await producer.abort_transaction()
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, "g")
+        assert cluster._transactions.offsets.committed("g")["t", 0].offset == 1
+
+
+@PROTOCOLS
+async def test_an_empty_transaction_costs_the_coordinator_nothing(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        async with producer.transaction():
+            pass
+        await producer.begin_transaction()
+        await producer.abort_transaction()
+        assert cluster.broker.count(ApiKey.END_TXN) == 0
+
+
+@PROTOCOLS
+async def test_nodes_stop_and_come_back(protocol: int) -> None:
+    async with a_cluster(protocol, nodes=3) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        for number in range(12):
+            if number % 3 == 0:
+                await cluster.stop_node(number // 3 % 3)
+            async with producer.transaction():
+                for partition in range(3):
+                    _ = producer.send("t", b"%d" % number, partition=partition)
+            if number % 3 == 0:
+                await cluster.start_node(number // 3 % 3)
+        assert committed(cluster) == [b"%d" % number for number in range(12)] * 3
+
+
+async def test_the_first_protocol_names_partitions_and_the_second_does_not() -> None:
+    counts = []
+    for protocol in (1, 2):
+        async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+            await producer.init_transactions()
+            async with producer.transaction():
+                for i in range(30):
+                    _ = producer.send("t", b"%d" % i, partition=i % 3)
+            sent = cluster.broker.sent(ApiKey.ADD_PARTITIONS_TO_TXN)
+            counts.append(sum(len(topic.partitions) for request in sent for topic in request.v3_and_below_topics))
+    assert counts == [3, 0]
+
+
+class TestMisuse:
+    async def test_records_outside_a_transaction(self) -> None:
+        async with a_cluster() as cluster, transactional(cluster) as producer:
+            with pytest.raises(IllegalStateException, match=r"init_transactions\(\) was not called"):
+                _ = producer.send("t", b"a")
+            await producer.init_transactions()
+            with pytest.raises(IllegalStateException, match="no transaction has begun"):
+                _ = await producer.enqueue("t", b"a")
+            await producer.begin_transaction()
+            with pytest.raises(IllegalStateException, match="a transaction is open"):
+                await producer.begin_transaction()
+            await producer.abort_transaction()
+            with pytest.raises(IllegalStateException, match="no transaction has begun"):
+                await producer.commit_transaction()
+
+    async def test_without_a_transactional_id(self) -> None:
+        async with a_cluster() as cluster, make_producer(cluster.bootstrap_servers) as producer:
+            with pytest.raises(IllegalStateException, match=r"needs a transactional\.id"):
+                await producer.init_transactions()
+
+    @pytest.mark.parametrize(
+        "config", [{"enable_idempotence": False}, {"acks": "1"}, {"retries": 0}, {"transactional_id": ""}]
+    )
+    def test_configs_that_transactions_need(self, config: dict[str, Any]) -> None:
+        with pytest.raises(ConfigException, match=r"transactional\.id"):
+            KafkaProducer(bootstrap_servers="localhost:1", **{"transactional_id": "x", **config})
+
+    async def test_more_than_five_requests_in_flight(self) -> None:
+        config = {"transactional_id": "x", "max_in_flight_requests_per_connection": 20}
+        producer = KafkaProducer(bootstrap_servers="localhost:1", **config)
+        assert producer.config.max_in_flight_requests_per_connection == 20
+
+
+async def test_close_aborts_what_is_open() -> None:
+    async with a_cluster() as cluster:
+        async with transactional(cluster) as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            await producer.send("t", b"a", partition=0)
+        assert all_stable(cluster)
+        assert committed(cluster) == []
+
+
+async def test_close_does_not_wait_for_a_coordinator_that_is_gone() -> None:
+    async with a_cluster() as cluster:
+        producer = transactional(cluster)
+        await producer.start()
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        delivery = producer.send("t", b"a", partition=0)
+        await cluster.stop_node(0)
+        await producer.close(0.1)
+        assert delivery.done()
