@@ -157,6 +157,7 @@ def test_a_task_that_is_left_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.simulation
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("ending", list(Ending))
 def test_every_ending_with_every_kind_of_fault(ending: Ending) -> None:
     for seed in range(20_000, 20_030):
