@@ -94,6 +94,8 @@ class ScriptedBroker:
         self.requests: list[tuple[RequestHeader, Any]] = []
         self.accepted = 0
         self.connections: set[asyncio.StreamWriter] = set()
+        self.held: dict[asyncio.StreamWriter, Held] = {}
+        """Connections over which nothing may be answered before something that is kept."""
         self._scripts: dict[ApiKey, deque[Step]] = defaultdict(deque)
         self._always: dict[ApiKey, Step] = {}
         self._server: asyncio.Server | None = None
@@ -165,6 +167,10 @@ class ScriptedBroker:
                 exchange = Exchange(self, await reader.readexactly(size), writer)
                 self.requests.append((exchange.header, exchange.request))
                 self._news.set()
+                held = self.held.get(writer)
+                if held is not None and exchange.api not in self._always:
+                    held.behind(exchange)
+                    continue
                 steps = self._scripts[exchange.api]
                 step = steps.popleft() if steps else self._always.get(exchange.api, answer)
                 await step(exchange)
@@ -283,19 +289,35 @@ def after(event: asyncio.Event, *, appended: bool = False) -> Step:
 
 
 class Held:
-    """A step that keeps requests, and goes on reading, until they are released."""
+    """A step that keeps requests, and goes on reading, until they are released.
+
+    Whatever else comes over the same connection meanwhile is kept behind them: brokers answer in order.
+    """
 
     def __init__(self) -> None:
-        self.exchanges: deque[Exchange] = deque()
+        self._kept: deque[tuple[Exchange, bool]] = deque()
 
     async def __call__(self, exchange: Exchange) -> None:
-        self.exchanges.append(exchange)
+        exchange.broker.held[exchange.writer] = self
+        self._kept.append((exchange, True))
+
+    def behind(self, exchange: Exchange) -> None:
+        self._kept.append((exchange, False))
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """The requests that the step was for."""
+        return [exchange for exchange, meant in self._kept if meant]
 
     def release(self, count: int | None = None) -> None:
-        """Answers the oldest ``count`` of them, or all."""
-        for _ in range(len(self.exchanges) if count is None else count):
-            exchange = self.exchanges.popleft()
+        """Answers the oldest ``count`` of them, or all, and what stands between and behind them."""
+        left = len(self.exchanges) if count is None else count
+        while self._kept and (left > 0 or not self._kept[0][1]):
+            exchange, meant = self._kept.popleft()
+            left -= meant
             exchange.reply(exchange.handle())
+            if all(other.writer is not exchange.writer for other, _ in self._kept):
+                exchange.broker.held.pop(exchange.writer, None)
 
 
 def never(*, appended: bool = False) -> Step:
