@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 CONFORMANCE = Path(__file__).parent / "conformance"
+
+# The benchmarks are no part of the package. At the end: the installed package comes before the checkout.
+sys.path.append(str(Path(__file__).parents[1]))
 
 # On a developer's machine the examples differ from run to run, so that many runs explore more than one would; in CI
 # they are always the same, so that a failure is of the change at hand. No example is held to a time, since a busy

@@ -13,9 +13,6 @@ from typing import ClassVar
 
 import pytest
 
-# Behind everything, so that the aioproducer under test stays the one that is installed.
-sys.path.append(str(Path(__file__).parents[1]))
-
 from aioproducer.broker import EmbeddedCluster
 from benchmarks import __main__ as command
 from benchmarks import runner as runner_module

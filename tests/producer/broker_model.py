@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aioproducer.error_code import ErrorCode
 
 RETAINED = 5
+"""Batches of a producer that a leader remembers, unless it says otherwise (KIP-1269)."""
 
 
 class Request(NamedTuple):
@@ -32,7 +32,7 @@ class Entry:
     """A producer: its epoch, and the last batches of it, each with its offset."""
 
     epoch: int
-    batches: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=RETAINED))
+    batches: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 class Partition:
@@ -42,13 +42,13 @@ class Partition:
         self.log: list[bytes] = []
         self.entries: dict[int, Entry] = {}
 
-    def check(self, request: Request) -> tuple[ErrorCode, int]:
+    def check(self, request: Request, remembered: int = RETAINED) -> tuple[ErrorCode, int]:
         """What a batch is answered, with the offset of a duplicate; NONE and -1 if it may be appended."""
         entry = self.entries.get(request.producer_id)
         if entry is None:
             return ErrorCode.NONE, -1  # of a producer that is not known, any sequence may be the first
         if request.epoch == entry.epoch:
-            for first, last, offset in entry.batches:
+            for first, last, offset in entry.batches[-remembered:]:
                 if (first, last) == (request.first_sequence, request.last_sequence):
                     return ErrorCode.NONE, offset
         if request.epoch < entry.epoch:
@@ -58,9 +58,9 @@ class Partition:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         return ErrorCode.NONE, -1
 
-    def produce(self, request: Request) -> tuple[ErrorCode, int]:
+    def produce(self, request: Request, remembered: int = RETAINED) -> tuple[ErrorCode, int]:
         """Appends a batch if it may be; the answer, and the offset of its first record."""
-        code, offset = self.check(request)
+        code, offset = self.check(request, remembered)
         if code is not ErrorCode.NONE or offset >= 0:
             return code, offset
         offset = len(self.log)

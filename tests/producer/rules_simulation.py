@@ -38,6 +38,9 @@ from . import broker_model
 from .parts import Accumulation
 
 NODES = (1, 2)
+REMEMBERED = {1: 20, 2: WINDOW}
+"""Batches of a producer that each node remembers, and announces: the second is a broker before KIP-1269."""
+
 TOPICS = {"t": 3, "u": 1}
 MAX_REQUEST_SIZE = 2500
 Place = tuple[str, int]
@@ -63,11 +66,12 @@ class RulesSimulation(Accumulation):
         self.schedule = Schedule(linger, wake=self._wake, wake_at=self.wake_times.append)
         self.ids = ProducerIds()
         self.ids.current = ProducerIdAndEpoch(1, 0)
+        self.windows = InFlightWindows()
         self.directory = TopicDirectory(
             self.accumulator.topics,
             self.partitioning,
             self.schedule.ready,
-            InFlightWindows(),
+            self.windows,
             self.ids if idempotent else None,
         )
         self.sealer = Sealer(CompressionType.NONE, None, self.accumulator)
@@ -162,6 +166,9 @@ class RulesSimulation(Accumulation):
                 self.drains += 1
                 batch.drain_order = self.drains
             if queue.sequences is not None and not batch.has_sequence():
+                # The parts of a batch that was split count as one.
+                unresolved = {one.drain_order for one in queue.sequences.unresolved}
+                assert len(unresolved) < queue.sequences.window, "no new batch beyond the window"
                 queue.sequences.stamp(batch)
             self.sealer.seal(batch)
             size += len(batch.header) + len(batch.body)
@@ -182,6 +189,7 @@ class RulesSimulation(Accumulation):
         refusals = [*refusals, *[ErrorCode.NONE] * len(drained)]
         for one, refused in zip(drained, refusals, strict=False):
             code, offset = self._handle(node, one, refused)
+            self.windows.told(one.queue, node, REMEMBERED[node])
             self.completer.ended(one, code, "", self.loop.now, base_offset=offset)
         self.woken = True
 
@@ -195,10 +203,11 @@ class RulesSimulation(Accumulation):
         if refused is not ErrorCode.NONE and values[0] not in self.logs[place].log:
             return refused, -1
         request = broker_model.Request(read.producer_id, read.producer_epoch, read.base_sequence, values)
-        return self.logs[place].produce(request)
+        return self.logs[place].produce(request, REMEMBERED[node])
 
     def disconnect(self, node: int, handled: int) -> None:
         """The connection ends; of the requests on it the first few were handled all the same."""
+        self.windows.connection_lost(node)
         lost, self.wire[node] = self.wire[node], deque()
         for number, drained in enumerate(lost):
             for one in drained:
@@ -237,8 +246,7 @@ class RulesSimulation(Accumulation):
         for queue in self.queues():
             if queue.sequences is not None:
                 unresolved = queue.sequences.unresolved
-                # The parts of a batch that was split count as one.
-                assert len({batch.drain_order for batch in unresolved}) <= WINDOW
+                assert len({batch.drain_order for batch in unresolved}) <= max(REMEMBERED.values())
                 assert unresolved == sorted(unresolved, key=lambda batch: (batch.drain_order, batch.first))
             waiting = [(batch.drain_order, batch.first) for batch in queue.batches if batch.has_sequence()]
             assert waiting == sorted(waiting), "what goes again goes in the order of its sequences"

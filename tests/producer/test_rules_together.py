@@ -26,7 +26,7 @@ class RulesMachine(RuleBasedStateMachine):
     """Anything that can happen, in any order."""
 
     @initialize(
-        linger=st.sampled_from([0.0, 1.0, 30.0]), max_in_flight=st.sampled_from([1, 2, 5]), idempotent=st.booleans()
+        linger=st.sampled_from([0.0, 1.0, 30.0]), max_in_flight=st.sampled_from([1, 2, 5, 20]), idempotent=st.booleans()
     )
     def begin(self, linger: float, max_in_flight: int, idempotent: bool) -> None:
         self.here = RulesSimulation(linger=linger, max_in_flight=max_in_flight, idempotent=idempotent)
