@@ -114,11 +114,11 @@ def retries_go_to_the_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug
 def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    def seal_anew(batch: Any, *args: Any) -> None:
+    def seal_anew(batch: Any, *args: Any, **kwargs: Any) -> None:
         if batch.header:
             batch.header = b""
             batch.max_timestamp += 1
-        seal(batch, *args)
+        seal(batch, *args, **kwargs)
 
     monkeypatch.setattr(sealer, "seal", seal_anew)
 
