@@ -239,6 +239,39 @@ async def test_what_is_not_sent_when_a_transaction_is_aborted_fails() -> None:
         assert cluster.values("t") == []
 
 
+async def test_a_commit_overrides_linger() -> None:
+    async with a_cluster() as cluster, transactional(cluster, linger_ms=5000) as producer:
+        await producer.init_transactions()
+        async with asyncio.timeout(4):
+            async with producer.transaction():
+                _ = producer.send("t", b"a", partition=0)
+        assert committed(cluster) == [b"a"]
+
+
+@PROTOCOLS
+async def test_a_batch_that_is_too_large_is_split_within_its_transaction(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster, linger_ms=50) as producer:
+        cluster.create_topic("small", 1, configs={"max.message.bytes": 1000})
+        await producer.init_transactions()
+        values = [b"%d" % number + bytes(300) for number in range(20)]
+        for _ in range(2):
+            async with producer.transaction():
+                for value in values:
+                    _ = producer.send("small", value)
+        assert committed(cluster, "small") == values * 2
+
+
+@PROTOCOLS
+async def test_a_record_that_is_too_large_fails_its_transaction(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster, max_request_size=1000) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        assert isinstance(await end_of(producer.send("t", bytes(2000))), DeliveryError)
+        with pytest.raises(TransactionAbortableException, match=r"max\.request\.size"):
+            await producer.commit_transaction()
+        await producer.abort_transaction()
+
+
 TROUBLES = {
     "dropped before": drop(),
     "dropped after": drop(appended=True),
