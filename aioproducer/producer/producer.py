@@ -7,8 +7,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -42,15 +41,9 @@ from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.reporters import Reporters
 from aioproducer.producer.sender import Sender
 from aioproducer.producer.transaction_manager import TransactionManager
+from aioproducer.producer.transactional_calls import TransactionalCalls
 from aioproducer.records.compression import CompressionType, check_codec
-from aioproducer.types import (
-    ConsumerGroupMetadata,
-    Headers,
-    OffsetAndMetadata,
-    PartitionInfo,
-    ProducerRecord,
-    TopicPartition,
-)
+from aioproducer.types import Headers, PartitionInfo, ProducerRecord
 
 _get_running_loop = asyncio._get_running_loop
 
@@ -59,7 +52,7 @@ _get_running_loop = asyncio._get_running_loop
 _here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) else threading.get_ident
 
 
-class KafkaProducer:
+class KafkaProducer(TransactionalCalls):
     """Sends records to Kafka from one event loop.
 
     ::
@@ -327,76 +320,6 @@ class KafkaProducer:
         self._hooks.check_outside("flush()")
         return self._flush()
 
-    # Transactions
-
-    async def init_transactions(self) -> None:
-        """Takes over the transactional.id: a producer that had it before is fenced, and its transaction aborted.
-
-        Once, before the first transaction. TimeoutException after max.block.ms: calling again goes on waiting.
-        """
-        await self._transactional("init_transactions()").init()
-
-    async def begin_transaction(self) -> None:
-        """From now on records belong to a transaction. Nothing is asked of a broker."""
-        self._transactional("begin_transaction()").begin()
-
-    async def send_offsets_to_transaction(
-        self,
-        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
-        group: ConsumerGroupMetadata | str,
-    ) -> None:
-        """Makes a group's offsets (of the next records to read) a part of the transaction.
-
-        ``group`` is what the consumer says of its place in the group, or the id of a group without members (KIP-447).
-        """
-        metadata = ConsumerGroupMetadata(group) if isinstance(group, str) else group
-        await self._transactional("send_offsets_to_transaction()").send_offsets(offsets, metadata)
-
-    async def commit_transaction(self) -> None:
-        """Delivers every record of the transaction, and commits it.
-
-        TransactionAbortableException if a record could not be delivered: abort then. ProducerFencedException if a newer
-        producer has taken over. TimeoutException after max.block.ms: the commit goes on, and calling again waits for
-        its end. Cancelling whoever waits does not take it back either.
-        """
-        await self._transactional("commit_transaction()").commit()
-
-    async def abort_transaction(self) -> None:
-        """Gives up the transaction: what was sent is not read, and what was not fails (TransactionAbortedException).
-
-        Time-outs and cancellation as with :meth:`commit_transaction`.
-        """
-        await self._transactional("abort_transaction()").abort()
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Self]:
-        """A transaction: committed at the end of the block, aborted if that raises or is cancelled.
-
-        ::
-
-            async with producer.transaction():
-                producer.send("orders", b"value")
-        """
-        transactions = self._transactional("transaction()")
-        transactions.begin()
-        try:
-            yield self
-            await transactions.commit()
-        except BaseException:
-            # Once a commit was asked for, nothing may take it back but what came of it.
-            if transactions.is_open():
-                await transactions.abort()
-            raise
-
-    def _transactional(self, call: str) -> TransactionManager:
-        self._check_place()
-        self._hooks.check_outside(call)
-        if self._closing is not None:
-            raise IllegalStateException("the producer is closed")
-        if self._transactions is None:
-            raise IllegalStateException(f"{call} needs a transactional.id")
-        return self._transactions
-
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
         self._check_place()
@@ -450,6 +373,15 @@ class KafkaProducer:
         finally:
             self._sender.flush_ended()
             self._metrics.flushed(loop.time() - began)
+
+    def _transactional(self, call: str) -> TransactionManager:
+        self._check_place()
+        self._hooks.check_outside(call)
+        if self._closing is not None:
+            raise IllegalStateException("the producer is closed")
+        if self._transactions is None:
+            raise IllegalStateException(f"{call} needs a transactional.id")
+        return self._transactions
 
     def _check_place(self) -> None:
         if self._loop is None:

@@ -1,0 +1,78 @@
+"""The calls of a transactional producer (KIP-98), for its users; docs/transactions.md has the promises."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Self
+
+from aioproducer.producer.transaction_manager import TransactionManager
+from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+
+class TransactionalCalls(ABC):
+    """Half of a producer."""
+
+    @abstractmethod
+    def _transactional(self, call: str) -> TransactionManager:
+        """What carries the call out; IllegalStateException if it may not be made here and now."""
+
+    async def init_transactions(self) -> None:
+        """Takes over the transactional.id: a producer that had it before is fenced, and its transaction aborted.
+
+        Once, before the first transaction. TimeoutException after max.block.ms: calling again goes on waiting.
+        """
+        await self._transactional("init_transactions()").init()
+
+    async def begin_transaction(self) -> None:
+        """From now on records belong to a transaction. Nothing is asked of a broker."""
+        self._transactional("begin_transaction()").begin()
+
+    async def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group: ConsumerGroupMetadata | str,
+    ) -> None:
+        """Makes a group's offsets (of the next records to read) a part of the transaction.
+
+        ``group`` is what the consumer says of its place in the group, or the id of a group without members (KIP-447).
+        """
+        metadata = ConsumerGroupMetadata(group) if isinstance(group, str) else group
+        await self._transactional("send_offsets_to_transaction()").send_offsets(offsets, metadata)
+
+    async def commit_transaction(self) -> None:
+        """Delivers every record of the transaction, and commits it.
+
+        TransactionAbortableException if a record could not be delivered: abort then. ProducerFencedException if a newer
+        producer has taken over. TimeoutException after max.block.ms: the commit goes on, and calling again waits for
+        its end. Cancelling whoever waits does not take it back either.
+        """
+        await self._transactional("commit_transaction()").commit()
+
+    async def abort_transaction(self) -> None:
+        """Gives up the transaction: what was sent is not read, and what was not fails (TransactionAbortedException).
+
+        Time-outs and cancellation as with :meth:`commit_transaction`.
+        """
+        await self._transactional("abort_transaction()").abort()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Self]:
+        """A transaction: committed at the end of the block, aborted if that raises or is cancelled.
+
+        ::
+
+            async with producer.transaction():
+                producer.send("orders", b"value")
+        """
+        transactions = self._transactional("transaction()")
+        transactions.begin()
+        try:
+            yield self
+            await transactions.commit()
+        except BaseException:
+            # Once a commit was asked for, nothing may take it back but what came of it.
+            if transactions.is_open():
+                await transactions.abort()
+            raise
