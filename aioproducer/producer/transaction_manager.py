@@ -59,7 +59,7 @@ NEWEST_ADD_PARTITIONS = 3
 
 
 class TransactionManager:
-    """``Pipeline`` methods are the Sender's: what to do with the records of the transaction.
+    """What to do with the records of a transaction is the Sender's part:
 
     ``gate(open)`` lets records in or not; ``flush()`` returns when all have ended; ``give_up(error)`` fails those that
     are not under way; ``ready(queues)`` says that partitions may be written to now; ``fatal(error)`` ends the producer.
@@ -129,6 +129,10 @@ class TransactionManager:
             await send_offsets(self, self._ids.current, offsets, group, second_protocol=self._second_protocol)
 
         if offsets:
+            while (earlier := self._operation) is not None and earlier.get_name() == SEND_OFFSETS:
+                await self._wait(earlier)  # others' offsets, or an earlier try: these come after
+                if self._operation is earlier:
+                    self._operation = None
             await self._operate(SEND_OFFSETS, work, S.IN_TRANSACTION)
 
     async def commit(self) -> None:
@@ -193,16 +197,22 @@ class TransactionManager:
             self._require(name, *begins_in)
             self._operation = asyncio.create_task(work(), name=name)
         operation = self._operation
+        await self._wait(operation)
+        if self._operation is operation:
+            self._operation = None
+        if operation.cancelled():
+            raise IllegalStateException(f"{name} was given up: the transaction was aborted, or the producer closed")
+        operation.result()
+
+    async def _wait(self, operation: asyncio.Task[None]) -> None:
         allowed = self._config.max_block_ms
         done, _ = await asyncio.wait([operation], timeout=allowed / 1000)
         if not done:
             last = f"; the last error was: {self.last_error}" if self.last_error is not None else ""
             raise TimeoutException(
-                f"{name} has not ended within max.block.ms={allowed}: it goes on, and calling it again waits for its "
-                f"end{last}"
+                f"{operation.get_name()} has not ended within max.block.ms={allowed}: it goes on, and calling it again "
+                f"waits for its end{last}"
             )
-        self._operation = None
-        operation.result()
 
     def _settle_operation(self, name: str) -> None:
         """What was done without anybody waiting for its end does not stand in the way; what is under way does."""

@@ -337,6 +337,36 @@ async def test_offsets_are_committed_with_the_transaction(protocol: int) -> None
         assert offsets.committed("g")["t", 1].offset == 5
 
 
+@PROTOCOLS
+async def test_offsets_of_several_tasks_are_all_committed(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        async with producer.transaction():
+            await asyncio.gather(
+                *(
+                    producer.send_offsets_to_transaction({TopicPartition("t", partition): 10 + partition}, "g")
+                    for partition in range(3)
+                )
+            )
+        found = cluster._transactions.offsets.committed("g")
+        assert [found["t", partition].offset for partition in range(3)] == [10, 11, 12]
+
+
+async def test_whoever_waits_when_the_producer_is_closed_is_told() -> None:
+    async with a_cluster() as cluster:
+        producer = transactional(cluster)
+        await producer.start()
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        _ = producer.send("t", b"a", partition=0)
+        cluster.broker.always(ApiKey.END_TXN, Held())
+        waiting = asyncio.create_task(producer.commit_transaction())
+        await cluster.broker.received(ApiKey.END_TXN)
+        await producer.close(0.05)
+        with pytest.raises(IllegalStateException, match="commit_transaction was given up"):
+            await waiting
+
+
 async def test_an_abort_does_not_wait_for_offsets_that_nobody_takes() -> None:
     async with a_cluster() as cluster, transactional(cluster, max_block_ms=100) as producer:
         await producer.init_transactions()
