@@ -561,10 +561,8 @@ class TransactionAbortableException(ApiException):
     abortable = True
 
 
-class TransactionAbortedException(ApiException):
+class TransactionAbortedException(KafkaError):
     """The record was not sent: its transaction was aborted."""
-
-    code = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class RebootstrapRequiredException(ApiException):

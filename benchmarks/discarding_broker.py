@@ -28,6 +28,7 @@ from aioproducer.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from benchmarks.python_process import python_command
 
 REACHED, UNREACHED = "reached", "unreached"
 
@@ -64,9 +65,8 @@ async def serve(partitions: int) -> None:
 async def discarding_broker(partitions: int) -> AsyncIterator[str]:
     """Its bootstrap server."""
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.discarding_broker", str(partitions), stdin=pipe, stdout=pipe
-    )
+    start = "import asyncio; from benchmarks.discarding_broker import serve; asyncio.run(serve(int(sys.argv[1])))"
+    process = await asyncio.create_subprocess_exec(*python_command(start, str(partitions)), stdin=pipe, stdout=pipe)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -77,7 +77,3 @@ async def discarding_broker(partitions: int) -> AsyncIterator[str]:
     finally:
         process.stdin.close()
         await process.wait()
-
-
-if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))

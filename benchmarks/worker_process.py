@@ -6,16 +6,12 @@ import asyncio
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
+from benchmarks.python_process import python_command
 from benchmarks.run import Description, Measurement, Run
 
-# What is installed goes before the checkout: only an installed aioproducer is compiled.
-_START = (
-    f"import sys; sys.path.append({str(Path(__file__).parents[1])!r}); "
-    "from benchmarks.worker import main; main(sys.argv[1:])"
-)
+_START = "from benchmarks.worker import main; main(sys.argv[1:])"
 
 
 class WorkerFailed(Exception):
@@ -32,9 +28,8 @@ async def measure(run: Run, *, timeout: float) -> Measurement:
 
 
 async def _answer(*arguments: str, timeout: float) -> dict[str, Any]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", _START, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*python_command(_START, *arguments), stdout=pipe, stderr=pipe)
     try:
         async with asyncio.timeout(timeout):
             said, complaints = await process.communicate()

@@ -73,7 +73,7 @@ class AdmissionMachine(RuleBasedStateMachine):
         self.hooks.loop = self.here.loop
         self.counting: Counting = self.hooks._plugins[0]
         self.here.accumulator.hooks = self.hooks
-        sender: Any = SimpleNamespace(fatal=None, parked=lambda topic: None)
+        sender: Any = SimpleNamespace(fatal=None, transactions=None, parked=lambda topic: None)
         self.admission = Admission(
             self.here.loop,
             config,

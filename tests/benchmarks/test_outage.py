@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-# Behind everything, so that the aioproducer under test stays the one that is installed.
-sys.path.append(str(Path(__file__).parents[1]))
-
 from aioproducer import wait_all
 from aioproducer.broker import EmbeddedCluster
 from benchmarks import __main__ as command

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-# Behind everything, so that the aioproducer under test stays the one that is installed.
-sys.path.append(str(Path(__file__).parents[1]))
-
 from benchmarks import __main__ as command
 from benchmarks.environment import Environment
 from benchmarks.scale import LOADS, Figures, Refresh, Report
