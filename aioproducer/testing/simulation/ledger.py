@@ -101,6 +101,11 @@ class Ledger:
         self.entries.append(entry)
         return entry
 
+    def let_go(self) -> None:
+        """Of the deliveries, which lead back to here: compiled ones are not looked at by the garbage collector."""
+        for entry in self.entries:
+            entry.delivery = None
+
     def accepted(self, entry: Entry, delivery: Delivery, *, parked: bool, watched: bool) -> None:
         entry.delivery = delivery
         entry.parked = parked

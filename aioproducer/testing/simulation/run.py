@@ -165,6 +165,7 @@ class Simulation:
             loop.call_later(1, loop.stop)
             loop.run_forever()
             left = asyncio.all_tasks(loop)
+        self.ledger.let_go()
         gc.collect()
         loop.close()
 
