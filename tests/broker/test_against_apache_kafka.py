@@ -52,8 +52,8 @@ def kafka() -> Iterator[ApacheKafka]:
 
 @pytest.fixture
 async def pair(kafka: ApacheKafka) -> AsyncIterator[tuple[Asker, Asker]]:
-    """A connection to the embedded broker, and one to Apache Kafka."""
-    async with EmbeddedCluster() as cluster:
+    """A connection to the embedded broker, as it was before KIP-1269, and one to Apache Kafka."""
+    async with EmbeddedCluster(old_nodes=[0]) as cluster:
         brokers = (cluster.bootstrap_servers, kafka.bootstrap_servers)
         askers = [Asker(await RawClient.connect(servers)) for servers in brokers]
         yield askers[0], askers[1]
@@ -487,6 +487,11 @@ async def test_api_versions(pair: tuple[Asker, Asker]) -> None:
                     ApiKey.DELETE_TOPICS,
                     ApiKey.API_VERSIONS,
                     ApiKey.FIND_COORDINATOR,
+                    ApiKey.OFFSET_COMMIT,
+                    ApiKey.OFFSET_FETCH,
+                    ApiKey.ADD_OFFSETS_TO_TXN,
+                    ApiKey.END_TXN,
+                    ApiKey.TXN_OFFSET_COMMIT,
                 )
             ]
         )
