@@ -149,7 +149,7 @@ class ProducerConfig(ClientConfig):
         Type.STRING, None, NON_EMPTY, "Names the producer over restarts, and makes its records belong to transactions."
     )
     transaction_timeout_ms: int = key(
-        Type.INT, 60000, at_least(1), "A transaction that has not ended after this long is aborted by its coordinator."
+        Type.INT, 60000, ANY, "A transaction that has not ended after this long is aborted by its coordinator."
     )
     batch_size: int = key(
         Type.INT, 16384, between(0, INT_MAX), "A batch is sent when it has this many bytes; 0 means 1."

@@ -176,7 +176,7 @@ def test_types_and_defaults_are_kafkas(name: str, kafka: Kafka) -> None:
     elif row.default is dataclasses.MISSING:
         assert default == "required" or default.startswith("java.lang.Object")
     else:
-        ours = str(row.default)
+        ours = "null" if row.default is None else str(row.default)
         assert (ours.lower() if row.type is Type.BOOLEAN else ours) == default
 
 

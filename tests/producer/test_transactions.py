@@ -14,6 +14,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,
     IllegalStateException,
+    InvalidTxnTimeoutException,
     ProducerFencedException,
     TimeoutException,
     TransactionAbortableException,
@@ -449,6 +450,11 @@ class TestMisuse:
         config = {"transactional_id": "x", "max_in_flight_requests_per_connection": 20}
         producer = KafkaProducer(bootstrap_servers="localhost:1", **config)
         assert producer.config.max_in_flight_requests_per_connection == 20
+
+    async def test_a_timeout_that_the_broker_does_not_allow(self) -> None:
+        async with a_cluster() as cluster, transactional(cluster, transaction_timeout_ms=900_001) as producer:
+            with pytest.raises(InvalidTxnTimeoutException):
+                await producer.init_transactions()
 
 
 async def test_close_aborts_what_is_open() -> None:
