@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 import struct
 import subprocess
@@ -16,11 +15,9 @@ import pytest
 
 from aioproducer import serializers
 from aioproducer.plugins import JAVA_CLASSES
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_java
+from tests.support.java_source import java_command
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
-
-VERSION = "4.3.1"
 
 
 @dataclass
@@ -106,25 +103,10 @@ CASES = cases()
 @pytest.fixture(scope="module")
 def kafkas(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What Kafka's serializers make of the cases, in hex."""
-    try:
-        command, libs = find_java(VERSION), fetch_kafka(VERSION)
-        modules = subprocess.run([command, "--list-modules"], capture_output=True, text=True, check=True).stdout
-        if "jdk.compiler" not in modules:
-            raise KafkaUnavailable(f"{command} cannot run a source file. Install a JDK (default-jdk-headless).")
-    except KafkaUnavailable as missing:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"NOT CHECKED against Kafka's own serializers: {missing}")
     told = tmp_path_factory.mktemp("serializers") / "cases"
     told.write_text("".join(f"{case.kafka}\t{case.option}\t{case.told}\n" for case in CASES))
     source = Path(__file__).with_name("KafkaSerializers.java")
-    run = subprocess.run(
-        [command, "-Xmx256m", "-cp", f"{libs}{os.sep}*", str(source), str(told)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    run = subprocess.run(java_command(source, str(told)), capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
     answers = run.stdout.splitlines()
     assert len(answers) == len(CASES)

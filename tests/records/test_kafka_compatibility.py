@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 from collections.abc import Iterator
@@ -16,11 +15,10 @@ import pytest
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.record_batch import Record, RecordBatch, encode_batch_header, read_batches
 from aioproducer.records.record_writer import RecordWriter
-from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_java
+from tests.support.java_source import java_command
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
 
-VERSION = "4.3.1"
 NOW = 1_700_000_000_000
 
 LEVELS: dict[CompressionType, list[int | None]] = {
@@ -166,22 +164,13 @@ class Verdict:
 @pytest.fixture(scope="module")
 def verdict(tmp_path_factory: pytest.TempPathFactory) -> Verdict:
     """Runs RecordBatches.java on all cases at once."""
-    try:
-        java, libs = find_java(VERSION), fetch_kafka(VERSION)
-        modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=True).stdout
-        if "jdk.compiler" not in modules:
-            raise KafkaUnavailable(f"{java} cannot run a source file. Install a JDK (default-jdk-headless).")
-    except KafkaUnavailable as missing:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"NOT CHECKED against Kafka's own classes: {missing}")
     directory = tmp_path_factory.mktemp("batches")
     ours, levels, found, theirs = (directory / name for name in ("ours", "levels", "found", "theirs"))
     ours.write_bytes(b"".join(case.encoded for case in CASES))
     levels.write_text("".join(" ".join(case.kafkas_levels) + "\n" for case in CASES))
     source = Path(__file__).with_name("RecordBatches.java")
     run = subprocess.run(
-        [java, "-Xmx512m", "-cp", f"{libs}{os.sep}*", source, ours, levels, found, theirs],
+        java_command(source, *map(str, (ours, levels, found, theirs)), heap="512m"),
         capture_output=True,
         text=True,
         timeout=300,

@@ -13,7 +13,7 @@ from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_j
 VERSION = "4.3.1"
 
 
-def java_command(source: Path, *arguments: str) -> list[str]:
+def java_command(source: Path, *arguments: str, heap: str = "256m") -> list[str]:
     """The command that runs the file with Kafka's jars; skips the test where there is no JDK, but not in CI."""
     try:
         java, libs = find_java(VERSION), fetch_kafka(VERSION)
@@ -24,4 +24,4 @@ def java_command(source: Path, *arguments: str) -> list[str]:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"NOT CHECKED against Kafka's own classes: {missing}")
-    return [str(java), "-Xmx256m", "-cp", f"{libs}{os.sep}*", str(source), *arguments]
+    return [str(java), f"-Xmx{heap}", "-cp", f"{libs}{os.sep}*", str(source), *arguments]

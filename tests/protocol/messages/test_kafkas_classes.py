@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import random
 import subprocess
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.protocol.schema import Array, Fixed, Message, Struct, Type, Wire
-from aioproducer.testing.kafka_libs import KafkaUnavailable, find_java
+from tests.support.java_source import java_command
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(660)]
 
@@ -102,23 +101,7 @@ def cases(
                 yield random_struct(rng, cls, version, version in cls.FLEXIBLE_VERSIONS), version
 
 
-@pytest.fixture
-def java() -> str:
-    try:
-        java = find_java()
-        modules = subprocess.run([java, "--list-modules"], capture_output=True, text=True, check=True).stdout
-        if "jdk.compiler" not in modules:
-            raise KafkaUnavailable(f"{java} cannot run a source file. Install a JDK (default-jdk-headless).")
-    except KafkaUnavailable as missing:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"NOT COMPARED with Kafka's own classes: {missing}")
-    return java
-
-
 def test_kafka_reads_and_writes_the_same(
-    java: str,
-    kafka_libs: Path,
     tmp_path: Path,
     all_messages: list[type[Message]],
     full_message: Callable[[type[Message], int], Any],
@@ -129,7 +112,7 @@ def test_kafka_reads_and_writes_the_same(
     asked.write_text("".join(f"{type(message).__name__} {version} {data.hex()}\n" for message, version, data in ours))
     source = Path(__file__).with_name("KafkaMessages.java")
     run = subprocess.run(
-        [java, "-Xmx512m", "-cp", f"{kafka_libs}{os.sep}*", source, asked, answered],
+        java_command(source, str(asked), str(answered), heap="512m"),
         capture_output=True,
         text=True,
         timeout=300,
