@@ -13,22 +13,20 @@ import argparse
 import asyncio
 import contextlib
 import dataclasses
-import json
 import logging
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 from aioproducer import Delivery, KafkaProducer, ProducerRecord, wait_all
 from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from aioproducer.testing.delivered import delivery_problems
+from benchmarks import alone
 from benchmarks.arguments import positive
-from benchmarks.environment import Environment, best_loop
+from benchmarks.environment import Environment
 from benchmarks.machine_cpu import MachineCpu
-from benchmarks.worker import loop_factory
 
 PARTITIONS = 6
 RATE = 200
@@ -295,20 +293,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=positive, default=60, help="of each outage (%(default)s)")
     parser.add_argument("--delivery-timeout", type=positive, default=30_000, metavar="MS", help="when it is gone")
     parser.add_argument("--rounds", type=positive, default=1)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, and the log, to this file")
-    parser.add_argument("--loop", choices=("asyncio", "uvloop"), default=best_loop())
+    alone.add_options(parser, written="all figures, and the log,")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parse_arguments(arguments)
     try:
-        with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
-            report = runner.run(run(options, lambda line: print(line, file=sys.stderr)))
+        return alone.report(run, parse_arguments(arguments))
     except (KafkaFailed, KafkaUnavailable) as error:
         print(error, file=sys.stderr)
         return 1
-    if options.json is not None:
-        options.json.write_text(json.dumps(asdict(report), indent=2) + "\n", encoding="utf-8")
-    print(report.markdown(), end="")
-    return 1 if report.problems() else 0

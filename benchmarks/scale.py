@@ -8,26 +8,22 @@ as many batches, whether there are 10 partitions or 100,000.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import dataclasses
 import gc
 import itertools
-import json
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from aioproducer import KafkaProducer
+from benchmarks import alone
 from benchmarks.arguments import numbers, positive
 from benchmarks.discarding_broker import REACHED, UNREACHED, discarding_broker
-from benchmarks.environment import Environment, best_loop
+from benchmarks.environment import Environment
 from benchmarks.heartbeat import Heartbeat
 from benchmarks.machine_cpu import MachineCpu
-from benchmarks.worker import loop_factory
 
 PARTITIONS = (1, 10, 100, 1_000, 10_000, 100_000)
 FLAT = 1.5
@@ -209,9 +205,6 @@ class Report:
         done = [refresh for refresh in self.refreshes if refresh.partitions == partitions]
         return f"{median(r.cpu_ms for r in done):.1f} ms ({median(r.stall_ms for r in done):.0f} ms)"
 
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 async def scale(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
     environment, cpu = Environment.now(loop=options.loop, broker="keeps nothing, in another process"), MachineCpu()
@@ -243,16 +236,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--rounds", type=positive, default=3, metavar="N", help="%(default)s, of which the medians count"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
-    parser.add_argument("--loop", choices=("asyncio", "uvloop"), default=best_loop())
+    alone.add_options(parser)
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parse_arguments(arguments)
-    with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
-        report = runner.run(scale(options, lambda line: print(line, file=sys.stderr)))
-    if options.json is not None:
-        options.json.write_text(json.dumps(report.json(), indent=2) + "\n", encoding="utf-8")
-    print(report.markdown(), end="")
-    return 1 if report.problems() else 0
+    return alone.report(scale, parse_arguments(arguments))

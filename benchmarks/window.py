@@ -8,24 +8,19 @@ behind a proxy that delays every byte. A window up to 5 is set by max.in.flight.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import dataclasses
-import json
-import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.slow_line import SlowLine
+from benchmarks import alone
 from benchmarks.arguments import numbers, positive
-from benchmarks.environment import Environment, best_loop
+from benchmarks.environment import Environment
 from benchmarks.machine_cpu import MachineCpu
-from benchmarks.worker import loop_factory
 
 WINDOWS = (1, 5, 10, 20, 50)
 WITHIN = 0.03
@@ -125,9 +120,6 @@ class Report:
             lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
         return "\n".join(lines) + "\n"
 
-    def json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 async def window(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
     environment, cpu = Environment.now(loop=options.loop, broker="embedded, behind a slow line"), MachineCpu()
@@ -151,16 +143,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--rounds", type=positive, default=3, metavar="N", help="%(default)s, of which the medians count"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
-    parser.add_argument("--loop", choices=("asyncio", "uvloop"), default=best_loop())
+    alone.add_options(parser)
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parse_arguments(arguments)
-    with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
-        report = runner.run(window(options, lambda line: print(line, file=sys.stderr)))
-    if options.json is not None:
-        options.json.write_text(json.dumps(report.json(), indent=2) + "\n", encoding="utf-8")
-    print(report.markdown(), end="")
-    return 1 if report.problems() else 0
+    return alone.report(window, parse_arguments(arguments))

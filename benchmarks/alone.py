@@ -1,0 +1,44 @@
+"""What the commands that measure aioproducer alone share: two options, and how they run and end."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import Field, asdict
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from benchmarks.environment import best_loop
+from benchmarks.worker import loop_factory
+
+
+class Report(Protocol):
+    """A dataclass: what came of all rounds."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def markdown(self) -> str: ...
+
+    def problems(self) -> list[str]: ...
+
+
+def add_options(parser: argparse.ArgumentParser, *, written: str = "all figures, each run's too,") -> None:
+    """``written`` is what ``--json`` writes, in words."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help=f"write {written} to this file")
+    parser.add_argument("--loop", choices=("asyncio", "uvloop"), default=best_loop())
+
+
+def report(
+    measure: Callable[[argparse.Namespace, Callable[[str], object]], Coroutine[Any, Any, Report]],
+    options: argparse.Namespace,
+) -> int:
+    """Measures, prints what came of it, and returns the exit status: 1 if there are problems."""
+    with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
+        made = runner.run(measure(options, lambda line: print(line, file=sys.stderr)))
+    if options.json is not None:
+        options.json.write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
+    print(made.markdown(), end="")
+    return 1 if made.problems() else 0
