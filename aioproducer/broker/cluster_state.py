@@ -109,10 +109,13 @@ class ClusterState:
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
         return self._topics_by_id.get(topic_id)
 
+    def find_partition(self, topic: str, index: int) -> Partition | None:
+        found = self.topics.get(topic)
+        return None if found is None else found.partition(index)
+
     def partition(self, topic: str, index: int) -> Partition:
         """Raises :class:`UnknownTopicOrPartitionException`."""
-        found = self.topics.get(topic)
-        partition = None if found is None else found.partition(index)
+        partition = self.find_partition(topic, index)
         if partition is None:
             raise UnknownTopicOrPartitionException(f"there is no partition {topic}-{index}")
         return partition

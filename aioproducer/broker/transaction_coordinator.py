@@ -168,8 +168,7 @@ class TransactionCoordinator:
             timer.cancel()
         producer_id, producer_epoch = marked
         for name, index in metadata.partitions:
-            topic = self._state.topics.get(name)
-            partition = None if topic is None else topic.partition(index)
+            partition = self._state.find_partition(name, index)
             if partition is None:
                 continue  # deleted meanwhile
             partition.log.append_marker(

@@ -25,7 +25,7 @@ _PRODUCER_FENCED_VERSION = 2
 
 def handle(context: BrokerContext, request: Request, message: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     wanted = [(topic.name, index) for topic in message.v3_and_below_topics for index in topic.partitions]
-    unknown = [partition for partition in wanted if not _exists(context, *partition)]
+    unknown = [partition for partition in wanted if context.state.find_partition(*partition) is None]
     if unknown:  # all or nothing
         codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED)
         codes.update(dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
@@ -52,8 +52,3 @@ def _add(
     except ApiException as error:
         return fencing_code(error, request.header.api_version, _PRODUCER_FENCED_VERSION)
     return ErrorCode.NONE
-
-
-def _exists(context: BrokerContext, topic: str, index: int) -> bool:
-    found = context.state.topics.get(topic)
-    return found is not None and found.partition(index) is not None
