@@ -27,6 +27,7 @@ class Type(Enum):
     BOOLEAN = "boolean"
     INT = "int"
     LONG = "long"
+    DOUBLE = "double"
     STRING = "string"
     LIST = "list"
     CLASS = "class"
@@ -51,7 +52,7 @@ class Valid:
 ANY = Valid("", lambda value: True)
 
 
-def between(low: int, high: int) -> Valid:
+def between(low: float, high: float) -> Valid:
     return Valid(f"{low} to {high}", lambda value: low <= value <= high)
 
 
@@ -61,6 +62,10 @@ def at_least(low: int) -> Valid:
 
 def one_of(*allowed: str) -> Valid:
     return Valid("one of " + ", ".join(allowed), lambda value: value in allowed)
+
+
+def list_of(*allowed: str) -> Valid:
+    return Valid("a list of " + ", ".join(allowed), lambda value: all(one in allowed for one in value))
 
 
 def one_of_in_any_case(*allowed: str) -> Valid:
@@ -115,14 +120,36 @@ def parse(
         name = written.replace("_", ".")
         row = rows.get(name)
         if row is None:
-            raise _unknown(name, rows, unsupported, owner)
+            raise _refused(name, rows, unsupported, owner)
         if row.name.replace(".", "_") in values:
             raise ConfigException(f"config {name!r} is given twice", name=name)
-        values[name.replace(".", "_")] = _checked(row, raw)
+        values[name.replace(".", "_")] = checked(row, raw)
     for row in rows.values():
         if row.default is dataclasses.MISSING and row.name.replace(".", "_") not in values:
             raise ConfigException(f"config {row.name!r} is missing: {row.doc}", name=row.name)
     return config_class(**values)
+
+
+def checked(row: ConfigKey, raw: object) -> Any:
+    """The value of one config, of its type and in its range; anything else is a :class:`ConfigException`."""
+    value = raw if raw is None and row.default is None else _converted(row, raw)
+    if value is not None and not row.valid.test(value):
+        raise ConfigException(f"config {row.name!r} is {raw!r}; it must be {row.valid.text}", name=row.name, value=raw)
+    return value
+
+
+def as_text(value: object) -> str:
+    """A value as Kafka writes it: what :func:`checked` makes the same value of again."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def unknown(name: str, rows: Mapping[str, ConfigKey], owner: str) -> ConfigException:
+    """What to raise for a config that the table does not have."""
+    near = difflib.get_close_matches(name, rows, n=1, cutoff=0.6)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return ConfigException(f"unknown {owner} config {name!r}{hint}", name=name)
 
 
 def read_properties(text: str) -> dict[str, str]:
@@ -133,19 +160,10 @@ def read_properties(text: str) -> dict[str, str]:
         raise ConfigException(f"not a .properties text: {error}") from error
 
 
-def _unknown(name: str, rows: Mapping[str, ConfigKey], unsupported: Sequence[str], owner: str) -> ConfigException:
+def _refused(name: str, rows: Mapping[str, ConfigKey], unsupported: Sequence[str], owner: str) -> ConfigException:
     if any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in unsupported):
         return ConfigException(f"config {name!r} is not supported by this version of aioproducer: remove it", name=name)
-    near = difflib.get_close_matches(name, rows, n=1, cutoff=0.6)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ConfigException(f"unknown {owner} config {name!r}{hint}", name=name)
-
-
-def _checked(row: ConfigKey, raw: object) -> Any:
-    value = raw if raw is None and row.default is None else _converted(row, raw)
-    if value is not None and not row.valid.test(value):
-        raise ConfigException(f"config {row.name!r} is {raw!r}; it must be {row.valid.text}", name=row.name, value=raw)
-    return value
+    return unknown(name, rows, owner)
 
 
 def _converted(row: ConfigKey, raw: object) -> Any:
@@ -165,6 +183,11 @@ def _converted(row: ConfigKey, raw: object) -> Any:
             low, high = _LIMITS[row.type]
             if number is not None and low <= number <= high:
                 return number
+        case Type.DOUBLE:
+            if isinstance(text, int | float) and not isinstance(text, bool):
+                return float(text)
+            if isinstance(text, str) and re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
+                return float(text)
         case Type.STRING:
             if isinstance(text, str):
                 return text

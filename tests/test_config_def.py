@@ -33,6 +33,7 @@ class Example:
     small_number: int = key(Type.INT, 5, between(0, 10), "Small.")
     any_number: int = key(Type.INT, 0, ANY, "Any of 32 bits.")
     large_number: int = key(Type.LONG, 0, at_least(-1), "Large.")
+    some_share: float = key(Type.DOUBLE, 0.5, between(0, 1), "From 0 to 1.")
     some_word: str = key(Type.STRING, "one", one_of("one", "two"), "A word.")
     some_class: Any = key(Type.CLASS, None, ANY, "A class, or an object of one.")
     some_classes: tuple[Any, ...] = key(Type.CLASSES, (), ANY, "Several.")

@@ -4,6 +4,10 @@
     cluster_state.py   what all nodes agree on: topics, leaders, producer ids
     topic.py           topics and partitions
     broker_config.py   the configs of brokers and topics
+    stored_topic_config.py   those that topics may have and that do nothing
+    cluster_configs.py what nodes and topics are configured with, and where from
+    config_changes.py  single changes to configs
+    config_resource.py what has configs, and changing them
     socket_server.py   a node's listener
     processor.py       its connections, from bytes to requests
     kafka_channel.py   one connection: one request at a time, in order

@@ -1,7 +1,7 @@
 """The embedded broker's configs and those of its topics: Kafka's names, types, defaults and ranges.
 
-Only configs that are obeyed are declared. A topic may also be created with any other of Kafka's topic configs (tools
-set them as a matter of course): those are stored, and have no effect (:data:`TOPIC_CONFIGS_WITHOUT_EFFECT`).
+Only configs that are obeyed are declared here. A topic may also have any other of Kafka's topic configs: those have no
+effect (``stored_topic_config.py``). A broker may not: there an unknown one is refused.
 """
 
 from __future__ import annotations
@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from aioproducer.config_def import ANY, INT_MAX, LONG_MAX, Type, at_least, between, key, one_of, parse
+from aioproducer.broker.stored_topic_config import StoredTopicConfig
+from aioproducer.config_def import (
+    ANY,
+    INT_MAX,
+    LONG_MAX,
+    ConfigKey,
+    Type,
+    at_least,
+    between,
+    checked,
+    key,
+    one_of,
+    parse,
+    table,
+)
 from aioproducer.errors import ConfigException, InvalidConfigurationException
 
 TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
@@ -84,55 +98,43 @@ class TopicConfig:
 
     @staticmethod
     def of(given: Mapping[str, object], broker: BrokerConfig) -> TopicConfig:
-        """The broker's values, overridden by ``given``.
+        """The broker's values, overridden by ``given``, of which those that do nothing are only checked.
 
         Raises :class:`InvalidConfigurationException` (``INVALID_CONFIG``) that names an unknown or impossible one.
         """
         values: dict[str, object] = {
-            "message.timestamp.type": broker.log_message_timestamp_type,
-            "message.timestamp.after.max.ms": broker.log_message_timestamp_after_max_ms,
-            "max.message.bytes": broker.message_max_bytes,
-            "min.insync.replicas": broker.min_insync_replicas,
-            "segment.bytes": broker.log_segment_bytes,
-            "retention.bytes": broker.log_retention_bytes,
-            "producer.state.batches.to.retain": broker.log_producer_state_batches_to_retain,
+            name: getattr(broker, server.replace(".", "_")) for name, server in SERVER_NAMES.items()
         }
-        values.update((name, value) for name, value in given.items() if name not in TOPIC_CONFIGS_WITHOUT_EFFECT)
         try:
+            for name, value in given.items():
+                row = _STORED.get(name)
+                if row is None:
+                    values[name] = value
+                else:
+                    checked(row, value)
             return parse(TopicConfig, values, owner="topic")
         except ConfigException as error:
             raise InvalidConfigurationException(str(error)) from error
 
 
-TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(
-    {
-        "cleanup.policy",
-        "compression.gzip.level",
-        "compression.lz4.level",
-        "compression.type",
-        "compression.zstd.level",
-        "delete.retention.ms",
-        "file.delete.delay.ms",
-        "flush.messages",
-        "flush.ms",
-        "follower.replication.throttled.replicas",
-        "index.interval.bytes",
-        "leader.replication.throttled.replicas",
-        "local.retention.bytes",
-        "local.retention.ms",
-        "max.compaction.lag.ms",
-        "message.timestamp.before.max.ms",
-        "min.cleanable.dirty.ratio",
-        "min.compaction.lag.ms",
-        "preallocate",
-        "remote.log.copy.disable",
-        "remote.log.delete.on.disable",
-        "remote.storage.enable",
-        "retention.ms",
-        "segment.index.bytes",
-        "segment.jitter.ms",
-        "segment.ms",
-        "unclean.leader.election.enable",
-    }
-)
-"""Topic configs of Apache Kafka 4.3 that are stored with a topic and do nothing: records are kept as they came."""
+SERVER_NAMES = {
+    "message.timestamp.type": "log.message.timestamp.type",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "max.message.bytes": "message.max.bytes",
+    "min.insync.replicas": "min.insync.replicas",
+    "segment.bytes": "log.segment.bytes",
+    "retention.bytes": "log.retention.bytes",
+    "producer.state.batches.to.retain": "log.producer.state.batches.to.retain",
+}
+"""The broker's config that a topic has where it has none of its own. As in Kafka, these may change while it runs."""
+
+KIP_1269_CONFIGS = frozenset({"producer.state.batches.to.retain", "log.producer.state.batches.to.retain"})
+"""What a broker before that KIP does not know."""
+
+_STORED = table(StoredTopicConfig)
+
+BROKER_CONFIGS: Mapping[str, ConfigKey] = table(BrokerConfig)
+DYNAMIC_BROKER_CONFIGS = frozenset(SERVER_NAMES.values())
+TOPIC_CONFIGS: Mapping[str, ConfigKey] = {**table(TopicConfig), **_STORED}
+TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(_STORED)
+"""Stored with a topic and told; they do nothing."""

@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Self
 
 from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.cluster_configs import ALL_NODES
 from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
+from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.faulty_apis import FaultyApis
@@ -21,6 +23,7 @@ from aioproducer.broker.socket_server import SocketServer
 from aioproducer.broker.topic import Topic
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
+from aioproducer.config_def import as_text
 from aioproducer.errors import IllegalStateException
 
 
@@ -184,8 +187,16 @@ class EmbeddedCluster:
         ``assignments`` gives the replicas of each partition, the leader first, in place of the two numbers. Raises the
         exception that a client would get: ``TopicExistsException``, ``InvalidTopicException``, …
         """
-        texts = {config.replace("_", "."): str(value) for config, value in (configs or {}).items()}
+        texts = {config.replace("_", "."): as_text(value) for config, value in (configs or {}).items()}
         return self._state.create_topic(NewTopic(name, partitions, replication_factor, tuple(assignments), texts))
+
+    def alter_topic_configs(self, name: str, configs: Mapping[str, object | None]) -> None:
+        """Sets configs of a topic while it is in use; None takes one back. Raises what a client would get."""
+        self._state.alter_topic_configs(name, _changes(configs))
+
+    def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
+        """Sets dynamic configs of one node, or of all; None takes one back. Raises what a client would get."""
+        self._state.alter_broker_configs(ALL_NODES if node_id is None else str(node_id), _changes(configs))
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic with its records."""
@@ -212,3 +223,12 @@ class EmbeddedCluster:
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Makes another running node the leader, in a new leader epoch."""
         self._state.move_leader(topic, partition, node_id)
+
+
+def _changes(configs: Mapping[str, object | None]) -> list[ConfigChange]:
+    return [
+        ConfigChange.of(name.replace("_", "."), OpType.DELETE, None)
+        if value is None
+        else ConfigChange.of(name.replace("_", "."), OpType.SET, as_text(value))
+        for name, value in configs.items()
+    ]

@@ -7,13 +7,16 @@ process, so they share the object.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from uuid import UUID
 from zlib import crc32
 
-from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import TOPIC_CONFIGS_WITHOUT_EFFECT, BrokerConfig, TopicConfig
+from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
+from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.topic import NO_LEADER, Partition, Topic, validate_topic_name
 from aioproducer.errors import (
@@ -25,6 +28,8 @@ from aioproducer.errors import (
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
 )
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,19 @@ class ClusterState:
     def __init__(self, node_ids: Sequence[int], config: BrokerConfig, random: Random | None = None) -> None:
         self._random = random or SystemRandom()
         self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
-        self.config = config
+        self.configs = ClusterConfigs(config)
         self.node_ids = tuple(node_ids)
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
         self._alive: dict[int, Node] = {}
         self._next_producer_id = 0
         self._next_first_replica = 0
+        self._said_without_effect: set[str] = set()
+
+    @property
+    def config(self) -> BrokerConfig:
+        """What the cluster was started with. For what may change while it runs see :attr:`configs`."""
+        return self.configs.static
 
     # nodes
 
@@ -83,14 +94,14 @@ class ClusterState:
         self._alive[node.id] = node
         for partition in self._partitions():
             if partition.leader == NO_LEADER and node.id in partition.replicas:
-                partition.elect(node.id)
+                self._elect(partition, node.id)
 
     def node_stopped(self, node_id: int) -> None:
         """The node is gone; its partitions are led by the first live replica, or by none."""
         self._alive.pop(node_id, None)
         for partition in self._partitions():
             if partition.leader == node_id:
-                partition.elect(self._first_alive(partition.replicas))
+                self._elect(partition, self._first_alive(partition.replicas))
 
     def in_sync_replicas(self, partition: Partition) -> list[int]:
         """All replicas on live nodes: in-process replication never lags."""
@@ -124,7 +135,7 @@ class ClusterState:
         """Creates the topic; with ``validate_only`` the one returned is what would have been created."""
         self._validate_new_name(new.name)
         configs = dict(new.configs or {})
-        config = TopicConfig.of(configs, self.config)
+        config = self.configs.topic(configs)
         assignments = self._assign(new)
         topic = Topic(new.name, self._new_id(), [], config, configs)
         for index, replicas in enumerate(assignments):
@@ -134,6 +145,8 @@ class ClusterState:
             self.topics[topic.name] = topic
             self._topics_by_id[topic.id] = topic
             self._next_first_replica += len(assignments)
+            self._say_without_effect(configs)
+            self._reconfigure(topic)
         return topic
 
     def delete_topic(self, name: str) -> Topic:
@@ -159,7 +172,11 @@ class ClusterState:
         if node_id not in partition.replicas:
             partition.replicas = (node_id, *partition.replicas[1:])
         if partition.leader != node_id:
-            partition.elect(node_id)
+            self._elect(partition, node_id)
+
+    def _elect(self, partition: Partition, leader: int) -> None:
+        partition.elect(leader)
+        self._configure(self.topics[partition.topic], partition)
 
     def _partitions(self) -> list[Partition]:
         return [partition for topic in self.topics.values() for partition in topic.partitions]
@@ -211,6 +228,45 @@ class ClusterState:
 
     def _new_id(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)
+
+    # configs
+
+    def alter_topic_configs(self, name: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
+        """Changes a topic's configs, or nothing of it if it raises."""
+        topic = self.topics.get(name)
+        if topic is None:
+            raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
+        configs = altered_topic(topic.configs, changes)
+        config = self.configs.topic(configs)
+        if not validate_only:
+            self._say_without_effect(configs)
+            topic.configs, topic.config = configs, config
+            self._reconfigure(topic)
+
+    def alter_broker_configs(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
+        """Changes configs of a node, or of all (see :class:`ClusterConfigs`), or nothing if it raises."""
+        self.configs.alter(node, changes, validate_only=validate_only)
+        if not validate_only:
+            for topic in self.topics.values():
+                topic.config = self.configs.topic(topic.configs)
+                self._reconfigure(topic)
+
+    def _reconfigure(self, topic: Topic) -> None:
+        for partition in topic.partitions:
+            self._configure(topic, partition)
+
+    def _configure(self, topic: Topic, partition: Partition) -> None:
+        # Each replica would remember what its own node says; of the one log they share here, the most of them is kept.
+        retain = max(self._config_on(topic, node_id).producer_state_batches_to_retain for node_id in partition.replicas)
+        partition.log.configure(self._config_on(topic, partition.leader), retain)
+
+    def _config_on(self, topic: Topic, node_id: int) -> TopicConfig:
+        return self.configs.topic(topic.configs, node_id) if self.configs.differs(node_id) else topic.config
+
+    def _say_without_effect(self, configs: Iterable[str]) -> None:
+        for name in (TOPIC_CONFIGS_WITHOUT_EFFECT & frozenset(configs)) - self._said_without_effect:
+            self._said_without_effect.add(name)
+            log.warning("topic config %s is kept and told, and has no effect in the embedded broker", name)
 
     # producers
 

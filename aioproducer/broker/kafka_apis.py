@@ -9,12 +9,15 @@ from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
+    alter_configs,
     api_versions,
     create_topics,
     delete_topics,
+    describe_configs,
     end_txn,
     fetch,
     find_coordinator,
+    incremental_alter_configs,
     init_producer_id,
     list_offsets,
     metadata,
@@ -52,6 +55,9 @@ APIS: dict[int, Api] = {
     ApiKey.ADD_OFFSETS_TO_TXN: Api(add_offsets_to_txn.VERSIONS, add_offsets_to_txn.handle),
     ApiKey.END_TXN: Api(end_txn.VERSIONS, end_txn.handle),
     ApiKey.TXN_OFFSET_COMMIT: Api(txn_offset_commit.VERSIONS, txn_offset_commit.handle),
+    ApiKey.DESCRIBE_CONFIGS: Api(describe_configs.VERSIONS, describe_configs.handle),
+    ApiKey.ALTER_CONFIGS: Api(alter_configs.VERSIONS, alter_configs.handle),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs.VERSIONS, incremental_alter_configs.handle),
 }
 """Every API but ApiVersions, whose answer is made of this table."""
 

@@ -44,6 +44,7 @@ class PartitionLog:
     def __init__(self, name: str, config: TopicConfig) -> None:
         self.name = name
         self.config = config
+        self._retain = config.producer_state_batches_to_retain
         self.producer_state = ProducerStateManager()
         self._transactions = TransactionIndex()
         self.log_start_offset = 0
@@ -54,6 +55,16 @@ class PartitionLog:
         self._batches: list[bytearray] = []
         self._base_offsets: list[int] = []
         self._max_timestamps: list[int] = []
+
+    def configure(self, config: TopicConfig, retain: int) -> None:
+        """Follows ``config`` from now on; of each producer the last ``retain`` batches stay remembered, no older ones.
+
+        What a smaller ``retention.bytes`` leaves no room for goes with the next append.
+        """
+        self.config = config
+        if retain < self._retain:
+            self.producer_state.retain(retain)
+        self._retain = retain
 
     @property
     def high_watermark(self) -> int:
@@ -94,10 +105,8 @@ class PartitionLog:
             self._transactions.wrote(batch.producer_id, first_offset)
         if batch.producer_id > NO_PRODUCER_ID:
             appended = BatchMetadata(batch.last_sequence, last_offset, batch.last_offset_delta, max_timestamp)
-            # All that the config asks for, even under a leader that remembers less: other replicas follow the config.
-            self.producer_state.update(
-                batch.producer_id, batch.producer_epoch, appended, self.config.producer_state_batches_to_retain
-            )
+            # More than a leader that remembers less looks at: the next one may not.
+            self.producer_state.update(batch.producer_id, batch.producer_epoch, appended, self._retain)
         if 0 <= self.config.retention_bytes < self.size_in_bytes:
             self._delete_old_batches()
         return LogAppendInfo(first_offset, last_offset, log_append_time, duplicate=False)

@@ -84,7 +84,10 @@ class ProducerStateEntry:
     def add_batch(self, producer_epoch: int, batch: BatchMetadata, retain: int) -> None:
         self.begin_epoch(producer_epoch)
         self.batches.append(batch)
-        while len(self.batches) > retain:
+        self.retain(retain)
+
+    def retain(self, count: int) -> None:
+        while len(self.batches) > count:
             self.batches.popleft()
 
 
@@ -143,6 +146,11 @@ class ProducerStateManager:
         if entry is None:
             entry = self._entries[producer_id] = ProducerStateEntry()
         entry.add_batch(producer_epoch, batch, retain)
+
+    def retain(self, count: int) -> None:
+        """Forgets all but the last ``count`` batches of each producer: a retry of an older one is a gap from now on."""
+        for entry in self._entries.values():
+            entry.retain(count)
 
     def transaction_ended(self, producer_id: int, producer_epoch: int) -> None:
         """A marker was appended; one of a later epoch (KIP-890) ends the epoch it closes: sequences begin anew."""

@@ -54,7 +54,8 @@ class Partition:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic. ``configs`` are the ones given at its creation, as text; ``config`` is what they amount to."""
+    """A topic. ``configs`` are its own, as text; ``config`` is what they amount to on a node that has none of its own.
+    The log of a partition has what they amount to on its leader."""
 
     name: str
     id: UUID

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from aioproducer.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
@@ -56,6 +57,7 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.END_TXN: Api(EndTxnRequest, EndTxnResponse, 1),
     ApiKey.TXN_OFFSET_COMMIT: Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, 1),
     ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse, 2),
+    ApiKey.ALTER_CONFIGS: Api(AlterConfigsRequest, AlterConfigsResponse, 1),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),
 }
 """By key, in the order of the keys."""

@@ -153,13 +153,19 @@ class KafkaTools:
     async def set_quota(self, client_id: str, quotas: Mapping[str, float], *, timeout: float = 60.0) -> None:
         """Quotas of a client id, such as ``{"producer_byte_rate": 20_000}``, in bytes a second and broker."""
         changes = ",".join(f"{name}={value:g}" for name, value in quotas.items())
-        await self.run(
+        entity = "--entity-type", "clients", "--entity-name", client_id
+        await self.configs("--alter", "--add-config", changes, *entity, timeout=timeout)
+
+    async def configs(self, *arguments: str, timeout: float = 60.0) -> str:
+        """What ``kafka-configs.sh`` prints, asked ``"--describe", "--entity-type", "topics", …``."""
+        output = await self.run(
             "kafka.admin.ConfigCommand",
             *self._bootstrap,
-            *("--alter", "--add-config", changes, "--entity-type", "clients", "--entity-name", client_id),
+            *arguments,
             config_option="--command-config",
             timeout=timeout,
         )
+        return output.stdout.decode()
 
     # -- records
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 
 from .raw_client import Connect, RawClient
 
@@ -34,3 +36,15 @@ async def connect(cluster: EmbeddedCluster) -> AsyncIterator[Connect]:
 async def client(connect: Connect) -> RawClient:
     """A connection to node 0."""
     return await connect()
+
+
+@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+def java_tools(request: pytest.FixtureRequest) -> Callable[[EmbeddedCluster], KafkaTools]:
+    """Kafka's own tools of this release."""
+    try:
+        libs = fetch_kafka(request.param)
+    except KafkaUnavailable as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(f"Kafka's own clients are NOT tested: {missing}")
+    return lambda cluster: KafkaTools(libs, cluster.bootstrap_servers)

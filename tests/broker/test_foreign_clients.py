@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.records.compression import CompressionType
-from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
+from aioproducer.testing.apache_kafka import KafkaTools
 
 CODECS = [str(codec) for codec in CompressionType]
 COUNT = 500
@@ -231,18 +230,6 @@ class TestKafkaPython:
         producer.flush(30)
         assert [delivery.get(0).offset for delivery in deliveries] == list(range(COUNT))
         producer.close()
-
-
-@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
-def java_tools(request: pytest.FixtureRequest) -> Callable[[EmbeddedCluster], KafkaTools]:
-    """Kafka's own tools of this release."""
-    try:
-        libs = fetch_kafka(request.param)
-    except KafkaUnavailable as missing:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"Kafka's own clients are NOT tested: {missing}")
-    return lambda cluster: KafkaTools(libs, cluster.bootstrap_servers)
 
 
 @pytest.mark.conformance

@@ -147,6 +147,25 @@ class TestTheKipsTestPlan:
             create(cluster, "wide", 20)
             assert await most_in_flight(cluster, 30, "narrow", "wide") == {"narrow": 5, "wide": 20}
 
+    async def test_a_window_that_is_changed_meanwhile_is_learned_with_the_next_answer(self) -> None:
+        async with ScriptedCluster() as cluster:
+            create(cluster, "t", 5)
+            async with make_producer(
+                cluster.bootstrap_servers, batch_size=0, max_in_flight_requests_per_connection=30
+            ) as producer:
+                await learn(producer, "t")
+                for retain in (20, 7, 12):
+                    cluster.alter_topic_configs("t", {"producer.state.batches.to.retain": retain})
+                    await producer.send("t", b"learns it")
+                    held = Held()
+                    cluster.broker.always(ApiKey.PRODUCE, held)
+                    deliveries = send_batches(producer, "t", 40)
+                    await settle()
+                    assert batches_in(cluster, held) == {"t": retain}
+                    cluster.broker.always(ApiKey.PRODUCE, None)
+                    held.release()
+                    await wait_all(deliveries)
+
     async def test_an_old_broker_means_five_whatever_the_topics_config(self) -> None:
         async with ScriptedCluster(old_nodes=[0]) as cluster:
             create(cluster, "wide", 20)

@@ -21,6 +21,7 @@ VERSIONS = {
     "END_TXN": (0, 5),
     "TXN_OFFSET_COMMIT": (0, 5),
     "DESCRIBE_CONFIGS": (1, 4),
+    "ALTER_CONFIGS": (0, 2),
     "INCREMENTAL_ALTER_CONFIGS": (0, 1),
 }
 

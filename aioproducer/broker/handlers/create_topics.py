@@ -2,20 +2,17 @@
 
 Versions 2 to 7.
 
-Simplifications: done at once, by whichever node is asked; no policies. Of the configs in the answer only those that
-were given or have an effect are listed.
+Simplifications: done at once, by whichever node is asked; no policies.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.cluster_state import NewTopic
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Topic
-from aioproducer.config_def import table
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
@@ -34,9 +31,6 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(2, 7)
 
-_FROM_TOPIC, _DEFAULT = 1, 5
-"""``DescribeConfigsResponse.ConfigSource``: set for this topic, or the default."""
-
 
 def handle(context: BrokerContext, request: Request, message: CreateTopicsRequest) -> CreateTopicsResponse:
     times = Counter(topic.name for topic in message.topics)
@@ -46,7 +40,7 @@ def handle(context: BrokerContext, request: Request, message: CreateTopicsReques
             if times[wanted.name] > 1:
                 raise InvalidRequestException(f"topic {wanted.name!r} is there {times[wanted.name]} times")
             topic = context.state.create_topic(_new_topic(wanted), validate_only=message.validate_only)
-            results.append(_describe(topic))
+            results.append(_describe(context, topic))
         except ApiException as error:
             results.append(
                 CreatableTopicResult(wanted.name, error_code=error.code, error_message=str(error), configs=None)
@@ -71,7 +65,7 @@ def _new_topic(wanted: CreatableTopic) -> NewTopic:
     return NewTopic(wanted.name, wanted.num_partitions, wanted.replication_factor, assignments, configs)
 
 
-def _describe(topic: Topic) -> CreatableTopicResult:
+def _describe(context: BrokerContext, topic: Topic) -> CreatableTopicResult:
     return CreatableTopicResult(
         topic.name,
         topic.id,
@@ -79,14 +73,8 @@ def _describe(topic: Topic) -> CreatableTopicResult:
         None,
         num_partitions=len(topic.partitions),
         replication_factor=len(topic.partitions[0].replicas),
-        configs=_configs(topic),
+        configs=[
+            CreatableTopicConfigs(entry.key.name, entry.value, config_source=entry.source)
+            for entry in context.state.configs.topic_entries(topic.configs, context.node_id)
+        ],
     )
-
-
-def _configs(topic: Topic) -> list[CreatableTopicConfigs]:
-    values = {name: str(getattr(topic.config, name.replace(".", "_"))) for name in table(TopicConfig)}
-    values.update(topic.configs)
-    return [
-        CreatableTopicConfigs(name, value, False, _FROM_TOPIC if name in topic.configs else _DEFAULT)
-        for name, value in sorted(values.items())
-    ]

@@ -109,7 +109,7 @@ class _Append:
                 raise UnknownTopicIdException(f"there is no topic with id {data.topic_id}")
             if topic is None or partition is None:
                 raise UnknownTopicOrPartitionException(f"there is no partition {data.name}-{wanted.index}")
-            return self._append(topic, partition, wanted)
+            return self._append(partition, wanted)
         except ApiException as error:
             self.failures.append(f"{data.name or data.topic_id}-{wanted.index}: {error.code.name}: {error}")
             answer = PartitionProduceResponse(wanted.index, error.code, -1, error_message=str(error))
@@ -119,7 +119,7 @@ class _Append:
                 answer.producer_state_batches_to_retain = self._told(partition)
             return answer
 
-    def _append(self, topic: Topic, partition: Partition, wanted: PartitionProduceData) -> PartitionProduceResponse:
+    def _append(self, partition: Partition, wanted: PartitionProduceData) -> PartitionProduceResponse:
         batch = batch_of_request(wanted.records, self._version)
         if self._acks not in (_ACKS_NONE, 1, _ACKS_ALL):
             raise InvalidRequiredAcksException(f"acks must be 0, 1 or -1 (all), not {self._acks}")
@@ -128,7 +128,7 @@ class _Append:
         if batch.is_transactional:
             self._join_transaction(partition, batch)
         if self._acks == _ACKS_ALL:
-            self._check_in_sync_replicas(topic, partition)
+            self._check_in_sync_replicas(partition)
         fault = self._context.faults.on_append(self._context.node_id, partition, batch)
         if fault is not None and not fault.appended:
             raise error_for(fault.code, f"a fault: {partition} takes no batch")
@@ -169,10 +169,10 @@ class _Append:
         except ProducerFencedException as error:
             raise InvalidProducerEpochException(str(error)) from error  # the name it has in this API
 
-    def _check_in_sync_replicas(self, topic: Topic, partition: Partition) -> None:
+    def _check_in_sync_replicas(self, partition: Partition) -> None:
         in_sync = len(self._context.state.in_sync_replicas(partition))
         # As Kafka: a partition can never need more replicas than it has.
-        needed = min(topic.config.min_insync_replicas, len(partition.replicas))
+        needed = min(partition.log.config.min_insync_replicas, len(partition.replicas))
         if in_sync < needed:
             raise NotEnoughReplicasException(f"{partition} has {in_sync} replicas in sync, and needs {needed}")
 

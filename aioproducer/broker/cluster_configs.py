@@ -1,0 +1,158 @@
+"""What the nodes and topics of the embedded cluster are configured with, and where each value comes from.
+
+A broker's config is looked for in the node's own dynamic configs, in those of all nodes, in what the cluster was
+started with, and in the defaults (KIP-226); a topic's config in its own first, and then in the leader's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from aioproducer.broker.broker_config import (
+    BROKER_CONFIGS,
+    DYNAMIC_BROKER_CONFIGS,
+    SERVER_NAMES,
+    TOPIC_CONFIGS,
+    BrokerConfig,
+    TopicConfig,
+)
+from aioproducer.broker.config_changes import ConfigChange, changed
+from aioproducer.config_def import ConfigKey, as_text, checked, parse, unknown
+from aioproducer.errors import ConfigException, InvalidConfigurationException, InvalidRequestException
+
+ALL_NODES = ""
+"""In the place of a node's id: the cluster-wide default."""
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from (``DescribeConfigsResponse.ConfigSource``)."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class Synonym(NamedTuple):
+    """One of the places where a config has a value."""
+
+    name: str
+    value: str
+    source: ConfigSource
+
+
+class ConfigEntry(NamedTuple):
+    """A config and all its values, the one that counts first. Without synonyms it has its default."""
+
+    key: ConfigKey
+    synonyms: tuple[Synonym, ...]
+
+    @property
+    def value(self) -> str:
+        return self.synonyms[0].value if self.synonyms else as_text(self.key.default)
+
+    @property
+    def source(self) -> ConfigSource:
+        return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT
+
+
+class ClusterConfigs:
+    """``static`` is what the cluster was started with; the rest changes while it runs."""
+
+    def __init__(self, static: BrokerConfig) -> None:
+        self.static = static
+        # By node id as text, or ALL_NODES.
+        self._dynamic: dict[str, Mapping[str, str]] = {}
+
+    def alter(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
+        """Changes configs of one node, or of :data:`ALL_NODES`. Raises what Kafka answers, and has changed nothing."""
+        changes = list(changes)
+        refused = [change.name for change in changes if change.name not in DYNAMIC_BROKER_CONFIGS]
+        for name in refused:
+            if name not in BROKER_CONFIGS:
+                # Kafka keeps any name for plugins of the user's own; here it would be a mistake nobody hears of.
+                raise InvalidRequestException(str(unknown(name, BROKER_CONFIGS, "broker")))
+        if refused:
+            raise InvalidRequestException(f"these configs cannot be changed while the broker runs: {refused}")
+        configs = changed(self.dynamic(node), changes, BROKER_CONFIGS)
+        try:
+            for name, value in configs.items():
+                checked(BROKER_CONFIGS[name], value)
+        except ConfigException as error:
+            raise InvalidRequestException(str(error)) from error
+        if not validate_only:
+            self._dynamic[node] = configs
+
+    def dynamic(self, node: str) -> Mapping[str, str]:
+        """What was set for one node, or for :data:`ALL_NODES`."""
+        return self._dynamic.get(node, {})
+
+    def differs(self, node_id: int) -> bool:
+        """Whether the node has configs that the others have not."""
+        return bool(self.dynamic(str(node_id)))
+
+    def broker(self, node_id: int | None = None) -> BrokerConfig:
+        """The configs of a node; without one, of those that have none of their own."""
+        values: dict[str, object] = {name: getattr(self.static, name.replace(".", "_")) for name in BROKER_CONFIGS}
+        values.update(self.dynamic(ALL_NODES))
+        if node_id is not None:
+            values.update(self.dynamic(str(node_id)))
+        return parse(BrokerConfig, values, owner="broker")
+
+    def topic(self, configs: Mapping[str, str], node_id: int | None = None) -> TopicConfig:
+        """What a topic's own configs amount to on a node. Raises :class:`InvalidConfigurationException`."""
+        return TopicConfig.of(configs, self.broker(node_id))
+
+    def broker_entries(self, node_id: int) -> list[ConfigEntry]:
+        """All configs of a node."""
+        return [ConfigEntry(key, self._synonyms(key, node_id)) for key in BROKER_CONFIGS.values()]
+
+    def default_entries(self) -> list[ConfigEntry]:
+        """The dynamic configs of all nodes, and nothing else."""
+        return [
+            ConfigEntry(BROKER_CONFIGS[name], (_dynamic_default(name, value),))
+            for name, value in self.dynamic(ALL_NODES).items()
+        ]
+
+    def topic_entries(self, configs: Mapping[str, str], node_id: int) -> list[ConfigEntry]:
+        """All configs of a topic as a node sees them. Those without effect have no synonyms among the broker's."""
+        entries = []
+        for name, key in sorted(TOPIC_CONFIGS.items()):
+            server = SERVER_NAMES.get(name)
+            synonyms = () if server is None else self._synonyms(BROKER_CONFIGS[server], node_id)
+            if name in configs:
+                own = as_text(checked(key, configs[name]))
+                synonyms = (Synonym(name, own, ConfigSource.TOPIC), *synonyms)
+            entries.append(ConfigEntry(key, synonyms))
+        return entries
+
+    def _synonyms(self, key: ConfigKey, node_id: int) -> tuple[Synonym, ...]:
+        name = key.name
+        found = []
+        own = self.dynamic(str(node_id)).get(name)
+        if own is not None:
+            found.append(Synonym(name, as_text(checked(key, own)), ConfigSource.DYNAMIC_BROKER))
+        of_all = self.dynamic(ALL_NODES).get(name)
+        if of_all is not None:
+            found.append(_dynamic_default(name, of_all))
+        static = getattr(self.static, name.replace(".", "_"))
+        if static != key.default:
+            found.append(Synonym(name, as_text(static), ConfigSource.STATIC_BROKER))
+        return (*found, Synonym(name, as_text(key.default), ConfigSource.DEFAULT))
+
+
+def _dynamic_default(name: str, value: str) -> Synonym:
+    return Synonym(name, as_text(checked(BROKER_CONFIGS[name], value)), ConfigSource.DYNAMIC_DEFAULT_BROKER)
+
+
+def altered_topic(current: Mapping[str, str], changes: Iterable[ConfigChange]) -> Mapping[str, str]:
+    """A topic's own configs after ``changes``. Raises :class:`InvalidConfigurationException` for an unknown one that is
+    set; to delete what is not there is no error, as in Kafka."""
+    changes = list(changes)
+    for change in changes:
+        if change.name not in TOPIC_CONFIGS and not change.deletes:
+            raise InvalidConfigurationException(str(unknown(change.name, TOPIC_CONFIGS, "topic")))
+    return changed(current, changes, TOPIC_CONFIGS)

@@ -1,0 +1,92 @@
+"""What has configs: the two kinds there are here, which node answers for them, and changing them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import Protocol
+
+from aioproducer.broker.broker_config import KIP_1269_CONFIGS
+from aioproducer.broker.cluster_configs import ALL_NODES
+from aioproducer.broker.config_changes import ConfigChange, OpType
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.topic import validate_topic_name
+from aioproducer.errors import InvalidRequestException
+
+
+class ConfigResourceType(IntEnum):
+    """Of Kafka's ``ConfigResource.Type`` those that are there."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class ConfigResource(Protocol):
+    """A resource as any message names it."""
+
+    resource_type: int
+    resource_name: str
+
+
+def resource_type(number: int) -> ConfigResourceType:
+    """Raises :class:`InvalidRequestException` for a kind that has no configs here."""
+    try:
+        return ConfigResourceType(number)
+    except ValueError:
+        raise InvalidRequestException(
+            f"there are no configs for resources of type {number}: here topics (2) and brokers (4) have them"
+        ) from None
+
+
+def check_node(context: BrokerContext, name: str) -> None:
+    """Raises :class:`InvalidRequestException` unless ``name`` is this node's id: clients ask the node itself."""
+    if name != str(context.node_id):
+        raise InvalidRequestException(f"this is node {context.node_id}, which does not answer for node {name!r}")
+
+
+class Alteration:
+    """The resources of one request, to be changed one by one. Raises the exceptions whose codes Kafka answers."""
+
+    def __init__(self, context: BrokerContext, resources: Sequence[ConfigResource], *, validate_only: bool) -> None:
+        self._context = context
+        self._validate_only = validate_only
+        self._times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+
+    def apply(self, resource: ConfigResource, changes: Iterable[ConfigChange]) -> None:
+        """Makes the changes, all or none."""
+        kind, name = self._checked(resource)
+        changes, state = list(changes), self._context.state
+        if kind is ConfigResourceType.TOPIC:
+            state.alter_topic_configs(name, changes, validate_only=self._validate_only)
+            return
+        unknown = [change.name for change in changes if change.name in KIP_1269_CONFIGS]
+        if name != ALL_NODES and self._context.old and unknown:
+            raise InvalidRequestException(f"this broker is one before KIP-1269, and has no {unknown[0]}")
+        state.alter_broker_configs(name, changes, validate_only=self._validate_only)
+
+    def replace(self, resource: ConfigResource, changes: Iterable[ConfigChange]) -> None:
+        """Makes the changes, and takes back what else is set; all or nothing."""
+        kind, name = self._checked(resource)
+        state = self._context.state
+        if kind is ConfigResourceType.TOPIC:
+            current = state.topics[name].configs if name in state.topics else {}
+        else:
+            current = state.configs.dynamic(name)
+        changes = list(changes)
+        kept = {change.name for change in changes}
+        self.apply(
+            resource, [*changes, *(ConfigChange(old, OpType.DELETE, None) for old in current if old not in kept)]
+        )
+
+    def _checked(self, resource: ConfigResource) -> tuple[ConfigResourceType, str]:
+        kind, name = resource_type(resource.resource_type), resource.resource_name
+        if self._times[kind, name] > 1:
+            raise InvalidRequestException("each resource may be there once")
+        if kind is ConfigResourceType.TOPIC:
+            if not name:
+                raise InvalidRequestException("all topics together have no configs: those are the brokers'")
+            validate_topic_name(name)
+        elif name != ALL_NODES:
+            check_node(self._context, name)
+        return kind, name

@@ -1,0 +1,38 @@
+"""AlterConfigs: replace all configs of topics and brokers. Older clients have nothing else.
+
+Versions 0 to 2. What is not given goes back to its default; otherwise as ``incremental_alter_configs.py``.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.config_changes import ConfigChange, OpType
+from aioproducer.broker.config_resource import Alteration
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 2)
+
+
+def handle(context: BrokerContext, request: Request, message: AlterConfigsRequest) -> AlterConfigsResponse:
+    alteration = Alteration(context, message.resources, validate_only=message.validate_only)
+    return AlterConfigsResponse(responses=[_alter(alteration, resource) for resource in message.resources])
+
+
+def _alter(alteration: Alteration, resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
+    response = AlterConfigsResourceResponse(
+        error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
+    )
+    try:
+        changes = [ConfigChange.of(one.name, OpType.SET, one.value) for one in resource.configs]
+        alteration.replace(resource, changes)
+    except ApiException as error:
+        response.error_code, response.error_message = error.code, str(error)
+    return response

@@ -1,0 +1,101 @@
+"""DescribeConfigs: the configs of topics and of this node, and where their values come from.
+
+Versions 1 to 4.
+
+Simplifications: only topics and brokers have configs; for other kinds that Kafka has (loggers, groups, client metrics)
+the answer is ``INVALID_REQUEST``. A config that the cluster was started with counts as static where it is not the
+default. A topic config without effect says so in its documentation, and its broker's config is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aioproducer.broker.broker_config import DYNAMIC_BROKER_CONFIGS, KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
+from aioproducer.broker.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource
+from aioproducer.broker.config_resource import ConfigResourceType, check_node, resource_type
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.broker.topic import validate_topic_name
+from aioproducer.config_def import ConfigKey, Type
+from aioproducer.errors import ApiException, UnknownTopicOrPartitionException
+from aioproducer.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(1, 4)
+
+_TYPES = {Type.BOOLEAN: 1, Type.STRING: 2, Type.INT: 3, Type.LONG: 5, Type.DOUBLE: 6, Type.LIST: 7}
+"""``DescribeConfigsResponse.ConfigType`` of the types that are there."""
+
+
+def handle(context: BrokerContext, request: Request, message: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_describe(context, message, resource) for resource in message.resources])
+
+
+def _describe(
+    context: BrokerContext, message: DescribeConfigsRequest, resource: DescribeConfigsResource
+) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
+    try:
+        kind = resource_type(resource.resource_type)
+        wanted = frozenset(resource.configuration_keys or ())
+        result.configs = [
+            _told(entry, kind, message)
+            for entry in _entries(context, kind, resource.resource_name)
+            if not wanted or entry.key.name in wanted
+        ]
+    except ApiException as error:
+        result.error_code, result.error_message = error.code, str(error)
+    return result
+
+
+def _entries(context: BrokerContext, kind: ConfigResourceType, name: str) -> Iterable[ConfigEntry]:
+    configs = context.state.configs
+    if kind is ConfigResourceType.TOPIC:
+        validate_topic_name(name)
+        topic = context.state.topics.get(name)
+        if topic is None:
+            raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
+        return _known(context, configs.topic_entries(topic.configs, context.node_id))
+    if name == ALL_NODES:
+        return configs.default_entries()
+    check_node(context, name)
+    return _known(context, configs.broker_entries(context.node_id))
+
+
+def _known(context: BrokerContext, entries: Iterable[ConfigEntry]) -> Iterable[ConfigEntry]:
+    """Without those that an old broker has no default for."""
+    return [
+        entry
+        for entry in entries
+        if not context.old or entry.key.name not in KIP_1269_CONFIGS or entry.source is ConfigSource.TOPIC
+    ]
+
+
+def _told(
+    entry: ConfigEntry, kind: ConfigResourceType, message: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
+    key = entry.key
+    synonyms = entry.synonyms if message.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        key.name,
+        entry.value,
+        read_only=kind is ConfigResourceType.BROKER and key.name not in DYNAMIC_BROKER_CONFIGS,
+        config_source=entry.source,
+        synonyms=[DescribeConfigsSynonym(*synonym) for synonym in synonyms],
+        config_type=_TYPES[key.type],
+        documentation=_documentation(key, kind) if message.include_documentation else None,
+    )
+
+
+def _documentation(key: ConfigKey, kind: ConfigResourceType) -> str:
+    if kind is ConfigResourceType.TOPIC and key.name in TOPIC_CONFIGS_WITHOUT_EFFECT:
+        return f"Without effect in the embedded broker. {key.doc}"
+    return key.doc

@@ -1,0 +1,45 @@
+"""IncrementalAlterConfigs: change configs of topics and brokers while they run (KIP-339).
+
+Versions 0 and 1. Each resource is changed as a whole or not at all. A topic's configs, and those of all brokers (an
+empty name), are changed by whichever node is asked; a node's own only by that node.
+
+Simplifications: done at once, known to all nodes; no policies. Kafka keeps a broker config of any name, in case some
+plugin wants it; here one that the broker does not have is refused. Topic configs without effect are kept, and the log
+says so.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.config_changes import ConfigChange
+from aioproducer.broker.config_resource import Alteration
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 1)
+
+
+def handle(
+    context: BrokerContext, request: Request, message: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    alteration = Alteration(context, message.resources, validate_only=message.validate_only)
+    return IncrementalAlterConfigsResponse(responses=[_alter(alteration, resource) for resource in message.resources])
+
+
+def _alter(alteration: Alteration, resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
+    response = AlterConfigsResourceResponse(
+        error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
+    )
+    try:
+        changes = [ConfigChange.of(one.name, one.config_operation, one.value) for one in resource.configs]
+        alteration.apply(resource, changes)
+    except ApiException as error:
+        response.error_code, response.error_message = error.code, str(error)
+    return response

@@ -1,0 +1,55 @@
+"""The topic configs of Apache Kafka 4.3 that the embedded broker takes, keeps and tells, and that do nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aioproducer.config_def import ANY, INT_MAX, LONG_MAX, Type, at_least, between, key, list_of, one_of
+
+_CODECS = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+_DAY = 24 * 60 * 60 * 1000
+_DELETED_WHEN = "Records are deleted by retention.bytes and by clients."
+_KEPT_AS_SENT = "Batches are kept as they were sent."
+_NO_COMPACTION = "Nothing is compacted."
+_NO_FILES = "The log is in memory."
+_NO_SEGMENTS = "The log has no segments."
+_NO_TIERS = "Nothing is kept elsewhere."
+_NO_REPLICATION = "Replicas share their log."
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTopicConfig:
+    """Tools set these as a matter of course, so they are no error; a value that Kafka refuses is.
+
+    Each one's text, which DescribeConfigs tells, is why it has no effect.
+    """
+
+    cleanup_policy: tuple[str, ...] = key(Type.LIST, ("delete",), list_of("compact", "delete"), _NO_COMPACTION)
+    compression_gzip_level: int = key(Type.INT, -1, between(-1, 9), _KEPT_AS_SENT)
+    compression_lz4_level: int = key(Type.INT, 9, between(1, 17), _KEPT_AS_SENT)
+    compression_type: str = key(Type.STRING, "producer", _CODECS, _KEPT_AS_SENT)
+    compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), _KEPT_AS_SENT)
+    delete_retention_ms: int = key(Type.LONG, _DAY, at_least(0), _NO_COMPACTION)
+    file_delete_delay_ms: int = key(Type.LONG, 60000, at_least(0), _NO_FILES)
+    flush_messages: int = key(Type.LONG, LONG_MAX, between(1, LONG_MAX), _NO_FILES)
+    flush_ms: int = key(Type.LONG, LONG_MAX, at_least(0), _NO_FILES)
+    follower_replication_throttled_replicas: tuple[str, ...] = key(Type.LIST, (), ANY, _NO_REPLICATION)
+    index_interval_bytes: int = key(Type.INT, 4096, at_least(0), _NO_FILES)
+    leader_replication_throttled_replicas: tuple[str, ...] = key(Type.LIST, (), ANY, _NO_REPLICATION)
+    local_retention_bytes: int = key(Type.LONG, -2, at_least(-2), _NO_TIERS)
+    local_retention_ms: int = key(Type.LONG, -2, at_least(-2), _NO_TIERS)
+    max_compaction_lag_ms: int = key(Type.LONG, LONG_MAX, at_least(1), _NO_COMPACTION)
+    message_timestamp_before_max_ms: int = key(
+        Type.LONG, LONG_MAX, between(0, LONG_MAX), "Records may be as old as they like."
+    )
+    min_cleanable_dirty_ratio: float = key(Type.DOUBLE, 0.5, between(0, 1), _NO_COMPACTION)
+    min_compaction_lag_ms: int = key(Type.LONG, 0, at_least(0), _NO_COMPACTION)
+    preallocate: bool = key(Type.BOOLEAN, False, ANY, _NO_FILES)
+    remote_log_copy_disable: bool = key(Type.BOOLEAN, False, ANY, _NO_TIERS)
+    remote_log_delete_on_disable: bool = key(Type.BOOLEAN, False, ANY, _NO_TIERS)
+    remote_storage_enable: bool = key(Type.BOOLEAN, False, ANY, _NO_TIERS)
+    retention_ms: int = key(Type.LONG, 7 * _DAY, at_least(-1), _DELETED_WHEN)
+    segment_index_bytes: int = key(Type.INT, 10485760, between(4, INT_MAX), _NO_FILES)
+    segment_jitter_ms: int = key(Type.LONG, 0, at_least(0), _NO_SEGMENTS)
+    segment_ms: int = key(Type.LONG, 7 * _DAY, at_least(1), _NO_SEGMENTS)
+    unclean_leader_election_enable: bool = key(Type.BOOLEAN, False, ANY, _NO_REPLICATION)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.broker_config import (
+    BROKER_CONFIGS,
+    DYNAMIC_BROKER_CONFIGS,
+    TOPIC_CONFIGS,
+    TOPIC_CONFIGS_WITHOUT_EFFECT,
+)
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+from . import Connect, RawClient
+
+TOPIC, BROKER, BROKER_LOGGER = 2, 4, 8
+WINDOW = "producer.state.batches.to.retain"
+
+
+async def describe(client: RawClient, kind: int, name: str, *keys: str, version: int = 4, **more: Any) -> Any:
+    resource = DescribeConfigsResource(kind, name, list(keys) or None)
+    (result,) = (await client.request(DescribeConfigsRequest([resource], **more), version)).results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+async def test_every_version(cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+    cluster.create_topic("t", configs={"cleanup.policy": "compact", WINDOW: 20})
+    result = await describe(client, TOPIC, "t", version=version, include_synonyms=True)
+    told = {config.name: config for config in result.configs}
+    assert set(told) == set(TOPIC_CONFIGS)
+    assert not any(config.read_only or config.is_sensitive for config in result.configs)
+    window = told[WINDOW]
+    assert (window.value, window.config_source) == ("20", 1)
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in window.synonyms] == [
+        (WINDOW, "20", 1),
+        (f"log.{WINDOW}", "5", 5),
+    ]
+    assert (told["cleanup.policy"].value, told["cleanup.policy"].config_source) == ("compact", 1)
+    assert (told["preallocate"].value, told["preallocate"].config_source) == ("false", 5)
+    if version >= 3:
+        types = [told[name].config_type for name in ("preallocate", "compression.type", WINDOW, "retention.ms")]
+        assert types == [1, 2, 3, 5]
+        assert [told[name].config_type for name in ("min.cleanable.dirty.ratio", "cleanup.policy")] == [6, 7]
+
+
+async def test_synonyms_and_documentation_only_for_who_wants_them(cluster: EmbeddedCluster, client: RawClient) -> None:
+    cluster.create_topic("t")
+    result = await describe(client, TOPIC, "t")
+    assert all(config.synonyms == [] and config.documentation is None for config in result.configs)
+    result = await describe(client, TOPIC, "t", include_documentation=True)
+    without_effect = {config.name for config in result.configs if config.documentation.startswith("Without effect")}
+    assert without_effect == TOPIC_CONFIGS_WITHOUT_EFFECT
+
+
+async def test_only_the_configs_asked_for(cluster: EmbeddedCluster, client: RawClient) -> None:
+    cluster.create_topic("t")
+    result = await describe(client, TOPIC, "t", "retention.ms", "no.such")
+    assert [config.name for config in result.configs] == ["retention.ms"]
+
+
+@pytest.mark.parametrize("cluster", [{"nodes": 2, "configs": {"num.partitions": 3}}], indirect=True)
+async def test_a_node_tells_its_own(cluster: EmbeddedCluster, client: RawClient) -> None:
+    cluster.alter_broker_configs({"log.retention.bytes": 1000}, node_id=0)
+    cluster.alter_broker_configs({"log.retention.bytes": 2000, "message.max.bytes": 7000})
+    result = await describe(client, BROKER, "0", include_synonyms=True)
+    told = {config.name: (config.value, config.config_source, config.read_only) for config in result.configs}
+    assert set(told) == set(BROKER_CONFIGS)
+    assert told["num.partitions"] == ("3", 4, True)
+    assert told["log.retention.bytes"] == ("1000", 2, False)
+    assert told["message.max.bytes"] == ("7000", 3, False)
+    assert {name for name in told if not told[name][2]} == DYNAMIC_BROKER_CONFIGS
+
+    result = await describe(client, BROKER, "")
+    told = {config.name: (config.value, config.config_source, config.read_only) for config in result.configs}
+    assert told == {"log.retention.bytes": ("2000", 3, False), "message.max.bytes": ("7000", 3, False)}
+
+
+@pytest.mark.parametrize("cluster", [{"nodes": 2, "old_nodes": [1]}], indirect=True)
+async def test_an_old_node_knows_the_window_only_from_the_topic(cluster: EmbeddedCluster, connect: Connect) -> None:
+    old = await connect(1)
+    cluster.create_topic("t")
+    assert (await describe(old, TOPIC, "t", WINDOW)).configs == []
+    assert (await describe(old, BROKER, "1", f"log.{WINDOW}")).configs == []
+    cluster.alter_topic_configs("t", {WINDOW: 20})
+    (config,) = (await describe(old, TOPIC, "t", WINDOW)).configs
+    assert (config.value, config.config_source) == ("20", 1)
+
+
+@pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        (TOPIC, "not-there", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (TOPIC, "no/name", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (BROKER, "1", ErrorCode.INVALID_REQUEST),
+        (BROKER, "zero", ErrorCode.INVALID_REQUEST),
+        (BROKER_LOGGER, "0", ErrorCode.INVALID_REQUEST),
+        (0, "", ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_what_has_no_configs(client: RawClient, kind: int, name: str, code: ErrorCode) -> None:
+    result = await describe(client, kind, name)
+    assert (result.error_code, result.configs) == (code, [])
+    assert result.error_message

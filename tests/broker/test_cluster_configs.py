@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.cluster_configs import ALL_NODES, ClusterConfigs, ConfigSource, altered_topic
+from aioproducer.broker.config_changes import ConfigChange, OpType
+from aioproducer.errors import InvalidConfigurationException, InvalidRequestException
+
+WINDOW = "log.producer.state.batches.to.retain"
+OF_TOPIC = "producer.state.batches.to.retain"
+
+
+def make(**static: object) -> ClusterConfigs:
+    return ClusterConfigs(BrokerConfig.of(static))
+
+
+def set_to(name: str, value: str) -> list[ConfigChange]:
+    return [ConfigChange(name, OpType.SET, value)]
+
+
+def sources(configs: ClusterConfigs, own: dict[str, str], node_id: int = 0) -> list[tuple[str, str, ConfigSource]]:
+    (entry,) = [entry for entry in configs.topic_entries(own, node_id) if entry.key.name == OF_TOPIC]
+    assert (entry.value, entry.source) == entry.synonyms[0][1:]
+    return list(entry.synonyms)
+
+
+def test_a_topics_own_value_counts_first_then_the_nodes_then_that_of_all_nodes_then_the_static_one() -> None:
+    configs = make(log_producer_state_batches_to_retain=6)
+    expected = [(WINDOW, "6", ConfigSource.STATIC_BROKER), (WINDOW, "5", ConfigSource.DEFAULT)]
+    assert sources(configs, {}) == expected
+    configs.alter(ALL_NODES, set_to(WINDOW, "7"))
+    expected.insert(0, (WINDOW, "7", ConfigSource.DYNAMIC_DEFAULT_BROKER))
+    assert sources(configs, {}) == expected
+    configs.alter("0", set_to(WINDOW, " 8"))
+    assert sources(configs, {}, node_id=1) == expected, "of another node"
+    expected.insert(0, (WINDOW, "8", ConfigSource.DYNAMIC_BROKER))
+    assert sources(configs, {}) == expected
+    assert sources(configs, {OF_TOPIC: "9"}) == [(OF_TOPIC, "9", ConfigSource.TOPIC), *expected]
+
+    assert [configs.topic({}, node_id).producer_state_batches_to_retain for node_id in (0, 1, None)] == [8, 7, 7]
+    assert configs.topic({OF_TOPIC: "9"}, 0).producer_state_batches_to_retain == 9
+    assert [configs.differs(node_id) for node_id in (0, 1)] == [True, False]
+    configs.alter("0", [ConfigChange(WINDOW, OpType.DELETE, None)])
+    assert not configs.differs(0)
+
+
+def test_of_all_nodes_only_what_was_set_is_told() -> None:
+    configs = make(num_partitions=3)
+    assert configs.default_entries() == []
+    configs.alter(ALL_NODES, set_to("log.retention.bytes", "1000"))
+    (entry,) = configs.default_entries()
+    assert entry.synonyms == (("log.retention.bytes", "1000", ConfigSource.DYNAMIC_DEFAULT_BROKER),)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("num.partitions", "3", "cannot be changed while the broker runs: .*num.partitions"),
+        ("log.retention.byte", "3", "unknown broker config .*did you mean 'log.retention.bytes'"),
+        (WINDOW, "4", "must be at least 5"),
+        (WINDOW, "many", "of type int"),
+    ],
+)
+def test_what_a_broker_refuses(name: str, value: str, message: str) -> None:
+    configs = make()
+    with pytest.raises(InvalidRequestException, match=message):
+        configs.alter(ALL_NODES, [*set_to("log.retention.bytes", "1"), *set_to(name, value)])
+    assert configs.default_entries() == [], "nothing of it was done"
+
+
+def test_validating_changes_nothing() -> None:
+    configs = make()
+    configs.alter(ALL_NODES, set_to(WINDOW, "20"), validate_only=True)
+    assert configs.default_entries() == []
+
+
+def test_a_topic_config_that_is_unknown_can_be_deleted_and_not_set() -> None:
+    assert altered_topic({"no.such": "1"}, [ConfigChange("no.such", OpType.DELETE, None)]) == {}
+    with pytest.raises(InvalidConfigurationException, match=r"unknown topic config 'retention\.m'; did you mean"):
+        altered_topic({}, set_to("retention.m", "1"))
