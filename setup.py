@@ -32,6 +32,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/producer_batch.py",
     "aioproducer/producer/record_accumulator.py",
     "aioproducer/producer/record_sizes.py",
+    "aioproducer/producer/wall_clock.py",
 ]
 
 DEPENDENCIES = ["google-crc32c>=1.6,<2", "javaproperties>=0.8.1,<1", "mypy-extensions>=1.0"]

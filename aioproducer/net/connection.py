@@ -138,12 +138,12 @@ class Connection(asyncio.BufferedProtocol):
                 self._timer = self._loop.call_at(deadline, self._check_timeout)
         else:
             self.unsettled = True
-        # In CPython 3.12 and early 3.13 asyncio's writelines forgets to call pause_writing, and to look whether the
-        # transport is closing; write does neither.
-        *head, last = parts
-        if head and not transport.is_closing():
-            transport.writelines(head)
-        transport.write(last)
+        # In one go: the broker would be woken for each piece. What closes already loses it, and says so later.
+        if not transport.is_closing():
+            transport.writelines(parts)
+            if transport.get_write_buffer_size() > self._write_buffer and not transport.is_closing():
+                # writelines of asyncio in CPython 3.12 and early 3.13 forgets to call pause_writing; this does not.
+                transport.set_write_buffer_limits(high=self._write_buffer)
         self._metrics.request_sent(sum(map(len, parts)), now)
 
     async def call(self, request: Request, response_class: type[R], version: int) -> R:

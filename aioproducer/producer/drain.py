@@ -46,9 +46,10 @@ def drain(
             ready[queue] = None
             ready.move_to_end(queue, last=False)
             break
-        if not queue.batches:
-            accumulator.close_batch(queue)
-        queue.batches.popleft()
+        if queue.batches:
+            queue.batches.popleft()
+        else:
+            accumulator.take_open(queue)
         if queue.history is not None:
             note_wait(queue, now, Reason.READY)
         size += head_size

@@ -121,7 +121,7 @@ class KafkaProducer(TransactionalCalls):
         self._accumulator = RecordAccumulator(
             pool,
             loop,
-            self._clock.time_ms,
+            None if isinstance(self._clock, SystemClock) else self._clock.time_ms,
             batch_size=max(config.batch_size, 1),
             max_request_size=config.max_request_size,
             ignore_keys=config.partitioner_ignore_keys,

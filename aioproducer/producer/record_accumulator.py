@@ -12,7 +12,12 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from aioproducer.errors import IllegalArgumentException, RecordTooLargeException, SerializationException
+from aioproducer.errors import (
+    IllegalArgumentException,
+    IllegalStateException,
+    RecordTooLargeException,
+    SerializationException,
+)
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.built_in_partitioner import BuiltInPartitioner, Partitioning
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
@@ -20,6 +25,7 @@ from aioproducer.producer.delivery import Delivery, Hooks, Loop, ProduceResult
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
+from aioproducer.producer.wall_clock import now_ms
 from aioproducer.records.record_writer import record_size_upper_bound
 
 BATCH_OVERHEAD: Final = 61
@@ -83,14 +89,15 @@ class TopicQueues:
 class RecordAccumulator:
     """The open batches of all partitions.
 
-    ``on_open(queue, batch)`` is called for each new batch, ``on_full(queue)`` when one is closed because it is full.
+    ``on_open(queue, batch)`` is called for each new batch, ``on_full(queue)`` when one is closed before it is
+    drained.
     """
 
     def __init__(
         self,
         pool: BufferPool,
         loop: Loop,
-        clock_ms: Callable[[], int],
+        clock_ms: Callable[[], int] | None,
         *,
         batch_size: i64,
         max_request_size: i64,
@@ -103,6 +110,7 @@ class RecordAccumulator:
         self.pool = pool
         self.loop = loop
         self.clock_ms = clock_ms
+        """What stamps records, in milliseconds since the epoch; None is the machine's own clock."""
         self.batch_size = batch_size
         self.max_request_size = max_request_size
         self.ignore_keys = ignore_keys
@@ -191,7 +199,12 @@ class RecordAccumulator:
             sticky = True
             current = partitioner.current
             queue = partitioner.next() if current is None else current
-        timestamp: i64 = self.clock_ms() if timestamp_ms is None else timestamp_ms
+        timestamp: i64
+        if timestamp_ms is not None:
+            timestamp = timestamp_ms
+        else:
+            clock_ms = self.clock_ms
+            timestamp = now_ms() if clock_ms is None else clock_ms()
         batch = queue.open
         if batch is not None and not self._has_room(batch, size):
             self.close_batch(queue)
@@ -217,18 +230,23 @@ class RecordAccumulator:
         return batch.append(timestamp, key, value, headers)
 
     def close_batch(self, queue: PartitionQueue) -> None:
-        """Freezes the open batch, if there is one, and queues it behind the others."""
+        """Closes the open batch, if there is one, and queues it behind the others."""
+        if queue.open is not None:
+            queue.batches.append(self.take_open(queue))
+            self.on_full(queue)
+
+    def take_open(self, queue: PartitionQueue) -> ProducerBatch:
+        """Closes the open batch, for who drains it at once."""
         batch = queue.open
         if batch is None:
-            return
+            raise IllegalStateException(f"{queue} has no open batch")
         queue.open = None
         queue.due = False
         buffer = batch.freeze()
         if buffer is not None:
             self.pool.recycle(buffer)
         self.trim(batch)
-        queue.batches.append(batch)
-        self.on_full(queue)
+        return batch
 
     def trim(self, batch: ProducerBatch) -> None:
         """Charges a batch that has been closed, or compressed, what it takes now."""

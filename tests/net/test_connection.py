@@ -26,16 +26,28 @@ class Transport:
         self.written = bytearray()
         self.closed = ""
         self.high = 0
+        self.writes = 0
+        self.waiting = 0
+        """Bytes that the socket has not taken."""
 
     def writelines(self, parts: Any) -> None:
         assert not self.closed
+        self.writes += 1
         self.written += b"".join(parts)
+
+    def is_closing(self) -> bool:
+        return bool(self.closed)
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting
 
     def write(self, data: Any) -> None:
         self.writelines([data])
 
     def set_write_buffer_limits(self, high: int) -> None:
         self.high = high
+        if self.waiting > high:
+            self.connection.pause_writing()
 
     def close(self) -> None:
         self._end("close")
@@ -273,6 +285,24 @@ async def test_backpressure_is_passed_on() -> None:
     assert scene.writable == 1
     scene.connection.close(NetworkException("the end"))
     assert not scene.connection.writable
+
+
+async def test_a_request_is_written_in_one_go() -> None:
+    scene = Scene()
+    scene.send([])
+    assert scene.transport.writes == 1
+    assert len(scene.correlation_ids()) == 1
+
+
+async def test_backpressure_that_writelines_forgets_to_pass_on() -> None:
+    scene = Scene()
+    scene.transport.waiting = 1000
+    scene.send([])
+    assert scene.connection.writable
+    scene.transport.waiting = 1001
+    scene.send([])
+    assert not scene.connection.writable
+    assert len(scene.correlation_ids()) == 2
 
 
 async def test_a_connection_given_up_before_it_was_made() -> None:

@@ -526,7 +526,7 @@ async def test_enqueue_waits_for_memory() -> None:
 
 
 async def test_memory_that_never_comes_is_named() -> None:
-    async with running(**TINY, max_block_ms=50) as (cluster, producer):
+    async with running(**TINY, max_block_ms=400) as (cluster, producer):
         _ = await producer.partitions_for("t")
         cluster.broker.always(ApiKey.PRODUCE, never())
         for _ in range(4):
