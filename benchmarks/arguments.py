@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.clients import CLIENTS
-from benchmarks.works import WORKS
+from benchmarks.works import QUICK_WORKS, WORKS
 
-RECORD_SIZES = (100, 1000)
-ROUNDS = 5
+ROUNDS, QUICK_ROUNDS = 5, 1
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -21,9 +20,14 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         epilog="Exit status 0: every run was right; 1: some failed or lost records; 2: wrong usage.",
     )
     parser.add_argument(
-        "--rounds", type=positive, default=ROUNDS, help="how often each client takes its turn (%(default)s)"
+        "--rounds",
+        type=positive,
+        metavar="N",
+        help=f"how often each client takes its turn ({ROUNDS}; with --quick {QUICK_ROUNDS})",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer records: two minutes or less, and noisier")
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the records, once: two minutes or less, and much noisier"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
     parser.add_argument(
         "--bootstrap-server",
@@ -34,15 +38,20 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         "--clients", type=_some_of(CLIENTS), default=list(CLIENTS), metavar="NAME[,...]", help=_list_of(CLIENTS)
     )
     parser.add_argument(
-        "--works", type=_some_of(WORKS), default=list(WORKS), metavar="NAME[,...]", help=_list_of(WORKS)
-    )
-    parser.add_argument(
-        "--record-sizes", type=numbers, default=list(RECORD_SIZES), metavar="BYTES[,...]", help="100,1000 by default"
+        "--works",
+        type=_some_of(WORKS),
+        metavar="NAME[,...]",
+        help=f"{_list_of(WORKS)}; with --quick {', '.join(QUICK_WORKS)}",
     )
     parser.add_argument("--records", type=positive, metavar="N", help="records a run, in place of what the work says")
     parser.add_argument("--no-uvloop", action="store_true", help="asyncio's own event loop, even if uvloop is there")
     parser.add_argument("--plain", action="store_true", help="Markdown, even on a terminal")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.rounds is None:
+        options.rounds = QUICK_ROUNDS if options.quick else ROUNDS
+    if options.works is None:
+        options.works = list(QUICK_WORKS if options.quick else WORKS)
+    return options
 
 
 def positive(text: str) -> int:

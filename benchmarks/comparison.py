@@ -12,9 +12,10 @@ from benchmarks.case import Case, Done
 from benchmarks.environment import Environment, best_loop
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.report import Report
+from benchmarks.run import Description
 from benchmarks.runner import Runner
 from benchmarks.worker_process import describe
-from benchmarks.works import WORKS
+from benchmarks.works import WORKS, Work
 
 
 class NoClients(Exception):
@@ -30,14 +31,14 @@ async def compare(options: Namespace, told: Callable[[str], object]) -> Report:
     if all(client.missing for client in clients):
         raise NoClients("; ".join(f"{client.name}: {client.missing}" for client in clients))
     loop = "asyncio" if options.no_uvloop else best_loop()
-    cases = [
-        Case(work, size, options.records or work.records(size, quick=options.quick))
-        for work in (WORKS[name] for name in options.works)
-        for size in options.record_sizes
-    ]
+    cases = [Case(WORKS[name]) for name in options.works]
+
+    def records(work: Work, client: Description) -> int:
+        return options.records or work.records_of(client.share, quick=options.quick)
+
     environment, cpu = Environment.now(loop=loop, broker=_broker(options)), MachineCpu()
     async with _bootstrap_servers(options) as bootstrap_servers:
-        runner = Runner(bootstrap_servers, loop, lambda case, done: told(_line(case, done)))
+        runner = Runner(bootstrap_servers, loop, records, lambda case, done: told(_line(case, done)))
         await runner.run(cases, [client for client in clients if not client.missing], options.rounds)
     return Report(dataclasses.replace(environment, others=cpu.others()), clients, cases, options.rounds)
 
@@ -59,7 +60,7 @@ async def _bootstrap_servers(options: Namespace) -> AsyncIterator[str]:
 
 def _line(case: Case, done: Done) -> str:
     turn = f"round {done.round}" if done.round else "warm-up"
-    where = f"{case.work.name} {case.record_size} B, {turn}, {done.client}"
+    where = f"{case.work.name}, {turn}, {done.client}"
     if done.problem or done.measurement is None:
         return f"{where}: {done.problem}"
-    return f"{where}: {case.records / done.measurement.seconds:,.0f} records/s"
+    return f"{where}: {done.measurement.records / done.measurement.seconds:,.0f} records/s"

@@ -8,9 +8,10 @@ from pathlib import Path
 _CHECKOUT = str(Path(__file__).parents[1])
 
 
-def python_command(statement: str, *arguments: str) -> list[str]:
+def python_command(statement: str, *arguments: str, checkout_first: bool = False) -> list[str]:
     """Runs a statement, with its arguments in ``sys.argv[1:]``.
 
-    What is installed goes before the checkout: only an installed aioproducer is compiled.
+    What is installed goes before the checkout, if it is not to be otherwise: only an installed aioproducer is compiled.
     """
-    return [sys.executable, "-P", "-c", f"import sys; sys.path.append({_CHECKOUT!r}); {statement}", *arguments]
+    place = "insert(0, " if checkout_first else "append("
+    return [sys.executable, "-P", "-c", f"import sys; sys.path.{place}{_CHECKOUT!r}); {statement}", *arguments]

@@ -8,11 +8,14 @@ from typing import Any
 
 from benchmarks.case import Case, Summary
 from benchmarks.environment import Environment
+from benchmarks.figures import FIGURES, RATIOS, Figure
 from benchmarks.ratios import Spread
 from benchmarks.run import Description
+from benchmarks.targets import TARGETS, Verdict, judge
 
-COLUMNS = ("client", "records/s", "CPU µs/record", "peak RSS MiB")
 NOTHING = "–"
+TARGET_COLUMNS = ("work", "target", "measured (least–most)", "")
+Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -37,21 +40,47 @@ class Report:
         lines = self.environment.lines()
         lines += [("Client", f"{client.name} {client.about}{_doubt(client)}") for client in self.present]
         lines += [("Left out", f"{client.name}: {client.missing}") for client in self.clients if client.missing]
+        lines += [("Left out", f"{case.work.name}: {reason}") for case in self.cases for reason in case.skipped]
         return lines
 
-    def columns(self) -> tuple[str, ...]:
-        return (*COLUMNS, *(f"{self.reference} ÷ it: {figure}" for figure in ("speed", "CPU", "RSS")))
+    def table(self, case: Case) -> tuple[Row, list[Row]]:
+        """The names of the columns, of figures that somebody has, and a row for each client."""
+        summaries = case.summary(self.reference)
+        figures = [figure for figure in FIGURES.values() if any(figure.name in found.figures for found in summaries)]
+        compared = [figure for figure in figures if figure.name in RATIOS]
+        columns = ("client", *(figure.title for figure in figures))
+        columns += tuple(f"{self.reference} ÷ it: {figure.name}" for figure in compared)
+        return columns, [self._row(summary, figures, compared) for summary in summaries]
 
-    def rows(self, case: Case) -> list[tuple[str, ...]]:
-        return [_row(summary, summary.client == self.reference) for summary in case.summary(self.reference)]
+    def _row(self, summary: Summary, figures: Sequence[Figure], compared: Sequence[Figure]) -> Row:
+        found = summary.figures
+        cells = [figure.text(found[figure.name].median) if figure.name in found else NOTHING for figure in figures]
+        if summary.client == self.reference:
+            return summary.client, *cells, *("" for _ in compared)
+        return summary.client, *cells, *(_spread(summary.ratios.get(figure.name)) for figure in compared)
 
     def note(self, case: Case) -> str:
-        return f"{case.records:,} records a run, {self.rounds} rounds; medians, of ratios per round with (least–most)"
+        most = max((done.measurement.records for done in case.done if done.measurement is not None), default=0)
+        return (
+            f"{most:,} records a run, of slow clients fewer; {self.rounds} rounds; medians, of ratios per round with "
+            "(least–most)"
+        )
+
+    def verdicts(self) -> list[Verdict]:
+        """Of the targets whose works were chosen."""
+        chosen = {case.work.name for case in self.cases}
+        return judge(self.cases, [target for target in TARGETS if target.work in chosen])
+
+    def target_rows(self) -> list[Row]:
+        return [
+            (verdict.target.work, verdict.target.text, _spread(verdict.measured), verdict.text)
+            for verdict in self.verdicts()
+        ]
 
     def problems(self) -> list[str]:
-        """Everything that went wrong, in one line each."""
+        """Everything that went wrong, in one line each. A target that is not met is none."""
         return [
-            f"{case.title}: {summary.client}, {problem}"
+            f"{case.work.name}: {summary.client}, {problem}"
             for case in self.cases
             for summary in case.summary(self.reference)
             for problem in summary.problems
@@ -60,9 +89,12 @@ class Report:
     def markdown(self) -> str:
         lines = [f"- {name}: {value}" for name, value in self.head()]
         for case in self.cases:
-            table = [self.columns(), ("---", *["---:"] * (len(self.columns()) - 1)), *self.rows(case)]
-            lines += ["", f"### {case.title}", "", *("| " + " | ".join(row) + " |" for row in table)]
-            lines += ["", self.note(case)]
+            if case.skipped:
+                continue
+            columns, rows = self.table(case)
+            lines += ["", f"### {case.work.name}: {case.work.title}", "", *_table(columns, rows), "", self.note(case)]
+        if rows := self.target_rows():
+            lines += ["", "### Targets", "", *_table(TARGET_COLUMNS, rows)]
         if problems := self.problems():
             lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
         return "\n".join(lines) + "\n"
@@ -77,11 +109,18 @@ class Report:
         for name, value in self.head():
             head.add_row(Text(name, style="dim"), Text(value))
         console.print(head)
-        for case in self.cases:
-            table = Table(title=case.title, title_justify="left", caption=self.note(case), caption_justify="left")
-            for number, column in enumerate(self.columns()):
+        tables = [
+            (f"{case.work.name}: {case.work.title}", self.note(case), *self.table(case))
+            for case in self.cases
+            if not case.skipped
+        ]
+        if rows := self.target_rows():
+            tables.append(("Targets", "", TARGET_COLUMNS, [tuple(cell.strip("*") for cell in row) for row in rows]))
+        for title, note, columns, rows in tables:
+            table = Table(title=title, title_justify="left", caption=note, caption_justify="left")
+            for number, column in enumerate(columns):
                 table.add_column(column, justify="right" if number else "left")
-            for row in self.rows(case):
+            for row in rows:
                 table.add_row(*row)
             console.print(table)
         for problem in self.problems():
@@ -96,32 +135,24 @@ class Report:
             "rounds": self.rounds,
             "cases": [
                 {
-                    "work": case.work.name,
-                    "record_size": case.record_size,
-                    "records": case.records,
+                    "work": asdict(case.work),
+                    "skipped": case.skipped,
                     "runs": [asdict(done) for done in case.done],
                     "summary": [asdict(summary) for summary in case.summary(self.reference)],
                 }
                 for case in self.cases
             ],
+            "targets": [{**asdict(verdict), "verdict": verdict.text.strip("*")} for verdict in self.verdicts()],
         }
+
+
+def _table(columns: Row, rows: Sequence[Row]) -> list[str]:
+    return ["| " + " | ".join(row) + " |" for row in (columns, ("---", *["---:"] * (len(columns) - 1)), *rows)]
 
 
 def _doubt(client: Description) -> str:
     return "" if client.idempotent else ", not idempotent"
 
 
-def _row(summary: Summary, is_reference: bool) -> tuple[str, ...]:
-    peak = summary.peak_rss
-    ratios = (summary.speed_ratio, summary.cpu_ratio, summary.peak_rss_ratio)
-    return (
-        summary.client,
-        NOTHING if summary.speed is None else f"{summary.speed.median:,.0f}",
-        NOTHING if summary.cpu is None else f"{summary.cpu.median:.2f}",
-        NOTHING if peak is None else f"{peak.median / 2**20:.0f}",
-        *("" if is_reference else _ratio(ratio) for ratio in ratios),
-    )
-
-
-def _ratio(ratio: Spread | None) -> str:
-    return NOTHING if ratio is None else f"{ratio.median:.2f} ({ratio.least:.2f}–{ratio.most:.2f})"
+def _spread(spread: Spread | None) -> str:
+    return NOTHING if spread is None else f"{spread.median:.2f} ({spread.least:.2f}–{spread.most:.2f})"

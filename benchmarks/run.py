@@ -7,34 +7,55 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Run:
-    """One client does one work once. ``warm_up`` records go before, and the clocks start after them."""
+    """One client does one work once. ``warm_up`` records go before, and the clocks start after them.
+
+    ``payload`` is a file of values, a line each, taken in turn. ``batch_size`` is in bytes, 0 for the client's default;
+    ``rate`` in records a second, of paced work alone.
+    """
 
     client: str
     work: str
     bootstrap_servers: str
     topic: str
-    record_size: int
+    payload: str
     records: int
     warm_up: int
     loop: str
+    linger_ms: int = 5
+    batch_size: int = 0
+    compression: str = "none"
+    keyed: bool = False
+    tasks: int = 0
+    rate: float = 0.0
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Of the records after the warm-up; ``cpu_seconds`` of all threads, in user and kernel; ``peak_rss`` in bytes."""
+    """Of the ``records`` after the warm-up; ``cpu_seconds`` of all threads, in user and kernel; ``peak_rss`` in bytes.
 
+    ``latency`` and ``stall`` are in seconds, by quantile (``p50``, ``p99``, ``p99.9``, ``max``), and empty where they
+    were not measured: from a record's hand-over to its acknowledgement, and how late the event loop ran.
+    """
+
+    records: int
     seconds: float
     cpu_seconds: float
     peak_rss: int
     failures: dict[str, int] = field(default_factory=dict)
+    latency: dict[str, float] = field(default_factory=dict)
+    stall: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Description:
-    """A client as it is installed: what it is and which works it can do, or why it is ``missing``."""
+    """A client as it is installed: what it is and which works it can do, or why it is ``missing``.
+
+    Of a work's records it is given one in ``share``: a slow client needs fewer to be measured.
+    """
 
     name: str
     about: str = ""
     works: list[str] = field(default_factory=list)
     idempotent: bool = False
+    share: int = 1
     missing: str = ""

@@ -2,52 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from benchmarks.case import Case, Done
+from benchmarks.figures import FIGURES
+from benchmarks.payload import write_payload
 from benchmarks.run import Description, Run
 from benchmarks.topic import fresh_topic
 from benchmarks.worker_process import WorkerFailed, measure
+from benchmarks.works import PACED, Work
 
 PARTITIONS = 6
 WARM_UP_SHARE = 10
 """The warm-up is a tenth of the records."""
+WARM_UP_CLIENTS = 3
+"""So many clients have a run that counts for nothing before all others: brokers warm up."""
 RUN_TIMEOUT = 600.0
 """Seconds after which a run is given up."""
+PACE_MAKER, PACED_BY = "confluent-kafka", "stream-100"
+"""Paced work is done at half the speed of this client in this work."""
 
 
 class Runner:
-    """``told(case, done)`` hears of each run."""
+    """``records`` tells how many of a work a client gets; ``told(case, done)`` hears of each run."""
 
-    def __init__(self, bootstrap_servers: str, loop: str, told: Callable[[Case, Done], object]) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        loop: str,
+        records: Callable[[Work, Description], int],
+        told: Callable[[Case, Done], object],
+    ) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._loop = loop
+        self._records = records
         self._told = told
 
     async def run(self, cases: Sequence[Case], clients: Sequence[Description], rounds: int) -> None:
-        """Adds every run to its case. Before the first case comes a round that counts for nothing: brokers warm up."""
+        """Adds every run to its case."""
         for number, case in enumerate(cases):
             able = [client for client in clients if case.work.name in client.works]
-            if number == 0:
-                for client in able:
-                    self._told(case, await self._turn(case, client, 0))
-            for round_number in range(1, rounds + 1):
-                for client in able:
-                    done = await self._turn(case, client, round_number)
-                    case.done.append(done)
-                    self._told(case, done)
+            rate = 0.0
+            if case.work.way == PACED and not (rate := _half_speed(cases)):
+                case.skipped.append(f"there is no pace: {PACED_BY} was not done by {PACE_MAKER}")
+                continue
+            with _payload(case.work) as payload:
+                if number == 0:
+                    for client in able[:WARM_UP_CLIENTS]:
+                        self._told(case, await self._turn(case, client, 0, payload, rate))
+                for round_number in range(1, rounds + 1):
+                    for client in able:
+                        done = await self._turn(case, client, round_number, payload, rate)
+                        case.done.append(done)
+                        self._told(case, done)
 
-    async def _turn(self, case: Case, client: Description, round_number: int) -> Done:
+    async def _turn(self, case: Case, client: Description, round_number: int, payload: Path, rate: float) -> Done:
+        work = case.work
+        records = self._records(work, client)
         async with fresh_topic(self._bootstrap_servers, PARTITIONS) as topic:
             run = Run(
                 client=client.name,
-                work=case.work.name,
+                work=work.name,
                 bootstrap_servers=self._bootstrap_servers,
                 topic=topic.name,
-                record_size=case.record_size,
-                records=case.records,
-                warm_up=-(-case.records // WARM_UP_SHARE),
+                payload=str(payload),
+                records=records,
+                warm_up=-(-records // WARM_UP_SHARE),
                 loop=self._loop,
+                linger_ms=work.linger_ms,
+                batch_size=work.batch_size,
+                compression=work.compression,
+                keyed=work.keyed,
+                tasks=work.tasks,
+                rate=rate,
             )
             try:
                 measurement = await measure(run, timeout=RUN_TIMEOUT)
@@ -55,6 +85,22 @@ class Runner:
                 return Done(client.name, round_number, None, str(error))
             found, expected = await topic.records(), run.records + run.warm_up
         return Done(client.name, round_number, measurement, _problem(measurement.failures, found, expected))
+
+
+def _half_speed(cases: Sequence[Case]) -> float:
+    """In records a second, 0 if nothing tells."""
+    for case in cases:
+        if case.work.name == PACED_BY and (speed := case.spread(PACE_MAKER, FIGURES["speed"])):
+            return speed.median / 2
+    return 0.0
+
+
+@contextlib.contextmanager
+def _payload(work: Work) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="aioproducer-benchmark-") as directory:
+        path = Path(directory, "payload")
+        write_payload(path, work.record_size)
+        yield path
 
 
 def _problem(failures: dict[str, int], found: int, expected: int) -> str:

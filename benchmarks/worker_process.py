@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks.clients import PURE
 from benchmarks.python_process import python_command
 from benchmarks.run import Description, Measurement, Run
 
@@ -19,17 +20,19 @@ class WorkerFailed(Exception):
 
 
 async def describe(client: str) -> Description:
-    return Description(**await _answer("describe", client, timeout=60.0))
+    """The first time, what a client needs may have to be fetched or built."""
+    return Description(**await _answer(client, "describe", client, timeout=300.0))
 
 
 async def measure(run: Run, *, timeout: float) -> Measurement:
     """``timeout`` is in seconds, for everything from the start of the process to its end."""
-    return Measurement(**await _answer("run", json.dumps(asdict(run)), timeout=timeout))
+    return Measurement(**await _answer(run.client, "run", json.dumps(asdict(run)), timeout=timeout))
 
 
-async def _answer(*arguments: str, timeout: float) -> dict[str, Any]:
+async def _answer(client: str, *arguments: str, timeout: float) -> dict[str, Any]:
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(*python_command(_START, *arguments), stdout=pipe, stderr=pipe)
+    command = python_command(_START, *arguments, checkout_first=client == PURE)
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
     try:
         async with asyncio.timeout(timeout):
             said, complaints = await process.communicate()

@@ -31,7 +31,7 @@ from aioproducer.testing.process_guard import ProcessGuard
 
 _QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 # What bin/kafka-producer-perf-test.sh runs with.
-_PERFORMANCE: Final = ("-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:+ExplicitGCInvokesConcurrent")
+PERFORMANCE: Final = ("-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:+ExplicitGCInvokesConcurrent")
 
 _CLIENT_PROPERTIES: Final = "client.properties"
 
@@ -266,7 +266,7 @@ class KafkaTools:
             config_option=self._producer_config,
             configs={"bootstrap.servers": self._bootstrap[1], **(configs or {})},
             timeout=timeout,
-            jvm_flags=_PERFORMANCE,
+            jvm_flags=PERFORMANCE,
         )
         return parse_performance(output.stdout.decode())
 

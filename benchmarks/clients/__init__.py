@@ -6,15 +6,31 @@ import importlib
 
 from benchmarks.clients.client import Client
 
+REFERENCE = "aioproducer"
+"""The one that the others are compared with."""
+
+PURE = "aioproducer-pure"
+"""Runs from the checkout, where nothing is compiled, whatever is installed."""
+
 CLIENTS = {
-    "aioproducer": "benchmarks.clients.aioproducer",
-    "aiokafka": "benchmarks.clients.aiokafka",
-    "confluent-kafka": "benchmarks.clients.confluent_kafka",
+    REFERENCE: "aioproducer:Aioproducer",
+    "aioproducer-unread": "aioproducer:Unread",
+    "aioproducer-many": "aioproducer_bulk:Many",
+    "aioproducer-table": "aioproducer_bulk:Table",
+    "aioproducer-gc": "aioproducer:Tuned",
+    PURE: "aioproducer:Pure",
+    "confluent-kafka": "confluent_kafka:ConfluentKafka",
+    "confluent-kafka-aio": "confluent_kafka_aio:ConfluentKafkaAio",
+    "aiokafka": "aiokafka:Aiokafka",
+    "kafka-python": "kafka_python:KafkaPython",
+    "java": "java:Java",
+    "franz-go": "franz_go:FranzGo",
 }
-"""In the order in which they take turns; the others are compared with the first."""
+"""Module and class, in the order in which they take turns."""
 
 
 def load_client(name: str) -> type[Client]:
-    """The class of a client; ImportError when the client is not installed."""
-    client: type[Client] = importlib.import_module(CLIENTS[name]).CLIENT
+    """The class of a client; ImportError when what it needs is not installed."""
+    module, _, cls = CLIENTS[name].partition(":")
+    client: type[Client] = getattr(importlib.import_module(f"benchmarks.clients.{module}"), cls)
     return client

@@ -6,24 +6,34 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
+from typing import Any
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from aiokafka.record import default_records
 
-from benchmarks.clients.client import LINGER_MS, AwaitingClient, StreamingClient
+from benchmarks.clients.client import PythonClient
+from benchmarks.run import Run
+from benchmarks.works import STREAM, TASKS
 
 CHUNK = 10_000
 """Futures are looked at in chunks of so many, each while the next one is on its way."""
 
 
-class Aiokafka(StreamingClient, AwaitingClient):
-    name = "aiokafka"
+class Aiokafka(PythonClient):
+    ways = (STREAM, TASKS)
+    share = 4
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        super().__init__(bootstrap_servers)
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        config: dict[str, Any] = {"max_batch_size": run.batch_size} if run.batch_size else {}
         self._producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap_servers, acks="all", enable_idempotence=True, linger_ms=LINGER_MS
+            bootstrap_servers=run.bootstrap_servers,
+            acks="all",
+            enable_idempotence=True,
+            linger_ms=run.linger_ms,
+            compression_type=None if run.compression == "none" else run.compression,
+            **config,
         )
 
     @classmethod
@@ -37,12 +47,16 @@ class Aiokafka(StreamingClient, AwaitingClient):
     async def close(self) -> None:
         await self._producer.stop()
 
-    async def stream(self, topic: str, value: bytes, records: int) -> Counter[str]:
-        send = self._producer.send
+    async def stream(self, records: int) -> Counter[str]:
+        send, topic, headers = self._producer.send, self.topic, self.payload.headers
         failures: Counter[str] = Counter()
         earlier: list[asyncio.Future[object]] = []
+        pairs = self.payload.pairs(records)
         for start in range(0, records, CHUNK):
-            chunk = [await send(topic, value) for _ in range(min(CHUNK, records - start))]
+            chunk = []
+            for _ in range(min(CHUNK, records - start)):
+                key, value = next(pairs)
+                chunk.append(await send(topic, value, key=key, headers=headers))
             await _check(earlier, failures)
             earlier = chunk
         await self._producer.flush()
@@ -60,6 +74,3 @@ async def _check(futures: list[asyncio.Future[object]], failures: Counter[str]) 
             await future
         except KafkaError as error:
             failures[type(error).__name__] += 1
-
-
-CLIENT = Aiokafka

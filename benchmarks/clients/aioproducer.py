@@ -1,26 +1,43 @@
-"""aioproducer: ``enqueue``, and a look at every delivery."""
+"""aioproducer: ``enqueue`` and a look at every delivery; and the same in other states of it."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any, ClassVar
 
 from aioproducer import Delivery, KafkaProducer, wait_all
 from aioproducer.producer import record_accumulator
-from benchmarks.clients.client import LINGER_MS, AwaitingClient, StreamingClient
+from benchmarks import ways
+from benchmarks.clients.client import Latencies, Missing, PythonClient
+from benchmarks.run import Run
+from benchmarks.works import PACED, STREAM, TASKS, Work
 
 CHUNK = 10_000
 """Deliveries are looked at in chunks of so many, each while the next one is on its way."""
 
 
-class Aioproducer(StreamingClient, AwaitingClient):
-    name = "aioproducer"
+def is_compiled() -> bool:
+    return record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        super().__init__(bootstrap_servers)
-        self._producer = KafkaProducer(bootstrap_servers=bootstrap_servers, linger_ms=LINGER_MS)
+
+class Aioproducer(PythonClient):
+    ways: ClassVar[Iterable[str]] = (STREAM, TASKS, PACED)
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        config: dict[str, Any] = {"batch_size": run.batch_size} if run.batch_size else {}
+        self.producer = KafkaProducer(
+            bootstrap_servers=run.bootstrap_servers,
+            linger_ms=run.linger_ms,
+            compression_type=run.compression,
+            **config,
+        )
 
     @classmethod
     def about(cls) -> str:
@@ -28,29 +45,98 @@ class Aioproducer(StreamingClient, AwaitingClient):
             number = version("aioproducer")
         except PackageNotFoundError:
             number = "not installed, run from the checkout"
-        compiled = record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
-        return f"{number}, {'compiled' if compiled else 'interpreted'}"
+        return f"{number}, {'compiled' if is_compiled() else 'interpreted'}"
 
     async def start(self) -> None:
-        await self._producer.start()
+        await self.producer.start()
 
     async def close(self) -> None:
-        await self._producer.close()
+        await self.producer.close()
 
-    async def stream(self, topic: str, value: bytes, records: int) -> Counter[str]:
-        enqueue = self._producer.enqueue
+    async def stream(self, records: int) -> Counter[str]:
+        enqueue, topic, headers = self.producer.enqueue, self.topic, self.payload.headers
         failures: Counter[str] = Counter()
         earlier: list[Delivery] = []
+        pairs = self.payload.pairs(records)
         for start in range(0, records, CHUNK):
-            chunk = [await enqueue(topic, value) for _ in range(min(CHUNK, records - start))]
+            chunk = []
+            for _ in range(min(CHUNK, records - start)):
+                key, value = next(pairs)
+                chunk.append(await enqueue(topic, value, key=key, headers=headers))
             await _check(earlier, failures)
             earlier = chunk
-        await self._producer.flush()
+        await self.producer.flush()
         await _check(earlier, failures)
         return failures
 
     def awaitable_send(self) -> Callable[[str, bytes], Awaitable[object]]:
-        return self._producer.send
+        return self.producer.send
+
+    async def paced(self, records: int) -> tuple[Counter[str], Latencies]:
+        value, failed_before = self.payload.values[0], self.failed()
+        send = partial(self.producer.send, self.topic, value)
+
+        def send_timed(acknowledged: Callable[[], None]) -> None:
+            send().add_done_callback(lambda _: acknowledged())
+
+        latencies = await ways.paced(send, send_timed, asyncio.sleep, records, self.run.rate)
+        await self.producer.flush()
+        return self.failures(failed_before), latencies
+
+    def failed(self) -> int:
+        """How many records have failed so far."""
+        return int(self.producer.metrics()["record-error-total"])
+
+    def failures(self, before: int) -> Counter[str]:
+        failed = self.failed() - before
+        return Counter({"record-error-total": failed} if failed else {})
+
+
+class Unread(Aioproducer):
+    """A delivery for every record, too, but nobody looks at those that are well."""
+
+    ways = (STREAM,)
+
+    async def stream(self, records: int) -> Counter[str]:
+        enqueue, topic, headers = self.producer.enqueue, self.topic, self.payload.headers
+        before = self.failed()
+        for key, value in self.payload.pairs(records):
+            _ = await enqueue(topic, value, key=key, headers=headers)
+        await self.producer.flush()
+        return self.failures(before)
+
+
+class Tuned(Aioproducer):
+    """With the setting of the garbage collector that ``docs/performance.md`` recommends."""
+
+    ways = (STREAM,)
+
+    @classmethod
+    def can(cls, work: Work) -> bool:
+        return super().can(work) and not work.batch_size and not work.keyed
+
+    async def start(self) -> None:
+        await super().start()
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+
+
+class Pure(Aioproducer):
+    """Without the compiled modules."""
+
+    ways = (STREAM,)
+    share = 4
+
+    @classmethod
+    def can(cls, work: Work) -> bool:
+        return super().can(work) and work.compression == "none" and not work.batch_size and not work.keyed
+
+    @classmethod
+    def about(cls) -> str:
+        if is_compiled():
+            raise Missing("the checkout has compiled modules in it: remove its .so files")
+        return super().about()
 
 
 async def _check(deliveries: list[Delivery], failures: Counter[str]) -> None:
@@ -59,6 +145,3 @@ async def _check(deliveries: list[Delivery], failures: Counter[str]) -> None:
         error = delivery.exception()
         if error is not None:
             failures[type(error).__name__] += 1
-
-
-CLIENT = Aioproducer

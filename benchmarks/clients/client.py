@@ -1,33 +1,69 @@
-"""What the benchmarks want of a producer.
+"""What the benchmarks want of a client: that it says what it is, and measures itself at a run.
 
-A client is made, used and closed within one event loop of a process of its own. How a record is sent, awaited and
-checked is its own affair, in the way its users would do it, so that nothing stands between the clock and the client.
+A client measures itself in a process of its own. One that is a Python library is a ``PythonClient``: it says how it
+starts, closes and hands records over, in the way its users would do it, so that nothing stands between the clock and
+the client. One in another language runs a program and passes on what that says.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import ClassVar
 
-LINGER_MS = 5
-"""The same for all; whatever else is not said in a client's file is that client's default."""
+from benchmarks import ways
+from benchmarks.heartbeat import Heartbeat
+from benchmarks.payload import Payload
+from benchmarks.quantiles import quantiles
+from benchmarks.run import Measurement, Run
+from benchmarks.usage import cpu_seconds, peak_rss
+from benchmarks.works import STREAM, Work
+
+Latencies = list[float]
+"""Seconds, of a sample of the records."""
+
+
+class Missing(Exception):
+    """The client cannot run here; the message says what it lacks."""
 
 
 class Client(ABC):
-    """A producer with acks=all, idempotent if it can be, LINGER_MS, no compression."""
+    """A producer with acks=all, idempotent if it can be, and what a Run says; all else is its own default."""
 
-    name: ClassVar[str]
     idempotent: ClassVar[bool] = True
+    ways: ClassVar[Iterable[str]] = (STREAM,)
+    share: ClassVar[int] = 1
+    """Of a work's records it is given one in so many."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self.bootstrap_servers = bootstrap_servers
+    @classmethod
+    def can(cls, work: Work) -> bool:
+        return work.way in cls.ways
 
     @classmethod
     @abstractmethod
     def about(cls) -> str:
-        """Its version, and what else decides its speed: how it was built, what it runs on."""
+        """Its version, and what else decides its speed; raises Missing if it cannot run here."""
+
+    @classmethod
+    @abstractmethod
+    async def measure(cls, run: Run) -> Measurement: ...
+
+
+class PythonClient(Client):
+    """Made, used and closed within one event loop; beside the constructor's, it has the methods of its ``ways``."""
+
+    beats: ClassVar[bool] = True
+    """Whether it works on the event loop, so that how long that stands still is its doing."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.topic = run.topic
+        self.payload = Payload(Path(run.payload), keyed=run.keyed)
 
     @abstractmethod
     async def start(self) -> None: ...
@@ -35,21 +71,45 @@ class Client(ABC):
     @abstractmethod
     async def close(self) -> None: ...
 
+    async def stream(self, records: int) -> Counter[str]:
+        """Sends so many records as fast as they are taken, waits for all; returns the failures by kind."""
+        raise NotImplementedError
 
-class StreamingClient(Client):
-    """A client that takes records as fast as they come and tells of each what became of it."""
-
-    @abstractmethod
-    async def stream(self, topic: str, value: bytes, records: int) -> Counter[str]:
-        """Sends ``records`` times ``value``, waits until each has ended, and looks at every single outcome.
-
-        Returns the failures by their kind.
-        """
-
-
-class AwaitingClient(Client):
-    """A client whose records can be awaited one by one."""
-
-    @abstractmethod
     def awaitable_send(self) -> Callable[[str, bytes], Awaitable[object]]:
-        """The client's own call: ``await call(topic, value)`` returns when the record is acknowledged, or raises."""
+        """``await call(topic, value)`` returns when the record is acknowledged, or raises."""
+        raise NotImplementedError
+
+    async def tasks(self, records: int) -> tuple[Counter[str], Latencies]:
+        return await ways.tasks(self.awaitable_send(), self.topic, self.payload.values[0], records, self.run.tasks)
+
+    async def paced(self, records: int) -> tuple[Counter[str], Latencies]:
+        """Hands ``run.rate`` records a second over, whatever becomes of them meanwhile."""
+        raise NotImplementedError
+
+    @classmethod
+    async def measure(cls, run: Run) -> Measurement:
+        client = cls(run)
+        try:
+            await client.start()
+            # Connections, metadata, producer id, and whatever else a client puts off until it is needed.
+            failures, _ = await client._work(run.warm_up)
+            if failures:
+                raise RuntimeError(f"records of the warm-up failed: {dict(failures)}")
+            gc.collect()
+            heart = Heartbeat()
+            async with heart if cls.beats else contextlib.nullcontext():
+                cpu, start = cpu_seconds(), time.perf_counter()
+                failures, latencies = await client._work(run.records)
+                seconds, cpu = time.perf_counter() - start, cpu_seconds() - cpu
+            return Measurement(
+                run.records, seconds, cpu, peak_rss(), dict(failures), quantiles(latencies), quantiles(heart.late)
+            )
+        finally:
+            await client.close()
+
+    async def _work(self, records: int) -> tuple[Counter[str], Latencies]:
+        if self.run.rate:
+            return await self.paced(records)
+        if self.run.tasks:
+            return await self.tasks(records)
+        return await self.stream(records), []

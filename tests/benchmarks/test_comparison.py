@@ -5,22 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster
 from benchmarks import __main__ as command
 from benchmarks import runner as runner_module
 from benchmarks.arguments import parse_arguments
 from benchmarks.case import Case, Done
 from benchmarks.clients import CLIENTS
-from benchmarks.clients.client import AwaitingClient
-from benchmarks.comparison import NoClients, compare
+from benchmarks.comparison import NoClients
 from benchmarks.environment import Environment
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.ratios import Spread, ratios
@@ -30,22 +26,21 @@ from benchmarks.runner import Runner
 from benchmarks.worker import main as worker_main
 from benchmarks.worker_process import WorkerFailed, describe, measure
 from benchmarks.works import WORKS
-from benchmarks.works.tasks import COUNT, TASKS
 
 ENVIRONMENT = Environment("a day", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
 CLIENTS_THERE = [
-    Description("ours", "1.0", ["stream", "tasks"], True),
-    Description("theirs", "2.0", ["stream"], False),
+    Description("ours", "1.0", ["stream-100", "tasks-100", "paced"], True),
+    Description("theirs", "2.0", ["stream-100"], False, share=4),
     Description("gone", missing="No module named 'gone'"),
 ]
 
 
 def measured(client: str, number: int, seconds: float, cpu: float = 1.0, rss: int = 2**20, problem: str = "") -> Done:
-    return Done(client, number, Measurement(seconds, cpu, rss), problem)
+    return Done(client, number, Measurement(1000, seconds, cpu, rss), problem)
 
 
 def a_case(*done: Done) -> Case:
-    return Case(WORKS["stream"], 100, 1000, list(done))
+    return Case(WORKS["stream-100"], list(done))
 
 
 def a_report(*done: Done) -> Report:
@@ -75,12 +70,27 @@ def test_summary() -> None:
         measured("theirs", 3, 2.5, cpu=0.003, rss=40),
     )
     ours, theirs = case.summary("ours")
-    assert (ours.client, ours.speed, ours.speed_ratio) == ("ours", Spread(1000, 500, 2000), Spread(1, 1, 1))
-    assert ours.cpu == Spread(3.0, 2.0, 4.0)
-    assert theirs.speed_ratio == Spread(2.5, 2.0, 3.0)
-    assert theirs.cpu_ratio == Spread(1.0, 0.5, 2.0)
-    assert theirs.peak_rss_ratio == Spread(0.25, 0.25, 0.25)
+    assert (ours.client, ours.figures["speed"], ours.ratios["speed"]) == (
+        "ours",
+        Spread(1000, 500, 2000),
+        Spread(1, 1, 1),
+    )
+    assert ours.figures["cpu"] == Spread(3.0, 2.0, 4.0)
+    assert theirs.ratios == {
+        "speed": Spread(2.5, 2.0, 3.0),
+        "cpu": Spread(1.0, 0.5, 2.0),
+        "rss": Spread(0.25, 0.25, 0.25),
+    }
     assert theirs.problems == []
+
+
+def test_latency_and_stall_are_in_milliseconds_where_they_were_measured() -> None:
+    latency = {"p50": 0.001, "p99": 0.002, "p99.9": 0.003, "max": 0.004}
+    timed = Measurement(1000, 1.0, 1.0, 1, latency=latency, stall={"p99.9": 0.005, "max": 0.006})
+    figures = a_case(Done("ours", 1, timed)).summary("ours")[0].figures
+    names = ("p50", "p99", "p99.9", "stall", "longest")
+    assert [figures[name].median for name in names] == [1.0, 2.0, 3.0, 5.0, 6.0]
+    assert not set(names) & set(a_case(measured("ours", 1, 1.0)).summary("ours")[0].figures)
 
 
 def test_who_loses_records_is_not_called_fast() -> None:
@@ -91,8 +101,7 @@ def test_who_loses_records_is_not_called_fast() -> None:
         Done("theirs", 2, None, "KafkaTimeoutError"),
     )
     _, theirs = case.summary("ours")
-    assert theirs.speed is None
-    assert theirs.speed_ratio is None
+    assert theirs.figures == theirs.ratios == {}
     assert theirs.problems == ["round 1: 900 of 1,000 records are not in the log", "round 2: KafkaTimeoutError"]
 
 
@@ -101,7 +110,10 @@ def test_who_loses_records_is_not_called_fast() -> None:
 
 def test_markdown() -> None:
     text = a_report(measured("ours", 1, 0.001, cpu=0.0005), measured("theirs", 1, 0.002, cpu=0.002)).markdown()
-    assert "| client | records/s | CPU µs/record | peak RSS MiB | ours ÷ it: speed |" in text
+    assert (
+        "| client | records/s | CPU µs/record | peak RSS MiB | ours ÷ it: speed | ours ÷ it: cpu | ours ÷ it: rss |"
+        in text
+    )
     assert "| ours | 1,000,000 | 0.50 | 1 |  |  |  |" in text
     assert "| theirs | 500,000 | 2.00 | 1 | 2.00 (2.00–2.00) | 0.25 (0.25–0.25) | 1.00 (1.00–1.00) |" in text
     assert "- Client: theirs 2.0, not idempotent" in text
@@ -113,7 +125,7 @@ def test_markdown() -> None:
 def test_markdown_names_what_went_wrong() -> None:
     report = a_report(measured("ours", 1, 0.001), Done("theirs", 1, None, "it broke"))
     assert "| theirs | – | – | – | – | – | – |" in report.markdown()
-    assert report.problems() == [f"{report.cases[0].title}: theirs, round 1: it broke"]
+    assert report.problems() == ["stream-100: theirs, round 1: it broke"]
     assert report.problems()[0] in report.markdown()
 
 
@@ -134,7 +146,7 @@ def test_json_has_every_run() -> None:
         ("ours", 1, 0.5),
         ("theirs", 1, 1.0),
     ]
-    assert case["summary"][1]["speed_ratio"] == {"median": 2.0, "least": 2.0, "most": 2.0}
+    assert case["summary"][1]["ratios"]["speed"] == {"median": 2.0, "least": 2.0, "most": 2.0}
     assert report["reference"] == "ours"
 
 
@@ -159,24 +171,27 @@ def test_defaults() -> None:
     assert options.rounds == 5
     assert options.clients == list(CLIENTS)
     assert options.works == list(WORKS)
-    assert options.record_sizes == [100, 1000]
     assert options.bootstrap_server is None
     assert not options.quick
 
 
 def test_choices() -> None:
-    options = parse_arguments(
-        ["--clients", "aiokafka,aioproducer", "--works=tasks", "--record-sizes", "10,20", "--quick"]
-    )
+    options = parse_arguments(["--clients", "aiokafka,aioproducer", "--works=tasks-100", "--quick"])
     assert options.clients == ["aiokafka", "aioproducer"]
-    assert options.works == ["tasks"]
-    assert options.record_sizes == [10, 20]
+    assert options.works == ["tasks-100"]
     assert options.quick
+
+
+def test_quick_is_a_part_once() -> None:
+    options = parse_arguments(["--quick"])
+    assert options.rounds == 1
+    assert set(options.works) < set(WORKS)
+    assert parse_arguments(["--quick", "--rounds=3", "--works=lz4"]).rounds == 3
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--rounds", "0"], ["--clients", "pigeon"], ["--works", ""], ["--record-sizes", "100,-1"], ["--records", "many"]],
+    [["--rounds", "0"], ["--clients", "pigeon"], ["--works", ""], ["--records", "many"]],
 )
 def test_nonsense_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
@@ -185,12 +200,11 @@ def test_nonsense_is_refused(arguments: list[str], capsys: pytest.CaptureFixture
     assert arguments[0] in capsys.readouterr().err
 
 
-def test_quick_runs_have_fewer_records() -> None:
+def test_quick_runs_and_slow_clients_have_fewer_records() -> None:
     for work in WORKS.values():
-        for size in (100, 1000):
-            assert 0 < work.records(size, quick=True) < work.records(size, quick=False) <= work.most_records
-            assert size * work.records(size, quick=False) <= work.most_bytes
-        assert work.records(10**12, quick=True) == 1
+        assert 0 < work.records_of(1, quick=True) < work.records_of(1, quick=False) == work.records
+        assert work.records_of(4, quick=False) == work.records // 4
+        assert work.records_of(10**12, quick=True) == 1
 
 
 @pytest.mark.parametrize(("problem", "status"), [("", 0), ("it broke", 1)])
@@ -224,7 +238,7 @@ class Stage:
     """Topics with ``found`` records, and workers that answer without working."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Measurement | WorkerFailed], found: int
+        self, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Measurement | WorkerFailed], found: dict[str, int]
     ) -> None:
         self.runs: list[Run] = []
         self._answers = answers
@@ -235,7 +249,7 @@ class Stage:
     @contextlib.asynccontextmanager
     async def fresh_topic(self, bootstrap_servers: str, partitions: int) -> AsyncIterator[SimpleNamespace]:
         async def records() -> int:
-            return self._found
+            return self._found[self.runs[-1].client]
 
         yield SimpleNamespace(name=f"topic-{len(self.runs)}", records=records)
 
@@ -247,15 +261,19 @@ class Stage:
         return answer
 
 
+def a_runner(told=lambda case, done: None) -> Runner:
+    return Runner("localhost:1", "asyncio", lambda work, client: 1000 // client.share, told)
+
+
 async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage(monkeypatch, {"ours": Measurement(1, 1, 1), "theirs": Measurement(1, 1, 1)}, found=1100)
-    stream, tasks = Case(WORKS["stream"], 100, 1000), Case(WORKS["tasks"], 100, 1000)
+    whole, part = Measurement(1000, 1, 1, 1), Measurement(250, 1, 1, 1)
+    stage = Stage(monkeypatch, {"ours": whole, "theirs": part}, found={"ours": 1100, "theirs": 275})
+    stream, tasks = Case(WORKS["stream-100"]), Case(WORKS["tasks-100"])
     told: list[tuple[Case, Done]] = []
-    runner = Runner("localhost:1", "asyncio", lambda case, done: told.append((case, done)))
-    await runner.run([stream, tasks], CLIENTS_THERE[:2], 2)
+    await a_runner(lambda case, done: told.append((case, done))).run([stream, tasks], CLIENTS_THERE[:2], 2)
     turns = [(run.work, run.client) for run in stage.runs]
     # A round for the brokers to warm up; then both in turn; and who cannot do a work has no turn.
-    assert turns == [("stream", "ours"), ("stream", "theirs")] * 3 + [("tasks", "ours")] * 2
+    assert turns == [("stream-100", "ours"), ("stream-100", "theirs")] * 3 + [("tasks-100", "ours")] * 2
     assert [(done.client, done.round) for done in stream.done] == [
         ("ours", 1),
         ("theirs", 1),
@@ -264,7 +282,26 @@ async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert [done.round for _, done in told] == [0, 0, 1, 1, 2, 2, 1, 2]
     assert len({run.topic for run in stage.runs}) == len(stage.runs)
+    assert {run.client: (run.records, run.warm_up) for run in stage.runs} == {"ours": (1000, 100), "theirs": (250, 25)}
+    assert {run.tasks for run in stage.runs if run.work == "tasks-100"} == {1000}
     assert not any(done.problem for _, done in told)
+
+
+async def test_paced_work_is_done_at_half_the_pace_makers_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    maker = Description("confluent-kafka", "1.0", ["stream-100", "paced"])
+    stage = Stage(monkeypatch, {maker.name: Measurement(1000, 0.01, 1, 1)}, found={maker.name: 1100})
+    await a_runner().run([Case(WORKS["stream-100"]), Case(WORKS["paced"])], [maker], 1)
+    assert [(run.work, run.rate) for run in stage.runs[1:]] == [("stream-100", 0.0), ("paced", 50_000.0)]
+
+
+async def test_without_a_pace_paced_work_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch, {}, found={})
+    paced = Case(WORKS["paced"])
+    await a_runner().run([paced], CLIENTS_THERE[:1], 1)
+    assert not stage.runs
+    assert not paced.done
+    report = Report(ENVIRONMENT, CLIENTS_THERE, [paced], 1)
+    assert "- Left out: paced: there is no pace: stream-100 was not done by confluent-kafka" in report.markdown()
 
 
 @pytest.mark.parametrize(
@@ -278,53 +315,30 @@ async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_problems_are_seen(
     found: int, failures: dict[str, int], problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Stage(monkeypatch, {"ours": Measurement(1, 1, 1, failures)}, found)
+    Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1, failures)}, {"ours": found})
     case = a_case()
-    await Runner("localhost:1", "asyncio", lambda case, done: None).run([case], CLIENTS_THERE[:1], 1)
+    await a_runner().run([case], CLIENTS_THERE[:1], 1)
     assert [done.problem for done in case.done] == [problem]
 
 
 async def test_a_worker_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    Stage(monkeypatch, {"ours": WorkerFailed("it broke"), "theirs": Measurement(1, 1, 1)}, found=1100)
+    answers: dict[str, Measurement | WorkerFailed] = {
+        "ours": WorkerFailed("it broke"),
+        "theirs": Measurement(250, 1, 1, 1),
+    }
+    Stage(monkeypatch, answers, found={"ours": 0, "theirs": 275})
     case = a_case()
-    await Runner("localhost:1", "asyncio", lambda case, done: None).run([case], CLIENTS_THERE[:2], 1)
+    await a_runner().run([case], CLIENTS_THERE[:2], 1)
     assert [(done.client, done.problem) for done in case.done] == [("ours", "it broke"), ("theirs", "")]
 
 
-# Works and workers
-
-
-class Refusing(AwaitingClient):
-    """Every third record is refused."""
-
-    sent: ClassVar[Counter[str]] = Counter()
-
-    @classmethod
-    def about(cls) -> str:
-        return ""
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def awaitable_send(self):
-        async def send(topic: str, value: bytes) -> None:
-            self.sent[topic] += 1
-            if self.sent[topic] % 3 == 0:
-                raise OSError("refused")
-
-        return send
-
-
-async def test_tasks_send_every_record_and_count_failures() -> None:
-    records = 2 * COUNT + 7
-    assert await TASKS.run(Refusing(""), "topic", b"value", records) == Counter(OSError=records // 3)
-    assert Refusing.sent["topic"] == records
+# Workers
 
 
 async def test_clients_describe_themselves() -> None:
     ours = await describe("aioproducer")
     assert ours.works == list(WORKS)
+    assert ours.share == 1
     assert ours.about.endswith(("compiled", "interpreted"))
     assert ours.idempotent
     assert not ours.missing
@@ -333,46 +347,18 @@ async def test_clients_describe_themselves() -> None:
 def test_a_client_that_is_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(CLIENTS, "pigeon", "pigeon_post")
+    monkeypatch.setitem(CLIENTS, "pigeon", "pigeon_post:Pigeon")
     worker_main(["describe", "pigeon"])
-    assert json.loads(capsys.readouterr().out)["missing"] == "No module named 'pigeon_post'"
+    assert json.loads(capsys.readouterr().out)["missing"] == "No module named 'benchmarks.clients.pigeon_post'"
 
 
 async def test_a_workers_last_words_are_the_reason() -> None:
-    run = Run("aioproducer", "stream", "127.0.0.1:1", "topic", 1, 1, 1, loop="no_such_loop")
+    run = Run("aioproducer", "stream-100", "127.0.0.1:1", "topic", "payload", 1, 1, loop="no_such_loop")
     with pytest.raises(WorkerFailed, match="No module named 'no_such_loop'"):
         await measure(run, timeout=30)
 
 
 async def test_a_worker_that_does_not_answer_is_ended() -> None:
-    run = Run("aioproducer", "stream", "127.0.0.1:1", "topic", 1, 1, 1, loop="asyncio")
+    run = Run("aioproducer", "stream-100", "127.0.0.1:1", "topic", "payload", 1, 1, loop="asyncio")
     with pytest.raises(WorkerFailed, match="no answer within"):
         await measure(run, timeout=0.1)
-
-
-# All of it
-
-
-async def test_whole_comparison() -> None:
-    told: list[str] = []
-    async with EmbeddedCluster() as cluster:
-        arguments = [
-            "--bootstrap-server",
-            cluster.bootstrap_servers,
-            "--rounds=1",
-            "--records=300",
-            "--record-sizes=100",
-        ]
-        report = await compare(parse_arguments(arguments), told.append)
-    assert report.problems() == []
-    assert report.reference == "aioproducer"
-    present = [client.name for client in report.present]
-    for case in report.cases:
-        able = [client.name for client in report.present if case.work.name in client.works]
-        assert [summary.client for summary in case.summary(report.reference)] == able
-        for done in case.done:
-            assert done.measurement is not None
-            assert done.measurement.peak_rss > 2**20
-    assert [case.title.partition(",")[0] for case in report.cases] == ["100 B records"] * len(WORKS)
-    assert told[0].startswith("stream 100 B, warm-up, aioproducer: ")
-    assert all(f"\n| {name} | " in report.markdown() for name in present)

@@ -1,0 +1,38 @@
+"""What is in the records: a file of values, a line each, that every client reads, whatever its language."""
+
+from __future__ import annotations
+
+import itertools
+import lzma
+import secrets
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+FLIGHTS = 100_000
+KEYS = 1_000
+HEADERS = [("trace-id", b"4bf92f3577b34da6a3ce929d0e0e4736"), ("source", b"benchmarks")]
+
+
+def write_payload(path: Path, record_size: int) -> None:
+    """One value of ``record_size`` random characters; with 0, as many flights from New York, as lines of CSV."""
+    if record_size:
+        path.write_text(secrets.token_hex((record_size + 1) // 2)[:record_size], encoding="ascii")
+        return
+    with (files("aioproducer.cli") / "data" / "flights.csv.xz").open("rb") as packed, lzma.open(packed) as flights:
+        path.write_bytes(b"".join(itertools.islice(flights, 1, FLIGHTS + 1)).rstrip(b"\n"))
+
+
+class Payload:
+    """The values of such a file; with ``keyed``, a key of 16 B for each and the same headers for all."""
+
+    def __init__(self, path: Path, *, keyed: bool) -> None:
+        self.values = path.read_bytes().split(b"\n")
+        self.keys: list[bytes] = [b"key-%012d" % number for number in range(KEYS)] if keyed else []
+        self.headers = HEADERS if keyed else None
+
+    def pairs(self, records: int) -> Iterator[tuple[bytes | None, bytes]]:
+        """So many (key, value), taken in turn."""
+        keys = itertools.cycle(self.keys) if self.keys else itertools.repeat(None)
+        values = self.values
+        return zip(keys, itertools.islice(itertools.cycle(values), records), strict=False)

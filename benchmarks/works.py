@@ -1,0 +1,63 @@
+"""What clients are given to do. A work is data; how its records are handed over is one of three ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+QUICK = 10
+"""A quick run has so many times fewer records."""
+QUICK_WORKS = ("stream-100", "stream-1000", "zstd", "tasks-100", "single", "paced")
+
+STREAM = "stream"
+"""One caller, as fast as records are taken; every outcome is looked at, where the client's name does not say else."""
+TASKS = "tasks"
+"""Tasks that each await every record before the next, as request handlers of a service do."""
+PACED = "paced"
+"""One caller, at half of the speed that confluent-kafka reached in ``stream-100``."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """``record_size`` is in bytes, 0 for the lines of the flights; ``records`` is what a run of the fastest has."""
+
+    name: str
+    title: str
+    way: str
+    record_size: int
+    records: int
+    linger_ms: int = 5
+    batch_size: int = 0
+    compression: str = "none"
+    keyed: bool = False
+    tasks: int = 0
+
+    def records_of(self, share: int, *, quick: bool) -> int:
+        """How many records a client has that is given one in ``share``."""
+        return max(1, self.records // share // (QUICK if quick else 1))
+
+
+_KIB_64 = 64 * 1024
+
+_WORKS = (
+    Work("stream-100", "100 B, an awaitable or callback for each record", STREAM, 100, 2_000_000),
+    Work("stream-1000", "1,000 B, an awaitable or callback for each record", STREAM, 1000, 400_000),
+    Work("stream-100-64k", "100 B, batches of 64 KiB", STREAM, 100, 2_000_000, batch_size=_KIB_64),
+    Work("stream-1000-64k", "1,000 B, batches of 64 KiB", STREAM, 1000, 400_000, batch_size=_KIB_64),
+    Work("keyed", "100 B, a key of 16 B and two headers", STREAM, 100, 1_000_000, keyed=True),
+    Work("lz4", "flights, a line of CSV each, lz4", STREAM, 0, 1_000_000, compression="lz4"),
+    Work("zstd", "flights, a line of CSV each, zstd", STREAM, 0, 1_000_000, compression="zstd"),
+    Work("tasks-100", "100 B, 1,000 tasks, each awaiting every record", TASKS, 100, 600_000, tasks=1000),
+    Work("tasks-1000", "1,000 B, 1,000 tasks, each awaiting every record", TASKS, 1000, 200_000, tasks=1000),
+    Work("single", "200 B, one record at a time, linger 0", TASKS, 200, 10_000, linger_ms=0, tasks=1),
+    Work(
+        "hundred",
+        "200 B, 100 tasks, each awaiting every record, linger 0",
+        TASKS,
+        200,
+        200_000,
+        linger_ms=0,
+        tasks=100,
+    ),
+    Work("paced", "100 B, at half of confluent-kafka's speed", PACED, 100, 1_000_000),
+)
+WORKS: dict[str, Work] = {work.name: work for work in _WORKS}

@@ -1,0 +1,136 @@
+"""Each client that is installed does each of its works, against the embedded broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from benchmarks import ways
+from benchmarks.arguments import parse_arguments
+from benchmarks.clients import CLIENTS
+from benchmarks.comparison import compare
+from benchmarks.heartbeat import INTERVAL, Heartbeat
+from benchmarks.payload import FLIGHTS, HEADERS, Payload, write_payload
+from benchmarks.quantiles import quantiles
+from benchmarks.worker_process import describe
+from benchmarks.works import PACED, STREAM, WORKS
+
+DIFFERENT = ("stream-100", "keyed", "zstd", "tasks-100", "single", "paced")
+"""The other works differ from these in numbers only."""
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", CLIENTS)
+async def test_a_client_does_its_works(name: str) -> None:
+    client = await describe(name)
+    if client.missing:
+        pytest.skip(client.missing)
+    async with EmbeddedCluster() as cluster:
+        arguments = ["--bootstrap-server", cluster.bootstrap_servers, "--rounds=1", "--records=300", "--clients", name]
+        works = ",".join(name for name in DIFFERENT if name in client.works)
+        report = await compare(parse_arguments([*arguments, "--works", works]), lambda line: None)
+    assert report.problems() == []
+    for case in report.cases:
+        # Nobody but confluent-kafka sets the pace.
+        if case.work.way == PACED and name != "confluent-kafka":
+            assert case.skipped
+            continue
+        (done,) = case.done
+        assert done.measurement is not None
+        assert done.measurement.records == 300
+        assert done.measurement.peak_rss > 2**20
+        assert done.measurement.cpu_seconds > 0
+        assert bool(done.measurement.latency) == (case.work.way != STREAM)
+    assert f"\n| {name} | " in report.markdown()
+
+
+async def test_tasks_send_every_record_and_count_failures() -> None:
+    sent: list[bytes] = []
+
+    async def send(topic: str, value: bytes) -> None:
+        sent.append(value)
+        if len(sent) % 3 == 0:
+            raise OSError("refused")
+
+    failures, latencies = await ways.tasks(send, "topic", b"value", records=2007, count=100)
+    assert failures == Counter(OSError=669)
+    assert len(sent) == 2007
+    assert 0 < len(latencies) <= 200
+
+
+async def test_one_task_times_each_record() -> None:
+    async def send(topic: str, value: bytes) -> None: ...
+
+    _, latencies = await ways.tasks(send, "topic", b"value", records=10, count=1)
+    assert len(latencies) == 10
+
+
+async def test_paced_latency_counts_from_when_a_record_was_due() -> None:
+    timed, sent = [], 0
+
+    def send() -> None:
+        nonlocal sent
+        sent += 1
+
+    def send_timed(acknowledged) -> None:
+        timed.append(acknowledged)
+        acknowledged()
+
+    latencies = await ways.paced(send, send_timed, asyncio.sleep, records=200, rate=100_000.0)
+    assert sent + len(timed) == 200
+    assert len(latencies) == len(timed) == 200 // ways.SAMPLE
+    assert min(latencies) >= 0
+
+
+async def test_a_stall_counts_for_every_moment_it_covers(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    pauses = iter([INTERVAL, 3.5 * INTERVAL])
+
+    async def sleep(delay: float) -> None:
+        nonlocal now
+        pause = next(pauses, None)
+        if pause is None:
+            raise asyncio.CancelledError
+        now += pause
+
+    heart = Heartbeat()
+    monkeypatch.setattr("benchmarks.heartbeat.time.perf_counter", lambda: now)
+    monkeypatch.setattr("benchmarks.heartbeat.asyncio.sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await heart._beat()
+    assert heart.late == pytest.approx([0.0, 2.5 * INTERVAL, 1.5 * INTERVAL, 0.5 * INTERVAL])
+    assert heart.stall == pytest.approx(2.5 * INTERVAL)
+
+
+def test_quantiles() -> None:
+    assert quantiles([]) == {}
+    assert quantiles([5.0]) == {"p50": 5.0, "p99": 5.0, "p99.9": 5.0, "max": 5.0}
+    assert quantiles(range(1, 1001)) == {"p50": 500, "p99": 990, "p99.9": 999, "max": 1000}
+
+
+def test_payload_of_a_size(tmp_path: Path) -> None:
+    for size in (1, 100, 1001):
+        write_payload(tmp_path / "values", size)
+        payload = Payload(tmp_path / "values", keyed=False)
+        assert [len(value) for value in payload.values] == [size]
+        assert list(payload.pairs(3)) == [(None, payload.values[0])] * 3
+        assert payload.headers is None
+
+
+def test_payload_of_flights(tmp_path: Path) -> None:
+    write_payload(tmp_path / "values", 0)
+    payload = Payload(tmp_path / "values", keyed=True)
+    assert len(payload.values) == FLIGHTS
+    assert all(value.count(b",") == 18 for value in payload.values)
+    pairs = list(payload.pairs(FLIGHTS + 1))
+    assert pairs[-1][1] == pairs[0][1] != pairs[1][1]
+    assert {len(key) for key, _ in pairs if key is not None} == {16}
+    assert payload.headers == HEADERS
+
+
+def test_works_are_named_as_they_are_listed() -> None:
+    assert all(work.name == name for name, work in WORKS.items())
