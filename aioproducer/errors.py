@@ -429,6 +429,24 @@ class UnknownMemberIdException(ApiException):
     code = ErrorCode.UNKNOWN_MEMBER_ID
 
 
+class IllegalGenerationException(ApiException):
+    """The group has moved on to another generation than the one named."""
+
+    code = ErrorCode.ILLEGAL_GENERATION
+
+
+class FencedInstanceIdException(ApiException):
+    """Another consumer has the group.instance.id by now."""
+
+    code = ErrorCode.FENCED_INSTANCE_ID
+
+
+class OperationNotAttemptedException(ApiException):
+    """The broker did not try, as something else in the same request failed."""
+
+    code = ErrorCode.OPERATION_NOT_ATTEMPTED
+
+
 class InvalidProducerEpochException(ApiException):
     """The producer's epoch is older than the one the broker knows."""
 

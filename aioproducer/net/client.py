@@ -96,10 +96,13 @@ class KafkaClient:
         """Requests without an answer, to all brokers."""
         return sum(link.in_flight() for link in self._all_links())
 
-    def transaction_version(self, node_id: int) -> int:
-        """The cluster's ``transaction.version``, as this node said when it was connected to; 0 if it knows none."""
-        link = self._links.get(node_id)
-        return 0 if link is None else link.features.get("transaction.version", 0)
+    def transaction_version(self, node_id: int | None) -> int | None:
+        """The cluster's ``transaction.version`` as this node said when it was connected to last; 0 if it knows none.
+
+        None of a node that is unknown, or was not connected to yet.
+        """
+        link = None if node_id is None else self._links.get(node_id)
+        return None if link is None or not link.versions else link.features.get("transaction.version", 0)
 
     def node_told(self, node: Node) -> None:
         """Somebody named a broker, as coordinators are: it may be one that no metadata has told of yet."""

@@ -28,6 +28,10 @@ class Coordinators:
     def forget(self, key_type: int, key: str) -> None:
         self._nodes.pop((key_type, key), None)
 
+    def known(self, key_type: int, key: str) -> int | None:
+        """The node's id, if it has been found."""
+        return self._nodes.get((key_type, key))
+
     async def find(self, key_type: int, key: str) -> int:
         """The node's id; raises what the brokers answer."""
         node = self._nodes.get((key_type, key))

@@ -204,7 +204,7 @@ class KafkaProducer(TransactionalCalls):
         grace = 0.0
         try:
             if self._transactions is not None:
-                await self._transactions.abort_if_open()
+                await self._transactions.finish()
             await self._flush()
             await self._reporters.close()
             grace = self._config.request_timeout_ms / 1000

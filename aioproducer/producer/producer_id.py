@@ -74,7 +74,7 @@ class ProducerIdSource:
                         response.error_code,
                         f"the producer was refused a producer id: {with_advice('', response.error_code)}",
                     )
-                self.ids.current = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
+                self.ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
                 self.last_error = None
             except KafkaError as error:
                 self.last_error = error

@@ -386,6 +386,8 @@ class Sender:
 
     def _fatal(self, error: KafkaError) -> None:
         self.fatal = error
+        if self.transactions is not None:
+            self.transactions.producer_failed(error)
         self.abort(error)
         # Nothing is going to be sent any more, so nothing may stay behind, even if close() is never called.
         self._supervisor.cancel_all()
@@ -407,11 +409,14 @@ class Sender:
     async def stop(self, grace: float) -> None:
         """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""
         self._stand_still()
+        self._supervisor.cancel_all()  # now: whoever closes may be cancelled at any await
+        if self.transactions is not None:
+            self.transactions.close()
         try:
             await self._notify_placed()
-            if self.transactions is not None:
-                await self.transactions.close()
             await self._supervisor.stop()
+            if self.transactions is not None:
+                await self.transactions.closed()
         except asyncio.CancelledError:
             grace = 0.0  # whoever closes has no time left
             raise

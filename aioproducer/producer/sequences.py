@@ -46,6 +46,12 @@ class ProducerIds:
         """The coordinator gives out the epochs, one for all partitions."""
         self.transaction = 0
         """The number of the transaction that is open, or was."""
+        self.in_doubt = False
+        """Sequences under the present epoch are in doubt: a transaction of the first protocol needs another one."""
+
+    def given(self, identity: ProducerIdAndEpoch) -> None:
+        self.current = identity
+        self.in_doubt = False
 
     def used_up(self, identity: ProducerIdAndEpoch) -> None:
         """A partition has no epochs left under this producer id: another id is needed."""
@@ -151,11 +157,11 @@ class PartitionSequences:
 
     def break_off(self) -> None:
         """A batch on the wire was given up: nothing new before all batches there are resolved."""
-        self.broken = True
+        self._break()
 
     def abandon(self, batch: ProducerBatch) -> None:
         """The batch has ended, and its sequences may or may not be used: a gap."""
-        self.broken = True
+        self._break()
         self._remove(batch)
         self._renew_if_used_up()
 
@@ -173,6 +179,11 @@ class PartitionSequences:
         self.abandon(batch)
         batch.producer_id = batch.producer_epoch = batch.base_sequence = -1
         batch.header = b""
+
+    def _break(self) -> None:
+        self.broken = True
+        if self.identity == self._ids.current:
+            self._ids.in_doubt = True
 
     def _remove(self, batch: ProducerBatch) -> None:
         place = self.unresolved.index(batch)

@@ -5,6 +5,7 @@ Pure rules: what to do is answered, never done, here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 from aioproducer.error_code import ErrorCode
@@ -15,6 +16,7 @@ from aioproducer.errors import (
     NetworkException,
     ProducerFencedException,
     TimeoutException,
+    error_for,
 )
 from aioproducer.protocol.api_key import ApiKey
 
@@ -24,8 +26,15 @@ class Consequence(Enum):
 
     RETRY = "ask again after the back-off"
     FIND_COORDINATOR = "ask again, wherever the coordinator is by then"
+    REFUSED = "not allowed at present: init_transactions() may be called again"
     ABORT = "the transaction must be aborted; the producer can go on after that"
     FATAL = "the producer is of no further use"
+
+
+_BY_WEIGHT = list(Consequence)
+
+PARTS = frozenset({ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT})
+"""They make something a part of a transaction, and are of no interest once it is given up."""
 
 
 _COORDINATOR_IS_ELSEWHERE = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
@@ -42,9 +51,27 @@ _ABORTABLE = frozenset(
     }
 )
 
-# The coordinator has forgotten the producer id; a bump of the epoch brings it back, once the transaction is given up.
+# The coordinator has forgotten the producer id: once the transaction is given up, another one can be had.
 _FORGOTTEN = frozenset({ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
-_MAY_GIVE_UP = frozenset({ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT})
+
+# Rights may be given while the producer lives, and nothing has begun that must be aborted.
+_REFUSED = frozenset(
+    {
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.TRANSACTION_ABORTABLE,
+    }
+)
+
+_FATAL = frozenset(
+    {
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ErrorCode.UNSUPPORTED_VERSION,
+    }
+)
 
 FATAL_FOR_BATCHES = frozenset(
     {
@@ -71,13 +98,31 @@ def consequence(api: ApiKey, error: KafkaError) -> Consequence:
     code = error.code
     if code in _COORDINATOR_IS_ELSEWHERE:
         return Consequence.FIND_COORDINATOR
-    if code in _ABORTABLE:
-        return Consequence.ABORT
-    if code in _FORGOTTEN and api in _MAY_GIVE_UP:
+    if api is ApiKey.INIT_PRODUCER_ID and code in _REFUSED:
+        return Consequence.REFUSED
+    if code in _FATAL:
+        return Consequence.FATAL
+    if code in _ABORTABLE or (code in _FORGOTTEN and api is not ApiKey.INIT_PRODUCER_ID):
         return Consequence.ABORT
     if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or error.retriable:
         return Consequence.RETRY
-    return Consequence.FATAL
+    # What a coordinator has against partitions, whatever it is, the next transaction may do without.
+    return Consequence.ABORT if api is ApiKey.ADD_PARTITIONS_TO_TXN else Consequence.FATAL
+
+
+def worst(api: ApiKey, codes: Iterable[int]) -> ErrorCode:
+    """Of an answer with many codes the one that counts, NONE if all is well.
+
+    Partitions that were not even tried say nothing of the reason.
+    """
+    found = [ErrorCode(code) for code in codes if code != ErrorCode.NONE]
+    told = [code for code in found if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or found
+    return max(told, key=lambda code: _BY_WEIGHT.index(consequence(api, error_for(code, ""))), default=ErrorCode.NONE)
+
+
+def is_forgotten(error: KafkaError) -> bool:
+    """Whether the coordinator does not know the producer id any more."""
+    return error.code in _FORGOTTEN
 
 
 def named(error: KafkaError) -> KafkaError:

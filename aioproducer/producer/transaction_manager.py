@@ -20,26 +20,30 @@ from aioproducer.backoff import backoff
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
-    IllegalArgumentException,
     IllegalStateException,
     KafkaError,
-    TimeoutException,
     TransactionAbortableException,
     TransactionAbortedException,
     error_for,
 )
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.coordinators import TRANSACTION, Coordinators
+from aioproducer.producer.operation import Operation
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.transaction_errors import FATAL_FOR_BATCHES, Consequence, consequence, named
-from aioproducer.producer.transaction_offsets import send_offsets
-from aioproducer.producer.transaction_state import TransactionState, check_transition
-from aioproducer.protocol.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic,
+from aioproducer.producer.transaction_errors import (
+    FATAL_FOR_BATCHES,
+    PARTS,
+    Consequence,
+    consequence,
+    is_forgotten,
+    named,
+    worst,
 )
+from aioproducer.producer.transaction_offsets import check_group, send_offsets
+from aioproducer.producer.transaction_partitions import TransactionPartitions
+from aioproducer.producer.transaction_state import TransactionState, check_transition
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.schema import Request, Response
@@ -53,9 +57,9 @@ S = TransactionState
 
 LAST_FIRST_PROTOCOL_END_TXN = 4
 LAST_FIRST_PROTOCOL_PRODUCE = 11
-SEND_OFFSETS = "send_offsets_to_transaction"
-NEWEST_ADD_PARTITIONS = 3
-"""Later versions are for brokers among themselves."""
+
+BUSY_BACKOFF = 0.02
+"""Seconds until a coordinator that still completes the last transaction is asked again to begin the next."""
 
 
 class TransactionManager:
@@ -95,22 +99,22 @@ class TransactionManager:
         self._give_up = give_up
         self._ready = ready
         self._fatal = fatal
-        self._spawn = spawn
         self._coordinators = Coordinators(client)
-        self._operation: asyncio.Task[None] | None = None
+        self._home = TRANSACTION, self.transactional_id
+        self._partitions = TransactionPartitions(self, spawn, self._joined)
+        self._operation: Operation | None = None
+        self._offsets: Operation | None = None
         self._started = False
-        """The coordinator may know of the transaction: it has to be told of its end."""
+        """The coordinator knows of the transaction, and has to be told of its end."""
         self._second_protocol = False
-        self._joining: dict[PartitionQueue, None] = {}
-        self._joiner: asyncio.Task[None] | None = None
 
     # What users call
 
     async def init(self) -> None:
-        await self._operate("init_transactions", self._init, S.UNINITIALIZED)
+        await self._operate("init_transactions", self._init, S.INITIALIZING, S.UNINITIALIZED)
 
     def begin(self) -> None:
-        self._settle_operation("begin_transaction")
+        self._settle("begin_transaction")
         self._require("begin_transaction", S.READY)
         self._become(S.IN_TRANSACTION)
         self._started = False
@@ -120,35 +124,41 @@ class TransactionManager:
     async def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: ConsumerGroupMetadata
     ) -> None:
-        if not group.group_id:
-            raise IllegalArgumentException("the group id is empty")
-
-        async def work() -> None:
-            assert self._ids.current is not None
-            self._started = True
-            await send_offsets(self, self._ids.current, offsets, group, second_protocol=self._second_protocol)
-
-        if offsets:
-            while (earlier := self._operation) is not None and earlier.get_name() == SEND_OFFSETS:
-                await self._wait(earlier)  # others' offsets, or an earlier try: these come after
-                if self._operation is earlier:
-                    self._operation = None
-            await self._operate(SEND_OFFSETS, work, S.IN_TRANSACTION)
+        check_group(group)
+        if not offsets:
+            return
+        name = "send_offsets_to_transaction"
+        while (earlier := self._offsets) is not None:  # others' offsets, or an earlier try: these come after
+            await self._wait(earlier)
+            if self._offsets is earlier:
+                self._offsets = None
+                earlier.leave()
+        self._require(name, S.IN_TRANSACTION)
+        mine = self._offsets = Operation(name, send_offsets(self, offsets, group, self._second_protocol))
+        await self._wait(mine)
+        if self._offsets is mine:
+            self._offsets = None
+        mine.result()
 
     async def commit(self) -> None:
-        await self._operate("commit_transaction", self._commit, S.IN_TRANSACTION)
+        self._check_ended(self._offsets, "commit_transaction")
+        await self._operate("commit_transaction", self._commit, S.COMMITTING, S.IN_TRANSACTION)
 
     async def abort(self) -> None:
-        await self._drop_offsets()
-        await self._operate("abort_transaction", self._abort, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        await self._operate("abort_transaction", self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
 
-    async def abort_if_open(self) -> None:
-        """For a producer that is closed in the middle of a transaction; what failed, its records tell."""
-        if self.is_open():
+    async def finish(self) -> None:
+        """For a producer that is closed in the middle of a transaction: carries on with its end, or aborts it.
+
+        What failed, its records tell.
+        """
+        while self.is_open() or self.state in (S.COMMITTING, S.ABORTING):
             try:
-                await self.abort()
+                await (self.commit() if self.state is S.COMMITTING else self.abort())
             except KafkaError as error:
-                log.warning("the open transaction of %r was not aborted: %s", self.transactional_id, error)
+                log.warning("the transaction of %r was not ended as it should: %s", self.transactional_id, error)
+                if self.state is not S.ABORTABLE_ERROR:
+                    return
 
     def is_open(self) -> bool:
         """Whether there is a transaction that nobody has committed or aborted yet."""
@@ -158,8 +168,7 @@ class TransactionManager:
         """Why no record may be sent now; empty if one may."""
         if self.state is S.IN_TRANSACTION:
             return ""
-        reason = f": {self.error}" if self.error is not None else ""
-        return f"records of a transactional producer belong to a transaction, and {self.state.value}{reason}"
+        return f"records of a transactional producer belong to a transaction, and {self._state_in_words()}"
 
     # What the Sender calls
 
@@ -169,71 +178,86 @@ class TransactionManager:
 
     def partition_used(self, queue: PartitionQueue) -> None:
         """A batch was opened for the partition: it has to be part of the transaction."""
-        if queue.sequences.joined == self._ids.transaction or queue in self._joining:
+        if queue.sequences.joined == self._ids.transaction:
             return
-        self._started = True
         if self._second_protocol:
-            queue.sequences.joined = self._ids.transaction
-            return
-        self._joining[queue] = None
-        if self._joiner is None:
-            self._joiner = self._spawn(self._join(), "aioproducer AddPartitionsToTxn")
+            self._joined((queue,))
+        else:
+            self._partitions.add(queue)
 
     def batch_failed(self, error: KafkaError) -> None:
         """A batch of the transaction has ended in failure, and the transaction with it."""
         if error.code in FATAL_FOR_BATCHES:
             self._fail_for_good(named(error))
-        elif self.state in (S.IN_TRANSACTION, S.COMMITTING):
+        elif self.goes_on():
             self._fail_transaction(error)
+
+    def producer_failed(self, error: KafkaError) -> None:
+        """Nothing will be sent any more: whoever waits is told."""
+        if self.state is not S.FATAL_ERROR:
+            self._become(S.FATAL_ERROR)
+            self.error = error
+            self._gate(False)
+            for operation in self._operations():
+                operation.cancel(error)
+
+    def close(self) -> None:
+        """Gives up what is under way; the coordinator will abort it when its time is over."""
+        for operation in self._operations():
+            operation.cancel(IllegalStateException(f"{operation.name} was given up: the producer was closed"))
+
+    async def closed(self) -> None:
+        """Returns when what was given up has ended."""
+        for operation in self._operations():
+            await operation.settled()
+            operation.leave()
 
     # Operations
 
+    def _operations(self) -> list[Operation]:
+        return [one for one in (self._operation, self._offsets) if one is not None]
+
     async def _operate(
-        self, name: str, work: Callable[[], Coroutine[Any, Any, None]], *begins_in: TransactionState
+        self,
+        name: str,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        becomes: TransactionState,
+        *begins_in: TransactionState,
     ) -> None:
         """Starts an operation, or goes on waiting for the one of this name, for at most max.block.ms."""
-        if self._operation is None or self._operation.get_name() != name:
-            self._settle_operation(name)
+        if self._operation is None or self._operation.name != name:
+            self._settle(name)
             self._require(name, *begins_in)
-            self._operation = asyncio.create_task(work(), name=name)
+            self._become(becomes)  # at once: a commit that was asked for may not look like none
+            self._operation = Operation(name, work())
         operation = self._operation
         await self._wait(operation)
         if self._operation is operation:
             self._operation = None
-        if operation.cancelled():
-            raise IllegalStateException(f"{name} was given up: the transaction was aborted, or the producer closed")
         operation.result()
 
-    async def _wait(self, operation: asyncio.Task[None]) -> None:
-        allowed = self._config.max_block_ms
-        done, _ = await asyncio.wait([operation], timeout=allowed / 1000)
-        if not done:
-            last = f"; the last error was: {self.last_error}" if self.last_error is not None else ""
-            raise TimeoutException(
-                f"{operation.get_name()} has not ended within max.block.ms={allowed}: it goes on, and calling it again "
-                f"waits for its end{last}"
-            )
+    async def _wait(self, operation: Operation) -> None:
+        await operation.wait(self._config.max_block_ms, lambda: self.last_error)
 
-    def _settle_operation(self, name: str) -> None:
+    def _settle(self, name: str) -> None:
         """What was done without anybody waiting for its end does not stand in the way; what is under way does."""
-        operation = self._operation
-        if operation is None:
-            return
-        if not operation.done():
+        self._check_ended(self._operation, name)
+        if self._operation is not None:
+            self._operation.leave()
+            self._operation = None
+
+    def _check_ended(self, operation: Operation | None, before: str) -> None:
+        if operation is not None and not operation.done():
             raise IllegalStateException(
-                f"{operation.get_name()} has not ended; call it again, and wait for its end, before {name}"
+                f"{operation.name} has not ended; call it again, and wait for its end, before {before}"
             )
-        self._operation = None
-        if not operation.cancelled() and operation.exception() is not None:
-            log.warning("%s failed, and nobody was told: %s", operation.get_name(), operation.exception())
 
     async def _init(self) -> None:
-        self._become(S.INITIALIZING)
         await self._take_identity()
+        self.error = None
         self._become(S.READY)
 
     async def _commit(self) -> None:
-        self._become(S.COMMITTING)
         self._gate(False)
         await self._flush()
         if self.state is not S.COMMITTING:
@@ -241,33 +265,48 @@ class TransactionManager:
         await self._end(committed=True)
 
     async def _abort(self) -> None:
-        failed = self.state is S.ABORTABLE_ERROR
-        self._become(S.ABORTING)
         self._gate(False)
-        self._give_up(TransactionAbortedException(f"the transaction of {self.transactional_id!r} is being aborted"))
+        self._give_up(self._aborted())
         await self._flush()
-        await self._end(committed=False, bump=failed and not self._second_protocol)
+        await self._end(committed=False)
 
-    async def _end(self, *, committed: bool, bump: bool = False) -> None:
-        """Tells the coordinator, if it may know of the transaction at all.
+    async def _end(self, *, committed: bool) -> None:
+        """Tells the coordinator, if it knows of the transaction, and sees to the epoch of the next.
 
-        ``bump``: sequences of the transaction are in doubt, and with the first protocol only a new epoch is above that.
+        With the first protocol an epoch lasts until sequences under it are in doubt.
         """
-        await self._joined()
+        await self._partitions.settled()
+        if (offsets := self._offsets) is not None:
+            await offsets.settled()
+            offsets.leave()
+            self._offsets = None
         if self._started:
-            assert self._ids.current is not None
+            await self._end_at_coordinator(committed=committed)
+        self.error = None
+        if self._follow_feature() or self._ids.in_doubt:
+            try:
+                await self._take_identity()
+            except KafkaError as error:
+                # The transaction has ended all the same; that there will be no other, the next call tells.
+                log.warning("%r has no epoch for another transaction: %s", self.transactional_id, error)
+                return
+        self._become(S.READY)
+
+    async def _end_at_coordinator(self, *, committed: bool) -> None:
+        try:
             response = await self.ask(
-                EndTxnRequest(self.transactional_id, *self._ids.current, committed),
+                EndTxnRequest(self.transactional_id, *self.identity, committed),
                 EndTxnResponse,
                 lambda response: [response.error_code],
-                at_most=None if self._second_protocol else LAST_FIRST_PROTOCOL_END_TXN,
+                None if self._second_protocol else LAST_FIRST_PROTOCOL_END_TXN,
             )
+        except KafkaError as error:
+            if self.state is not S.ABORTING or not is_forgotten(error):
+                raise
+            self._ids.in_doubt = True  # what the coordinator does not know needs no abort, but another producer id
+        else:
             if response.producer_id >= 0:
-                self._ids.current = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
-        if bump:
-            await self._take_identity()
-        self.error = None
-        self._become(S.READY)
+                self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
 
     async def _take_identity(self) -> None:
         """InitProducerId: the first time for an id, later for the next epoch of the one we have (KIP-360)."""
@@ -278,97 +317,101 @@ class TransactionManager:
             InitProducerIdResponse,
             lambda response: [response.error_code],
         )
-        self._ids.current = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
-        node = await self._coordinators.find(*self._home)
-        self._second_protocol = self._client.transaction_version(node) >= 2
+        self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
+        self._follow_feature()
 
-    async def _join(self) -> None:
-        """Adds partitions to the transaction, as many at once as there are."""
-        while self._joining and self.state in (S.IN_TRANSACTION, S.COMMITTING):
-            assert self._ids.current is not None
-            queues = tuple(self._joining)
-            partitions: dict[str, list[int]] = {}
-            for queue in queues:
-                partitions.setdefault(queue.topic, []).append(queue.partition)
-            request = AddPartitionsToTxnRequest(
-                [],
-                self.transactional_id,
-                *self._ids.current,
-                [AddPartitionsToTxnTopic(topic, indexes) for topic, indexes in partitions.items()],
-            )
-            try:
-                await self.ask(request, AddPartitionsToTxnResponse, _codes_of_partitions, at_most=NEWEST_ADD_PARTITIONS)
-            except KafkaError:
-                break  # it has been taken: the transaction, or the producer, has failed
-            for queue in queues:
-                del self._joining[queue]
-                queue.sequences.joined = self._ids.transaction
-            self._ready(queues)
-        self._joining.clear()
-        self._joiner = None
+    def _follow_feature(self) -> bool:
+        """Takes up the protocol that the cluster has finalized by now; whether that is the second, after the first.
 
-    async def _joined(self) -> None:
-        """Returns when no AddPartitionsToTxn is under way: its answer may not come after the end of the transaction."""
-        if self._joiner is not None:
-            await asyncio.wait([self._joiner])
+        It begins with an epoch under which nothing of the first was written.
+        """
+        version = self._client.transaction_version(self._coordinators.known(*self._home))
+        if version is None:
+            return False
+        before, self._second_protocol = self._second_protocol, version >= 2
+        return self._second_protocol and not before
 
-    async def _drop_offsets(self) -> None:
-        """Offsets on their way to a transaction that is being aborted are of no interest to anybody."""
-        operation = self._operation
-        if operation is not None and operation.get_name() == SEND_OFFSETS:
-            operation.cancel()
-            await asyncio.wait([operation])
-            self._operation = None
-
-    # Asking
+    # What the parts of a transaction ask and tell
 
     @property
-    def _home(self) -> tuple[int, str]:
-        return TRANSACTION, self.transactional_id
+    def identity(self) -> ProducerIdAndEpoch:
+        assert self._ids.current is not None
+        return self._ids.current
+
+    def goes_on(self) -> bool:
+        """Whether anything may still become a part of the transaction, and be committed."""
+        return self.state in (S.IN_TRANSACTION, S.COMMITTING)
+
+    def started(self) -> None:
+        """The coordinator knows of the transaction from now on, or may know."""
+        self._started = True
+
+    def _joined(self, queues: Iterable[PartitionQueue]) -> None:
+        self.started()
+        for queue in queues:
+            queue.sequences.joined = self._ids.transaction
+        self._ready(queues)
 
     async def ask(
         self,
         request: Request,
         response_class: type[R],
         codes: Callable[[R], list[int]],
+        at_most: int | None = None,
         *,
         coordinator: tuple[int, str] | None = None,
-        at_most: int | None = None,
     ) -> R:
         """Asks the coordinator (of the transactional id, unless another is named) until it answers without an error.
 
         An error that it makes no sense to ask again after is taken here, whatever it ends, and raised.
         """
+        api = request.API_KEY
         coordinator = coordinator or self._home
         failures = 0
         while True:
             try:
                 node = await self._coordinators.find(*coordinator)
                 response = await self._client.request(request, response_class, node_id=node, at_most=at_most)
-                found = [code for code in codes(response) if code != ErrorCode.NONE]
-                if not found:
+                code = worst(api, codes(response))
+                if code is ErrorCode.NONE:
                     self.last_error = None
                     return response
-                # The partitions that were not even tried say nothing of the reason.
-                code = next((code for code in found if code != ErrorCode.OPERATION_NOT_ATTEMPTED), found[0])
-                raise error_for(code, f"{request.API_KEY.name} for transactional.id {self.transactional_id!r}")
+                raise error_for(code, f"{api.name} for transactional.id {self.transactional_id!r}")
             except KafkaError as error:
                 self.last_error = error
-                what = consequence(request.API_KEY, error)
-                if what is Consequence.ABORT and self.state in (S.IN_TRANSACTION, S.COMMITTING):
-                    self._fail_transaction(error)
-                    raise self._failure() from error
-                if what in (Consequence.ABORT, Consequence.FATAL):
-                    self._fail_for_good(named(error))
+                what = consequence(api, error)
+                if api in PARTS and (what in (Consequence.ABORT, Consequence.FATAL) or not self.goes_on()):
+                    self._ids.in_doubt = True  # who knows what an earlier try has done
+                if what in (Consequence.ABORT, Consequence.REFUSED, Consequence.FATAL):
+                    raise self._taken(api, what, error) from error
+                if api in PARTS and not self.goes_on():
                     raise self._failure() from error
                 if what is Consequence.FIND_COORDINATOR:
                     self._coordinators.forget(*coordinator)
                 failures += 1
-            await asyncio.sleep(self._backoff(failures))
+                wait = self._backoff(failures)
+                if error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not self._started:
+                    wait = min(wait, BUSY_BACKOFF)
+            await asyncio.sleep(wait)
 
     def _backoff(self, failures: int) -> float:
         config = self._config
         return backoff(failures, config.retry_backoff_ms / 1000, config.retry_backoff_max_ms / 1000, self._random)
+
+    def _taken(self, api: ApiKey, what: Consequence, error: KafkaError) -> KafkaError:
+        """An error that is final has its consequence; what whoever asked is told."""
+        if what is Consequence.REFUSED:
+            self._become(S.UNINITIALIZED)
+            self.error = error
+            return error.fresh()
+        if what is Consequence.ABORT:
+            if self.goes_on():
+                self._fail_transaction(error)
+            elif self.state is S.ABORTING and (api in PARTS or is_forgotten(error)):
+                return error.fresh()
+        if what is Consequence.FATAL or self.state is not S.ABORTABLE_ERROR:
+            self._fail_for_good(named(error))
+        return self._failure()
 
     # States
 
@@ -380,7 +423,7 @@ class TransactionManager:
         if self.state in (S.ABORTABLE_ERROR, S.FATAL_ERROR) and self.state not in states:
             raise self._failure()
         if self.state not in states:
-            raise IllegalStateException(f"{name} was called, but {self.state.value}")
+            raise IllegalStateException(f"{name} was called, but {self._state_in_words()}")
 
     def _fail_transaction(self, error: KafkaError) -> None:
         self._become(S.ABORTABLE_ERROR)
@@ -395,34 +438,20 @@ class TransactionManager:
 
     def _fail_for_good(self, error: KafkaError) -> None:
         if self.state is not S.FATAL_ERROR:
-            self._become(S.FATAL_ERROR)
-            self.error = error
-            self._gate(False)
             self._fatal(error)
+
+    def _state_in_words(self) -> str:
+        return self.state.value if self.error is None else f"{self.state.value}: {self.error}"
 
     def _failure(self) -> KafkaError:
         """The state as an exception."""
-        assert self.error is not None
+        if self.error is None:
+            return self._aborted()
         if self.state is S.FATAL_ERROR:
             return self.error.fresh()
         failure = TransactionAbortableException(f"the transaction has failed and must be aborted: {self.error}")
         failure.__cause__ = self.error
         return failure
 
-    async def close(self) -> None:
-        """Gives up what is under way; the coordinator will abort it when its time is over."""
-        tasks = [task for task in (self._operation, self._joiner) if task is not None and not task.done()]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-        if self._operation is not None and not self._operation.cancelled():
-            self._operation.exception()  # whoever waited for it has gone
-
-
-def _codes_of_partitions(response: AddPartitionsToTxnResponse) -> list[int]:
-    return [
-        partition.partition_error_code
-        for topic in response.results_by_topic_v3_and_below
-        for partition in topic.results_by_partition
-    ]
+    def _aborted(self) -> KafkaError:
+        return TransactionAbortedException(f"the transaction of {self.transactional_id!r} is being aborted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from aioproducer.errors import IllegalArgumentException
 from aioproducer.producer.coordinators import GROUP
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from aioproducer.protocol.messages.txn_offset_commit import (
@@ -16,27 +17,36 @@ from aioproducer.protocol.messages.txn_offset_commit import (
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from aioproducer.producer.sequences import ProducerIdAndEpoch
     from aioproducer.producer.transaction_manager import TransactionManager
 
 _LAST_FIRST_PROTOCOL_VERSION = 4
 
 
+def check_group(group: ConsumerGroupMetadata) -> None:
+    """IllegalArgumentException unless it names a group, and a member if it tells of a generation."""
+    if not group.group_id:
+        raise IllegalArgumentException("the group id is empty")
+    if group.generation_id > 0 and not group.member_id:
+        raise IllegalArgumentException(
+            f"{group} is of generation {group.generation_id}, but without a member id: pass what the consumer tells"
+        )
+
+
 async def send_offsets(
     manager: TransactionManager,
-    identity: ProducerIdAndEpoch,
     offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
     group: ConsumerGroupMetadata,
-    *,
     second_protocol: bool,
 ) -> None:
     """Asks both coordinators, and returns when the offsets are a part of the transaction."""
+    identity = manager.identity
     if not second_protocol:
         await manager.ask(
             AddOffsetsToTxnRequest(manager.transactional_id, *identity, group.group_id),
             AddOffsetsToTxnResponse,
             lambda response: [response.error_code],
         )
+    manager.started()
     request = TxnOffsetCommitRequest(
         manager.transactional_id,
         group.group_id,
@@ -50,8 +60,8 @@ async def send_offsets(
         request,
         TxnOffsetCommitResponse,
         lambda response: [partition.error_code for topic in response.topics for partition in topic.partitions],
+        None if second_protocol else _LAST_FIRST_PROTOCOL_VERSION,
         coordinator=(GROUP, group.group_id),
-        at_most=None if second_protocol else _LAST_FIRST_PROTOCOL_VERSION,
     )
 
 

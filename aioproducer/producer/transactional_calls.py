@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
 
+from aioproducer.errors import KafkaError
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
@@ -71,8 +72,13 @@ class TransactionalCalls(ABC):
         try:
             yield self
             await transactions.commit()
-        except BaseException:
+        except BaseException as error:
             # Once a commit was asked for, nothing may take it back but what came of it.
             if transactions.is_open():
-                await transactions.abort()
+                try:
+                    await transactions.abort()
+                except KafkaError as failed:
+                    if isinstance(error, Exception):
+                        raise
+                    error.add_note(f"the transaction was not aborted: {failed}")  # whoever cancels is to be obeyed
             raise

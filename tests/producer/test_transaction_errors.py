@@ -4,7 +4,7 @@ import pytest
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, ProducerFencedException, TimeoutException, error_for
-from aioproducer.producer.transaction_errors import Consequence, consequence, named
+from aioproducer.producer.transaction_errors import Consequence, consequence, named, worst
 from aioproducer.protocol.api_key import ApiKey
 
 APIS = [
@@ -26,25 +26,57 @@ SAME_FOR_ALL = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: Consequence.ABORT,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: Consequence.ABORT,
     ErrorCode.UNKNOWN_MEMBER_ID: Consequence.ABORT,
+    ErrorCode.ILLEGAL_GENERATION: Consequence.ABORT,
+    ErrorCode.FENCED_INSTANCE_ID: Consequence.ABORT,
+    ErrorCode.OPERATION_NOT_ATTEMPTED: Consequence.ABORT,
     ErrorCode.PRODUCER_FENCED: Consequence.FATAL,
     ErrorCode.INVALID_PRODUCER_EPOCH: Consequence.FATAL,
     ErrorCode.INVALID_TXN_STATE: Consequence.FATAL,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Consequence.FATAL,
-    ErrorCode.INVALID_TRANSACTION_TIMEOUT: Consequence.FATAL,
     ErrorCode.UNSUPPORTED_VERSION: Consequence.FATAL,
-    ErrorCode.UNKNOWN_SERVER_ERROR: Consequence.FATAL,
+}
+
+OWN = {
+    (ApiKey.INIT_PRODUCER_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED): Consequence.REFUSED,
+    (ApiKey.INIT_PRODUCER_ID, ErrorCode.CLUSTER_AUTHORIZATION_FAILED): Consequence.REFUSED,
+    (ApiKey.INIT_PRODUCER_ID, ErrorCode.TRANSACTION_ABORTABLE): Consequence.REFUSED,
+    (ApiKey.INIT_PRODUCER_ID, ErrorCode.INVALID_TRANSACTION_TIMEOUT): Consequence.FATAL,
+    (ApiKey.INIT_PRODUCER_ID, ErrorCode.UNKNOWN_SERVER_ERROR): Consequence.FATAL,
+    (ApiKey.END_TXN, ErrorCode.UNKNOWN_SERVER_ERROR): Consequence.FATAL,
+    (ApiKey.TXN_OFFSET_COMMIT, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT): Consequence.FATAL,
+    (ApiKey.ADD_PARTITIONS_TO_TXN, ErrorCode.UNKNOWN_SERVER_ERROR): Consequence.ABORT,
+    (ApiKey.ADD_PARTITIONS_TO_TXN, ErrorCode.INVALID_TOPIC_EXCEPTION): Consequence.ABORT,
 }
 
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 @pytest.mark.parametrize("code", SAME_FOR_ALL, ids=lambda code: code.name)
 def test_most_errors_mean_the_same_whoever_answers(api: ApiKey, code: ErrorCode) -> None:
-    assert consequence(api, error_for(code, "")) is SAME_FOR_ALL[code]
+    assert consequence(api, error_for(code, "")) is OWN.get((api, code), SAME_FOR_ALL[code])
+
+
+@pytest.mark.parametrize(("api", "code"), OWN, ids=lambda one: one.name)
+def test_some_errors_mean_something_else_to_one_api(api: ApiKey, code: ErrorCode) -> None:
+    assert consequence(api, error_for(code, "")) is OWN[api, code]
+
+
+def test_of_many_partitions_the_worst_counts() -> None:
+    def of(*codes: ErrorCode) -> ErrorCode:
+        return worst(ApiKey.ADD_PARTITIONS_TO_TXN, codes)
+
+    skipped = ErrorCode.OPERATION_NOT_ATTEMPTED
+    assert of() is of(ErrorCode.NONE) is ErrorCode.NONE
+    assert of(skipped, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert of(skipped, skipped) is skipped
+    assert of(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.TOPIC_AUTHORIZATION_FAILED) is (
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    )
+    assert of(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.PRODUCER_FENCED, skipped) is ErrorCode.PRODUCER_FENCED
 
 
 @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
 def test_a_forgotten_producer_id_can_be_got_over_before_the_transaction_ends(api: ApiKey) -> None:
-    expected = Consequence.FATAL if api in (ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN) else Consequence.ABORT
+    expected = Consequence.FATAL if api is ApiKey.INIT_PRODUCER_ID else Consequence.ABORT
     assert consequence(api, error_for(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "")) is expected
 
 

@@ -1,0 +1,62 @@
+"""A call that is carried through, whoever gives up waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from aioproducer.errors import KafkaError, TimeoutException
+
+log = logging.getLogger(__name__)
+
+
+class Operation:
+    """One such call, under way in a task of its own; ``name`` is the method that users call."""
+
+    def __init__(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        self.name = name
+        self._task = asyncio.create_task(work, name=name)
+        self._waiting = 0
+        self._why: KafkaError | None = None
+
+    def done(self) -> bool:
+        return self._task.done()
+
+    async def wait(self, allowed_ms: int, last_error: Callable[[], KafkaError | None]) -> None:
+        """Waits for its end; TimeoutException, with the last error that a broker answered, if that takes longer."""
+        self._waiting += 1
+        try:
+            done, _ = await asyncio.wait([self._task], timeout=allowed_ms / 1000)
+        finally:
+            self._waiting -= 1
+        if not done:
+            error = last_error()
+            last = f"; the last error was: {error}" if error is not None else ""
+            raise TimeoutException(
+                f"{self.name} has not ended within max.block.ms={allowed_ms}: it goes on, and calling it again waits "
+                f"for its end{last}"
+            )
+
+    async def settled(self) -> None:
+        """Waits for its end, whatever that is."""
+        await asyncio.wait([self._task])
+
+    def result(self) -> None:
+        """Raises what it ended with."""
+        if self._task.cancelled() and self._why is not None:
+            raise self._why.fresh()
+        self._task.result()
+
+    def leave(self) -> None:
+        """It has ended; what it failed with is logged if nobody waits to be told."""
+        failed = None if self._task.cancelled() else self._task.exception()
+        if failed is not None and not self._waiting:
+            log.warning("%s failed, and nobody was told: %s", self.name, failed)
+
+    def cancel(self, why: KafkaError) -> None:
+        """Ends it at once, unless it is what calls this; whoever waits for it is told."""
+        if self._task is not asyncio.current_task():
+            self._why = why
+            self._task.cancel()

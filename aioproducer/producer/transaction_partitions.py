@@ -1,0 +1,80 @@
+"""Partitions of a transaction of the first protocol: AddPartitionsToTxn, before anything is written to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any
+
+from aioproducer.errors import KafkaError
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+
+if TYPE_CHECKING:
+    from aioproducer.producer.transaction_manager import TransactionManager
+
+_NEWEST_VERSION = 3
+"""Later ones are for brokers among themselves."""
+
+
+class TransactionPartitions:
+    """Names partitions to the coordinator, as many at once as there are.
+
+    ``spawn(work, name)`` starts a task that may not die unnoticed; ``joined(queues)`` is told of those that were added.
+    """
+
+    def __init__(
+        self,
+        manager: TransactionManager,
+        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
+        joined: Callable[[Iterable[PartitionQueue]], None],
+    ) -> None:
+        self._manager = manager
+        self._spawn = spawn
+        self._joined = joined
+        self._waiting: dict[PartitionQueue, None] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, queue: PartitionQueue) -> None:
+        self._waiting[queue] = None
+        if self._task is None:
+            self._task = self._spawn(self._run(), "aioproducer AddPartitionsToTxn")
+
+    async def settled(self) -> None:
+        """Returns when nothing is under way: its answer may not come after the end of the transaction."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting and self._manager.goes_on():
+                queues = tuple(self._waiting)
+                await self._manager.ask(self._request(queues), AddPartitionsToTxnResponse, _codes, _NEWEST_VERSION)
+                for queue in queues:
+                    del self._waiting[queue]
+                self._joined(queues)
+        except KafkaError:
+            pass  # it has been taken: the transaction, or the producer, has failed
+        finally:
+            self._waiting.clear()
+            self._task = None
+
+    def _request(self, queues: Iterable[PartitionQueue]) -> AddPartitionsToTxnRequest:
+        topics: dict[str, AddPartitionsToTxnTopic] = {}
+        for queue in queues:
+            topics.setdefault(queue.topic, AddPartitionsToTxnTopic(queue.topic, [])).partitions.append(queue.partition)
+        return AddPartitionsToTxnRequest(
+            [], self._manager.transactional_id, *self._manager.identity, list(topics.values())
+        )
+
+
+def _codes(response: AddPartitionsToTxnResponse) -> list[int]:
+    return [
+        partition.partition_error_code
+        for topic in response.results_by_topic_v3_and_below
+        for partition in topic.results_by_partition
+    ]
