@@ -27,6 +27,7 @@ from aioproducer.net.cluster import Node
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.metadata import Metadata
 from aioproducer.net.supervisor import Supervisor
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Request, Response
 
@@ -103,6 +104,11 @@ class KafkaClient:
         """
         link = None if node_id is None else self._links.get(node_id)
         return None if link is None or not link.versions else link.features.get("transaction.version", 0)
+
+    def speaks(self, node_id: int | None, api: ApiKey, version: int) -> bool:
+        """Whether the node, as far as is known of it, does not lack this version of an API."""
+        link = None if node_id is None else self._links.get(node_id)
+        return link is None or not link.versions or link.versions.get(api, (0, -1))[1] >= version
 
     def node_told(self, node: Node) -> None:
         """Somebody named a broker, as coordinators are: it may be one that no metadata has told of yet."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
-from aioproducer.errors import KafkaError, TimeoutException
+from aioproducer.errors import KafkaError
 
 log = logging.getLogger(__name__)
 
@@ -24,20 +24,14 @@ class Operation:
     def done(self) -> bool:
         return self._task.done()
 
-    async def wait(self, allowed_ms: int, last_error: Callable[[], KafkaError | None]) -> None:
-        """Waits for its end; TimeoutException, with the last error that a broker answered, if that takes longer."""
+    async def ended(self, until: float) -> bool:
+        """Waits for its end until then, by the clock of the loop; whether it has come."""
         self._waiting += 1
         try:
-            done, _ = await asyncio.wait([self._task], timeout=allowed_ms / 1000)
+            await asyncio.wait([self._task], timeout=max(until - asyncio.get_running_loop().time(), 0))
         finally:
             self._waiting -= 1
-        if not done:
-            error = last_error()
-            last = f"; the last error was: {error}" if error is not None else ""
-            raise TimeoutException(
-                f"{self.name} has not ended within max.block.ms={allowed_ms}: it goes on, and calling it again waits "
-                f"for its end{last}"
-            )
+        return self._task.done()
 
     async def settled(self) -> None:
         """Waits for its end, whatever that is."""

@@ -22,6 +22,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
+    TimeoutException,
     TransactionAbortableException,
     TransactionAbortedException,
     error_for,
@@ -55,6 +56,7 @@ R = TypeVar("R", bound=Response)
 
 S = TransactionState
 
+FIRST_INIT_WITH_IDENTITY = 3
 LAST_FIRST_PROTOCOL_END_TXN = 4
 LAST_FIRST_PROTOCOL_PRODUCE = 11
 
@@ -104,6 +106,7 @@ class TransactionManager:
         self._partitions = TransactionPartitions(self, spawn, self._joined)
         self._operation: Operation | None = None
         self._offsets: Operation | None = None
+        self._closed = False
         self._started = False
         """The coordinator knows of the transaction, and has to be told of its end."""
         self._second_protocol = False
@@ -128,14 +131,15 @@ class TransactionManager:
         if not offsets:
             return
         name = "send_offsets_to_transaction"
+        until = self._until()
         while (earlier := self._offsets) is not None:  # others' offsets, or an earlier try: these come after
-            await self._wait(earlier)
+            await self._wait(earlier, until)
             if self._offsets is earlier:
                 self._offsets = None
                 earlier.leave()
         self._require(name, S.IN_TRANSACTION)
         mine = self._offsets = Operation(name, send_offsets(self, offsets, group, self._second_protocol))
-        await self._wait(mine)
+        await self._wait(mine, until)
         if self._offsets is mine:
             self._offsets = None
         mine.result()
@@ -203,6 +207,7 @@ class TransactionManager:
 
     def close(self) -> None:
         """Gives up what is under way; the coordinator will abort it when its time is over."""
+        self._closed = True
         for operation in self._operations():
             operation.cancel(IllegalStateException(f"{operation.name} was given up: the producer was closed"))
 
@@ -231,13 +236,21 @@ class TransactionManager:
             self._become(becomes)  # at once: a commit that was asked for may not look like none
             self._operation = Operation(name, work())
         operation = self._operation
-        await self._wait(operation)
+        await self._wait(operation, self._until())
         if self._operation is operation:
             self._operation = None
         operation.result()
 
-    async def _wait(self, operation: Operation) -> None:
-        await operation.wait(self._config.max_block_ms, lambda: self.last_error)
+    def _until(self) -> float:
+        return asyncio.get_running_loop().time() + self._config.max_block_ms / 1000
+
+    async def _wait(self, operation: Operation, until: float) -> None:
+        if not await operation.ended(until):
+            last = f"; the last error was: {self.last_error}" if self.last_error is not None else ""
+            raise TimeoutException(
+                f"{operation.name} has not ended within max.block.ms={self._config.max_block_ms}: it goes on, and "
+                f"calling it again waits for its end{last}"
+            )
 
     def _settle(self, name: str) -> None:
         """What was done without anybody waiting for its end does not stand in the way; what is under way does."""
@@ -310,7 +323,10 @@ class TransactionManager:
 
     async def _take_identity(self) -> None:
         """InitProducerId: the first time for an id, later for the next epoch of the one we have (KIP-360)."""
-        mine = self._ids.current or ProducerIdAndEpoch(-1, -1)
+        mine = self._ids.current
+        home = self._coordinators.known(*self._home)
+        if mine is None or not self._client.speaks(home, ApiKey.INIT_PRODUCER_ID, FIRST_INIT_WITH_IDENTITY):
+            mine = ProducerIdAndEpoch(-1, -1)  # a broker before 2.5 gives the next epoch to whoever asks
         timeout = self._config.transaction_timeout_ms
         response = await self.ask(
             InitProducerIdRequest(self.transactional_id, timeout, *mine),
@@ -420,6 +436,8 @@ class TransactionManager:
         self.state = state
 
     def _require(self, name: str, *states: TransactionState) -> None:
+        if self._closed:
+            raise IllegalStateException(f"{name} was called, but the producer is closed")
         if self.state in (S.ABORTABLE_ERROR, S.FATAL_ERROR) and self.state not in states:
             raise self._failure()
         if self.state not in states:

@@ -24,6 +24,7 @@ from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, c
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of
 from tests.support.scripted_broker import Exchange, Held, ScriptedCluster, Step, answer, drop, error
+from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
@@ -367,6 +368,38 @@ async def test_the_protocol_follows_what_the_cluster_finalizes() -> None:
         assert cluster.broker.count(ApiKey.INIT_PRODUCER_ID) == 2
 
 
+async def test_a_broker_before_epochs_were_bumped_on_demand() -> None:
+    async with (
+        a_cluster(1, newest_versions={ApiKey.INIT_PRODUCER_ID: 2}) as cluster,
+        transactional(cluster) as producer,
+    ):
+        await producer.init_transactions()
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.INVALID_RECORD))
+        with pytest.raises(TransactionAbortableException, match="INVALID_RECORD"):
+            async with producer.transaction():
+                _ = producer.send("t", b"bad", partition=0)
+        await goes_on(cluster, producer)
+
+
+@virtual
+async def test_offsets_wait_no_longer_than_allowed_for_those_before_them(world: World) -> None:
+    loop = asyncio.get_running_loop()
+    async with a_cluster() as cluster, transactional(cluster, max_block_ms=20_000) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        cluster.broker.always(ApiKey.TXN_OFFSET_COMMIT, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+
+        async def send_offsets() -> float:
+            began = loop.time()
+            with pytest.raises(TimeoutException, match="send_offsets_to_transaction has not ended"):
+                await producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, "g")
+            return loop.time() - began
+
+        first, second = await asyncio.gather(send_offsets(), send_offsets())
+        assert first == pytest.approx(20, abs=0.1)
+        assert second == pytest.approx(20, abs=0.1)
+
+
 @pytest.mark.parametrize(
     "group", [ConsumerGroupMetadata(""), ConsumerGroupMetadata("g", 2), ConsumerGroupMetadata("g", 1)]
 )
@@ -583,6 +616,23 @@ class TestClose:
             assert isinstance(await end_of(bad), KafkaError)
             assert committed(cluster) == []
             assert all_stable(cluster)
+
+    async def test_within_a_block(self) -> None:
+        async with a_cluster() as cluster:
+            producer = transactional(cluster)
+            await producer.start()
+            await producer.init_transactions()
+            cluster.broker.always(ApiKey.END_TXN, Held())
+
+            async def work() -> None:
+                async with producer.transaction():
+                    await producer.send("t", b"a", partition=0)
+                    await producer.close(0)
+
+            with pytest.raises(IllegalStateException, match="the producer is closed"):
+                await work()
+            with pytest.raises(IllegalStateException, match="the producer is closed"):
+                await producer.begin_transaction()
 
     @pytest.mark.parametrize("timeout", [0, 0.02])
     @pytest.mark.parametrize("stuck", [None, ApiKey.INIT_PRODUCER_ID, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN])
