@@ -558,6 +558,7 @@ class ProducerFencedException(ApiException):
 
     code = ErrorCode.PRODUCER_FENCED
     fatal = True
+    advice = "close this one; if both are meant to run, give each a transactional.id of its own"
 
 
 class UnknownTopicIdException(InvalidMetadataException):

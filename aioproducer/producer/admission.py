@@ -15,6 +15,7 @@ from aioproducer.errors import (
     KafkaError,
     Outcome,
     PartitionerException,
+    ProducerFencedException,
     RecordTooLargeException,
     SerializationException,
 )
@@ -65,8 +66,10 @@ class Admission:
         self._lot.shut()
 
     def _check_open(self) -> None:
-        if self._sender.fatal is not None:
-            raise IllegalStateException(f"the producer has failed: {self._sender.fatal}") from self._sender.fatal
+        if (fatal := self._sender.fatal) is not None:
+            if isinstance(fatal, ProducerFencedException):
+                raise fatal.fresh()
+            raise IllegalStateException(f"the producer has failed: {fatal}") from fatal
         if self._closed:
             raise IllegalStateException("the producer is closed; make a new one")
         if (transactions := self._sender.transactions) is not None and (why := transactions.why_no_records()):

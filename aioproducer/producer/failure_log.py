@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from aioproducer.errors import DeliveryError
+from aioproducer.errors import DeliveryError, TransactionAbortedException
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,8 @@ class FailureLog:
 
     def failed(self, topic: str, partition: int, records: int, error: DeliveryError, now: float) -> None:
         """``partition`` is -1 for records that had not come so far as to have one."""
+        if isinstance(error, TransactionAbortedException):
+            return  # somebody wanted it; and the record that was the cause, if one was, has a line of its own
         cause = (topic, type(error).__name__, error.outcome.value)
         failed = self._untold.get(cause)
         if failed is None:

@@ -26,6 +26,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     TransactionAbortedException,
     error_for,
+    with_advice,
 )
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.coordinators import TRANSACTION, Coordinators
@@ -392,7 +393,7 @@ class TransactionManager:
                 if code is ErrorCode.NONE:
                     self.last_error = None
                     return response
-                raise error_for(code, f"{api.name} for transactional.id {self.transactional_id!r}")
+                raise error_for(code, self._told(api, code))
             except KafkaError as error:
                 self.last_error = error
                 what = consequence(api, error)
@@ -409,6 +410,11 @@ class TransactionManager:
                 if error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not self._started:
                     wait = min(wait, BUSY_BACKOFF)
             await asyncio.sleep(wait)
+
+    def _told(self, api: ApiKey, code: int) -> str:
+        # Coordinators before 2.7 have but one word for both.
+        code = ErrorCode.PRODUCER_FENCED if code == ErrorCode.INVALID_PRODUCER_EPOCH else code
+        return f"{api.name} for transactional.id {self.transactional_id!r}: {with_advice('', code)}"
 
     def _backoff(self, failures: int) -> float:
         config = self._config
@@ -467,7 +473,10 @@ class TransactionManager:
             return self._aborted()
         if self.state is S.FATAL_ERROR:
             return self.error.fresh()
-        failure = TransactionAbortableException(f"the transaction has failed and must be aborted: {self.error}")
+        what = f"the transaction has failed and must be aborted: {self.error}"
+        if self.error.code is ErrorCode.INVALID_PRODUCER_EPOCH:
+            what += "; it was open for longer than transaction.timeout.ms, or a newer producer has taken over"
+        failure = TransactionAbortableException(what)
         failure.__cause__ = self.error
         return failure
 

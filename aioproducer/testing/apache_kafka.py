@@ -67,7 +67,7 @@ class ApacheKafka:
         self._protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", **(listeners or {})}
         self._performance = performance
         self._start_timeout = start_timeout
-        self._node_ids = range(1, nodes + 1)
+        self.node_ids = range(1, nodes + 1)
         self._nodes: dict[int, KafkaNode] = {}
         self._ports: dict[tuple[int, str], int] = {}
         self._reserved: list[socket.socket] = []
@@ -95,7 +95,7 @@ class ApacheKafka:
             flags = PERFORMANCE if self._performance else QUICK_START
             jvm = jvm_command(java, self._libs, flags, log_level="warn" if self._performance else "info")
             self._reserve_ports()
-            for node_id in self._node_ids:
+            for node_id in self.node_ids:
                 self._nodes[node_id] = KafkaNode(
                     node_id,
                     port=self._ports[node_id, "PLAINTEXT"],
@@ -107,7 +107,7 @@ class ApacheKafka:
             for node in self._nodes.values():
                 node.start(guard)
             for node in self._nodes.values():
-                self._wait_until_serving(node, set(self._node_ids), deadline)
+                self._wait_until_serving(node, set(self.node_ids), deadline)
         except BaseException:
             self.stop()
             raise
@@ -168,7 +168,7 @@ class ApacheKafka:
         """The same of one of the further listeners."""
         if not self._ports:
             raise RuntimeError("the cluster is not started")
-        return ",".join(f"127.0.0.1:{self._ports[node_id, listener]}" for node_id in self._node_ids)
+        return ",".join(f"127.0.0.1:{self._ports[node_id, listener]}" for node_id in self.node_ids)
 
     @property
     def libs(self) -> Path:
@@ -242,7 +242,7 @@ class ApacheKafka:
         the broker bind and listen, as both set SO_REUSEADDR; so ports stay ours while a node is down, and connecting
         to them is refused. Elsewhere the ports are merely free at this moment.
         """
-        for node_id in self._node_ids:
+        for node_id in self.node_ids:
             for listener in self._protocols:
                 reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
                 self._reserved.append(reserved)
@@ -254,14 +254,14 @@ class ApacheKafka:
                 self._reserved.pop().close()
 
     def _node_configs(self, node_id: int) -> dict[str, str]:
-        nodes = len(self._node_ids)
+        nodes = len(self.node_ids)
         replicas, in_sync = str(min(3, nodes)), str(min(2, nodes))
         addresses = {name: f"{name}://127.0.0.1:{self._ports[node_id, name]}" for name in self._protocols}
         configs = {
             "process.roles": "broker,controller",
             "node.id": str(node_id),
             "controller.quorum.voters": ",".join(
-                f"{voter}@127.0.0.1:{self._ports[voter, 'CONTROLLER']}" for voter in self._node_ids
+                f"{voter}@127.0.0.1:{self._ports[voter, 'CONTROLLER']}" for voter in self.node_ids
             ),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",

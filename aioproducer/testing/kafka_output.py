@@ -139,6 +139,17 @@ def parse_offsets(output: str) -> dict[int, int]:
     }
 
 
+def parse_table(output: str) -> list[dict[str, str]]:
+    """Rows below a line of column names. Only what stands last in a row may be empty."""
+    lines = [line.split() for line in output.splitlines() if line.strip()]
+    return [dict(zip(lines[0], line, strict=False)) for line in lines[1:]]
+
+
+def parse_features(output: str) -> dict[str, int]:
+    """The finalized levels; those that are no numbers, as that of ``metadata.version``, are left out."""
+    return {name: int(level) for name, level in re.findall(r"Feature: (\S+).*FinalizedVersionLevel: (\d+)\s", output)}
+
+
 def parse_description(output: str) -> TopicDescription:
     first, *others = [
         dict(field.split(":", 1) for field in line.strip().split("\t")) for line in output.splitlines() if line.strip()

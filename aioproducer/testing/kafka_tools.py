@@ -23,9 +23,11 @@ from aioproducer.testing.kafka_output import (
     formatter_properties,
     parse_consumed,
     parse_description,
+    parse_features,
     parse_log,
     parse_offsets,
     parse_performance,
+    parse_table,
 )
 from aioproducer.testing.process_guard import ProcessGuard
 
@@ -150,6 +152,17 @@ class KafkaTools:
             timeout=timeout,
         )
 
+    async def features(self, *, timeout: float = 60.0) -> dict[str, int]:
+        """The finalized level of each feature, such as ``transaction.version``."""
+        output = await self.run(
+            "org.apache.kafka.tools.FeatureCommand",
+            *self._bootstrap,
+            "describe",
+            config_option="--command-config",
+            timeout=timeout,
+        )
+        return parse_features(output.stdout.decode())
+
     async def set_quota(self, client_id: str, quotas: Mapping[str, float], *, timeout: float = 60.0) -> None:
         """Quotas of a client id, such as ``{"producer_byte_rate": 20_000}``, in bytes a second and broker."""
         changes = ",".join(f"{name}={value:g}" for name, value in quotas.items())
@@ -166,6 +179,22 @@ class KafkaTools:
             timeout=timeout,
         )
         return output.stdout.decode()
+
+    # -- transactions
+
+    async def transactions(self, *command: str, timeout: float = 60.0) -> list[dict[str, str]]:
+        """The rows of ``kafka-transactions``: ``list``, ``describe --transactional-id ID``, ``find-hanging`` and so on.
+
+        By the names of the columns, such as ``CoordinatorId`` and ``TransactionState``; none of what is empty.
+        """
+        output = await self.run(
+            "org.apache.kafka.tools.TransactionsCommand",
+            *self._bootstrap,
+            *command,
+            config_option="--command-config",
+            timeout=timeout,
+        )
+        return parse_table(output.stdout.decode())
 
     # -- records
 
@@ -290,10 +319,11 @@ class KafkaTools:
         jvm_flags: Iterable[str] = _QUICK,
     ) -> ToolOutput:
         """Run any main class of the release; with ``config_option``, the client configs are given to it in a file."""
-        command = [*jvm_command(self._java, self._libs, [*jvm_flags], log_level="warn"), main_class, *arguments]
+        config_file = () if config_option is None else (config_option, _CLIENT_PROPERTIES)
+        jvm = jvm_command(self._java, self._libs, [*jvm_flags], log_level="warn")
+        # Tools with subcommands want it before these.
+        command = [*jvm, main_class, *config_file, *arguments]
         properties = properties_text({**self._configs, **(configs or {})})
-        if config_option is not None:
-            command += [config_option, _CLIENT_PROPERTIES]
         guard = ProcessGuard()
         running = asyncio.ensure_future(asyncio.to_thread(_run, guard, main_class, command, properties, stdin, timeout))
         try:

@@ -3,7 +3,7 @@ sees exactly what was committed, in order."""
 
 from __future__ import annotations
 
-import asyncio
+import logging
 from collections import defaultdict
 
 import pytest
@@ -12,6 +12,11 @@ from aioproducer import KafkaProducer, ProducerRecord, TopicPartition, wait_all
 from aioproducer.errors import KafkaError, ProducerFencedException
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.kafka_output import ConsumedRecord
+from aioproducer.testing.pytest_kafka import QUICK_FAILOVER, require_kafka
+from aioproducer.testing.transactions import campaign
+from aioproducer.testing.transactions.plan import Plan
+
+log = logging.getLogger(__name__)
 
 PARTITIONS = 6
 
@@ -106,36 +111,13 @@ async def test_offsets_are_committed_with_the_transaction(kafka: ApacheKafka) ->
     assert line.split()[3] == "5"
 
 
-async def test_brokers_bounce_under_transactions(kafka_cluster: ApacheKafka) -> None:
-    tools = kafka_cluster.tools
-    await tools.create_topic(
-        "bounced", partitions=PARTITIONS, replication_factor=3, configs={"min.insync.replicas": "2"}
-    )
-    expected: dict[int, list[bytes | None]] = defaultdict(list)
-
-    def bounce() -> None:
-        for node in (1, 2, 3):
-            kafka_cluster.kill_node(node)
-            kafka_cluster.start_node(node)
-
-    async with KafkaProducer(
-        bootstrap_servers=kafka_cluster.bootstrap_servers, transactional_id="bounced", max_block_ms=120_000
-    ) as producer:
-        await producer.init_transactions()
-        bouncing = asyncio.create_task(asyncio.to_thread(bounce))
-        number = 0
-        while not bouncing.done() or number < 50:
-            records = [ProducerRecord("bounced", b"%d %d" % (number, i), partition=i % PARTITIONS) for i in range(30)]
-            await producer.begin_transaction()
-            for record in records:
-                _ = await producer.enqueue(record)
-            if number % 3:
-                await producer.commit_transaction()
-                for record in records:
-                    assert record.partition is not None
-                    expected[record.partition].append(record.value)
-            else:
-                await producer.abort_transaction()
-            number += 1
-        await bouncing
-    assert await committed(kafka_cluster, "bounced") == expected
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+async def test_a_campaign(version: str) -> None:
+    """Producers killed, stopped and replaced while brokers bounce: docs/campaigns has the long ones."""
+    require_kafka(version)
+    plan = Plan(transactions=40, records=120, kills=6, stops=2, bounces=2)
+    async with ApacheKafka(version, nodes=3, configs=QUICK_FAILOVER) as kafka:
+        report = await campaign.run(kafka, plan, log.info)
+    assert not report.problems(), report.markdown()
+    assert len(report.interrupted) == 8
+    assert report.protocol == (2 if version == "4.3.1" else 1)

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.errors import BufferExhaustedException, DeliveryError, KafkaError, Outcome, TimeoutException
+from aioproducer.errors import (
+    BufferExhaustedException,
+    DeliveryError,
+    KafkaError,
+    Outcome,
+    TimeoutException,
+    TransactionAbortedException,
+)
 from aioproducer.producer.failure_log import QUIET, FailureLog
 
 
@@ -32,6 +39,14 @@ def test_the_first_failure_is_told_with_the_next_look(caplog: pytest.LogCaptureF
     assert caplog.records[0].levelno == logging.ERROR
     assert lines(caplog) == ["orders-3: 17 records were not delivered (not_sent): not delivered within 5 s"]
     assert failures.next() is None
+
+
+def test_records_of_an_aborted_transaction_are_no_failures(caplog: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog()
+    failures.failed("orders", 3, 17, ended(TransactionAbortedException("aborted"), Outcome.NOT_SENT), 0.0)
+    assert failures.next() is None
+    failures.close(0.0)
+    assert not caplog.records
 
 
 def test_what_fails_at_the_same_time_is_one_line_however_many_partitions(caplog: pytest.LogCaptureFixture) -> None:

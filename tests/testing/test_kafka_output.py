@@ -10,9 +10,11 @@ from aioproducer.testing.kafka_output import (
     ProducerPerformanceResult,
     parse_consumed,
     parse_description,
+    parse_features,
     parse_log,
     parse_offsets,
     parse_performance,
+    parse_table,
 )
 from aioproducer.types import PartitionInfo, TimestampType
 
@@ -91,6 +93,24 @@ def test_the_last_line_of_a_performance_run_counts() -> None:
     )
     with pytest.raises(ValueError, match="no closing line"):
         parse_performance("org.apache.kafka.common.KafkaException\n")
+
+
+def test_tables() -> None:
+    output = "TransactionalId \tProducerId \tTopicPartitions \nx               \t7          \tt-0,t-1 \ny \t8 \t\n"
+    assert parse_table(output) == [
+        {"TransactionalId": "x", "ProducerId": "7", "TopicPartitions": "t-0,t-1"},
+        {"TransactionalId": "y", "ProducerId": "8"},
+    ]
+    assert parse_table("TransactionalId\n") == []
+
+
+def test_features() -> None:
+    supported = "SupportedMinVersion: 0\tSupportedMaxVersion: 2"
+    output = (
+        f"Feature: metadata.version\t{supported}\tFinalizedVersionLevel: 4.3-IV0\tEpoch: 6\n"
+        f"Feature: transaction.version\t{supported}\tFinalizedVersionLevel: 2\tEpoch: 6\n"
+    )
+    assert parse_features(output) == {"transaction.version": 2}
 
 
 def test_log_segments() -> None:

@@ -1,0 +1,69 @@
+"""``python -m aioproducer.testing.transactions``: runs a campaign on real Kafka, and prints its report.
+
+The exit status is 0 only if exactly the committed transactions were read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TextIO
+
+from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
+from aioproducer.testing.kafka_libs import DEFAULT_VERSION
+from aioproducer.testing.pytest_kafka import QUICK_FAILOVER
+from aioproducer.testing.transactions import campaign
+from aioproducer.testing.transactions.plan import Plan
+from aioproducer.testing.transactions.report import Report
+from aioproducer.testing.transactions.workers import CampaignFailed
+
+_HELP = {
+    "seed": "decides what happens when",
+    "transactions": "at least; more while anything else is still to happen",
+    "records": "of each transaction",
+    "partitions": "they are spread over",
+    "kills": "how often the producer's process is killed",
+    "stops": "how often it is stopped, replaced, and woken",
+    "bounces": "how often a broker is bounced, every other time the coordinator",
+}
+
+
+def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> int:
+    def tell(line: str) -> None:
+        print(line, file=err, flush=True)
+
+    options = vars(_parser().parse_args(arguments))
+    version, nodes, written = options.pop("kafka"), options.pop("nodes"), options.pop("report")
+    try:
+        report = asyncio.run(_campaign(version, nodes, Plan(**options), tell))
+    except (CampaignFailed, KafkaFailed, KafkaUnavailable, ValueError) as error:
+        tell(str(error))
+        return 1
+    if written is not None:
+        written.write_text(report.markdown(), encoding="utf-8")
+    print(report.markdown(), end="", file=out)
+    return 1 if report.problems() else 0
+
+
+async def _campaign(version: str, nodes: int, plan: Plan, tell: Callable[[str], object]) -> Report:
+    async with ApacheKafka(version, nodes=nodes, configs=QUICK_FAILOVER) as kafka:
+        return await campaign.run(kafka, plan, tell)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m aioproducer.testing.transactions", description=__doc__)
+    parser.add_argument("--kafka", default=DEFAULT_VERSION, metavar="VERSION", help="%(default)s")
+    parser.add_argument("--nodes", type=int, default=3, help="of the cluster (%(default)s)")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the report to this file, too")
+    for field in fields(Plan):
+        help_text = f"{_HELP[field.name]} (%(default)s)"
+        parser.add_argument(f"--{field.name}", type=int, default=field.default, help=help_text)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""A campaign: workers and bounces on a cluster of real Kafka, then the reader, then the judge."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.transactions.bounces import bounce_brokers
+from aioproducer.testing.transactions.journal import Journal
+from aioproducer.testing.transactions.judge import judge
+from aioproducer.testing.transactions.plan import Plan, Transaction
+from aioproducer.testing.transactions.report import Report
+from aioproducer.testing.transactions.worker import Work
+from aioproducer.testing.transactions.workers import Workers
+
+_QUIET_MS = 10_000
+"""The reader has read all when nothing has come for so long."""
+
+
+async def run(kafka: ApacheKafka, plan: Plan, told: Callable[[str], object], *, name: str = "campaign") -> Report:
+    """``name`` is that of the topic, which is made here, and the transactional id. The cluster has three nodes or more,
+    if any are to be bounced.
+
+    Raises ``CampaignFailed`` if a worker ends by itself, or is not fenced when its place was taken.
+    """
+    replicas = min(3, len(kafka.node_ids))
+    configs = {"min.insync.replicas": str(min(2, replicas))}
+    await kafka.tools.create_topic(name, partitions=plan.partitions, replication_factor=replicas, configs=configs)
+    journal = Journal()
+    work = Work(kafka.bootstrap_servers, name, name, plan, Transaction(0, 0))
+    began = time.monotonic()
+    bouncing = asyncio.create_task(bounce_brokers(kafka, name, name, plan, told))
+    workers = Workers(work, journal, bounced=bouncing.done, told=told)
+    try:
+        await workers.run()
+    finally:
+        bouncing.cancel()
+        await asyncio.wait([bouncing])
+    bounces = bouncing.result()
+    seconds = time.monotonic() - began
+    told("reading")
+    consumed = await kafka.tools.console_consumer(
+        name, isolation_level="read_committed", timeout_ms=_QUIET_MS, timeout=600
+    )
+    (state,) = await kafka.tools.transactions("describe", "--transactional-id", name)
+    return Report(
+        version=kafka.version,
+        protocol=2 if (await kafka.tools.features()).get("transaction.version", 0) >= 2 else 1,
+        nodes=len(kafka.node_ids),
+        plan=plan,
+        seconds=seconds,
+        journal=journal,
+        interrupted=tuple(workers.interrupted),
+        bounces=tuple(bounces),
+        verdict=judge(plan, journal, consumed),
+        last_state=state["TransactionState"],
+    )

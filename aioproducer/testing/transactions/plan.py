@@ -1,0 +1,100 @@
+"""What a campaign does: which transactions, what is in them, and when their producer is interrupted. A seed decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+from typing import Final, NamedTuple
+
+
+class Transaction(NamedTuple):
+    """The ``run`` of the producer, and the transaction's number, which goes on from run to run."""
+
+    run: int
+    number: int
+
+
+class Step(Enum):
+    """What a worker writes down: the first four before it does it, the others after."""
+
+    INITIALIZE = "initialize"
+    BEGIN = "begin"
+    COMMIT = "commit"
+    ABORT = "abort"
+    FAILED = "failed"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    FENCED = "fenced"
+
+
+class Interruption(NamedTuple):
+    """A worker is interrupted ``delay`` seconds after it takes this step, in the first transaction from ``number`` on.
+
+    It is killed; or stopped, and woken when its successor is at work.
+    """
+
+    number: int
+    step: Step
+    delay: float
+    stopped: bool
+
+    def is_due(self, step: Step, number: int) -> bool:
+        return step is self.step and (step is Step.INITIALIZE or number >= self.number)
+
+
+# About as long as the steps take, in seconds.
+_LONGEST_DELAY: Final = {Step.BEGIN: 0.05, Step.COMMIT: 0.02, Step.ABORT: 0.02, Step.INITIALIZE: 0.02}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``transactions`` is the least number; more are made until all else has happened."""
+
+    seed: int = 1
+    transactions: int = 1000
+    records: int = 750
+    partitions: int = 6
+    kills: int = 20
+    stops: int = 4
+    bounces: int = 6
+
+    def __post_init__(self) -> None:
+        if self.kills + self.stops > self.transactions:
+            wanted = self.kills + self.stops
+            raise ValueError(f"{wanted} interruptions do not go into {self.transactions} transactions")
+
+    @staticmethod
+    def commits(number: int) -> bool:
+        """A third is aborted."""
+        return number % 3 != 0
+
+    @staticmethod
+    def waits(number: int) -> bool:
+        """Half of those aborted have all their records in the log by then, of the others any number."""
+        return number % 2 == 0
+
+    def values(self, transaction: Transaction) -> Iterator[tuple[int, bytes]]:
+        """Partition and value of each record."""
+        for index in range(self.records):
+            yield index % self.partitions, b"%d %d %d" % (*transaction, index)
+
+    def interruptions(self) -> list[Interruption]:
+        """In the order of their numbers. Whoever is killed on its way in has come after one that was killed."""
+        random = Random(self.seed)
+        kinds = [True] * self.stops + [False] * self.kills
+        random.shuffle(kinds)
+        numbers = sorted(random.sample(range(self.transactions), len(kinds)))
+        made: list[Interruption] = []
+        for number, stopped in zip(numbers, kinds, strict=True):
+            starting = not stopped and bool(made) and not made[-1].stopped
+            step = random.choice([Step.BEGIN, Step.COMMIT, Step.ABORT] + [Step.INITIALIZE] * starting)
+            made.append(Interruption(number, step, random.uniform(0, _LONGEST_DELAY[step]), stopped))
+        return made
+
+
+def transaction_of(value: bytes | None) -> Transaction:
+    """The transaction that a record with this value belongs to."""
+    run, number, _ = (value or b"").split()
+    return Transaction(int(run), int(number))

@@ -1,0 +1,104 @@
+"""The process that is killed: transaction after transaction, each step written down before and after it is taken.
+
+Its journal is its standard output: what was written to a pipe is there to be read, however the writer ended. It goes
+on until its standard input ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import select
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import aioproducer
+from aioproducer import KafkaProducer, wait_all
+from aioproducer.errors import KafkaError, ProducerFencedException
+from aioproducer.testing.transactions.journal import Entry
+from aioproducer.testing.transactions.plan import Plan, Step, Transaction
+
+FENCED = 3
+"""Exit status of a worker whose place was taken."""
+
+
+@dataclass(frozen=True)
+class Work:
+    bootstrap_servers: str
+    topic: str
+    transactional_id: str
+    plan: Plan
+    first: Transaction
+
+    def command(self) -> list[str]:
+        """Finds the package where this process has found it."""
+        root = str(Path(aioproducer.__file__).parents[1])
+        statement = f"import sys; sys.path.append({root!r}); from {__name__} import main; main(sys.argv[1])"
+        return [sys.executable, "-P", "-c", statement, json.dumps(asdict(self))]
+
+
+def main(argument: str) -> None:
+    fields = json.loads(argument)
+    work = Work(**{**fields, "plan": Plan(**fields["plan"]), "first": Transaction(*fields["first"])})
+    sys.exit(asyncio.run(run(work)))
+
+
+async def run(work: Work) -> int:
+    transaction = work.first
+    producer = KafkaProducer(
+        bootstrap_servers=work.bootstrap_servers,
+        transactional_id=work.transactional_id,
+        linger_ms=1,
+        max_block_ms=120_000,
+    )
+    try:
+        async with producer:
+            _tell(Step.INITIALIZE, transaction)
+            await producer.init_transactions()
+            for number in itertools.count(work.first.number):
+                if _told_to_stop():
+                    return 0
+                transaction = Transaction(work.first.run, number)
+                await _transact(producer, work, transaction)
+    except ProducerFencedException as fenced:
+        _tell(Step.FENCED, transaction, str(fenced))
+        return FENCED
+    raise AssertionError("numbers do not end")
+
+
+async def _transact(producer: KafkaProducer, work: Work, transaction: Transaction) -> None:
+    plan = work.plan
+    _tell(Step.BEGIN, transaction)
+    await producer.begin_transaction()
+    try:
+        deliveries = [
+            await producer.enqueue(work.topic, value, partition=partition)
+            for partition, value in plan.values(transaction)
+        ]
+        if plan.commits(transaction.number):
+            _tell(Step.COMMIT, transaction)
+            await producer.commit_transaction()
+            _tell(Step.COMMITTED, transaction)
+            return
+        if plan.waits(transaction.number):
+            await wait_all(deliveries)
+    except ProducerFencedException:
+        raise
+    except KafkaError as error:
+        _tell(Step.FAILED, transaction, repr(error))
+    else:
+        _tell(Step.ABORT, transaction)
+    await producer.abort_transaction()
+    _tell(Step.ABORTED, transaction)
+
+
+def _tell(step: Step, transaction: Transaction, detail: str = "") -> None:
+    os.write(sys.stdout.fileno(), Entry(step, transaction, detail).line())
+
+
+def _told_to_stop() -> bool:
+    readable, _, _ = select.select([sys.stdin], [], [], 0)
+    return bool(readable)

@@ -1,0 +1,159 @@
+"""Workers, one after the other under the same transactional id: started, followed, interrupted, replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from aioproducer.testing.process_guard import ProcessGuard
+from aioproducer.testing.transactions.journal import Entry, Journal
+from aioproducer.testing.transactions.plan import Interruption, Step, Transaction
+from aioproducer.testing.transactions.worker import FENCED, Work
+
+SILENCE = 300.0
+"""Seconds after which a worker that has written nothing is taken for stuck."""
+
+_STANDARD_ERROR = 2
+
+
+class CampaignFailed(Exception):
+    """Something went wrong before anything could be judged."""
+
+
+class Worker:
+    """A process and its journal."""
+
+    def __init__(self, process: subprocess.Popen[bytes], said: asyncio.StreamReader) -> None:
+        self._process = process
+        self._said = said
+
+    @classmethod
+    async def start(cls, guard: ProcessGuard, work: Work) -> Worker:
+        pipe = subprocess.PIPE
+        process = guard.spawn(work.command(), cwd=Path.cwd(), stdin=pipe, stdout=pipe, stderr=_STANDARD_ERROR)
+        said = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(said), process.stdout)
+        return cls(process, said)
+
+    async def next(self) -> Entry | None:
+        """What it has written; None at its end."""
+        try:
+            async with asyncio.timeout(SILENCE):
+                line = await self._said.readline()
+        except TimeoutError:
+            raise CampaignFailed(f"a worker has written nothing for {SILENCE:g} s") from None
+        return Entry.of(line) if line.endswith(b"\n") else None
+
+    def tell_to_stop(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    async def status(self) -> int:
+        status = await asyncio.to_thread(self._process.wait)
+        self.tell_to_stop()  # which closes the pipe, were it only that nobody reads
+        return status
+
+
+class Workers:
+    """``interrupted`` is where each interruption found its worker: its last step by then."""
+
+    def __init__(
+        self,
+        work: Work,
+        journal: Journal,
+        *,
+        bounced: Callable[[], bool],
+        told: Callable[[str], object],
+    ) -> None:
+        self.interrupted: list[tuple[Interruption, Entry]] = []
+        self._work = work
+        self._journal = journal
+        self._bounced = bounced
+        self._told = told
+        self._interruptions = deque(work.plan.interruptions())
+        self._stopped: Worker | None = None
+        self._last = Entry(Step.ABORTED, work.first)
+
+    async def run(self) -> None:
+        """Until everything planned has happened. The last worker ends in order."""
+        with ProcessGuard() as guard:
+            while True:
+                worker = await Worker.start(guard, self._work)
+                if not await self._follow(worker):
+                    return
+                self._work = replace(self._work, first=self._successor())
+
+    def _successor(self) -> Transaction:
+        run, number = self._last.transaction
+        return Transaction(run + 1, number + 1)
+
+    async def _follow(self, worker: Worker) -> bool:
+        """Whether it was interrupted."""
+        ended = False
+        while (entry := await worker.next()) is not None:
+            self._note(entry)
+            if self._stopped is not None:
+                if entry.step is Step.BEGIN:
+                    await self._wake(self._stopped)
+                    self._stopped = None
+            elif self._interruptions:
+                if self._interruptions[0].is_due(entry.step, entry.transaction.number):
+                    await self._interrupt(worker, self._interruptions.popleft())
+                    return True
+            elif not ended and entry.transaction.number + 1 >= self._work.plan.transactions and self._bounced():
+                worker.tell_to_stop()
+                ended = True
+        status = await worker.status()
+        if status != 0:
+            run = self._work.first.run
+            raise CampaignFailed(f"run {run} ended by itself, with status {status}, after {self._last}")
+        return False
+
+    async def _interrupt(self, worker: Worker, interruption: Interruption) -> None:
+        await asyncio.sleep(interruption.delay)
+        if interruption.stopped:
+            worker.stop()
+            self._stopped = worker
+        else:
+            worker.kill()
+            await self._follow_to_its_end(worker)
+        self.interrupted.append((interruption, self._last))
+        how = "stopped" if interruption.stopped else "killed"
+        self._told(f"{how} after {self._last.step.value} of {self._last.transaction.number}")
+
+    async def _follow_to_its_end(self, worker: Worker) -> int:
+        while (entry := await worker.next()) is not None:
+            self._note(entry)
+        return await worker.status()
+
+    async def _wake(self, stopped: Worker) -> None:
+        """Its place was taken: it has to find out, and to end."""
+        stopped.wake()
+        last = self._last
+        try:
+            async with asyncio.timeout(SILENCE):
+                status = await self._follow_to_its_end(stopped)
+        except TimeoutError:
+            raise CampaignFailed(f"a producer whose place was taken was not fenced within {SILENCE:g} s") from None
+        self._last = last
+        if status != FENCED:
+            raise CampaignFailed(f"a producer whose place was taken was not fenced: it ended with status {status}")
+        self._told(f"woken and fenced: {self._journal.fenced[-1].detail}")
+
+    def _note(self, entry: Entry) -> None:
+        self._journal.add(entry)
+        self._last = entry
