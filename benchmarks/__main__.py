@@ -1,4 +1,4 @@
-"""``python -m benchmarks`` compares; ``memory``, ``outage``, ``scale`` and ``window`` measure aioproducer alone."""
+"""``python -m benchmarks`` compares; its other commands measure aioproducer alone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable, Sequence
 
 from aioproducer.testing.apache_kafka import KafkaFailed, KafkaUnavailable
-from benchmarks import memory, outage, scale, window
+from benchmarks import in_flight, memory, outage, scale, window
 from benchmarks.arguments import parse_arguments
 from benchmarks.comparison import NoClients, compare
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "in-flight": in_flight.main,
     "memory": memory.main,
     "outage": outage.main,
     "scale": scale.main,

@@ -9,10 +9,9 @@ who connects. Prints the first node's address, and ends with its standard input.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import sys
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.cluster_state import Node
@@ -28,7 +27,7 @@ from aioproducer.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from benchmarks.python_process import python_command
+from benchmarks.broker_process import broker_process
 
 REACHED, UNREACHED = "reached", "unreached"
 
@@ -61,19 +60,7 @@ async def serve(partitions: int) -> None:
     await cluster.close()
 
 
-@contextlib.asynccontextmanager
-async def discarding_broker(partitions: int) -> AsyncIterator[str]:
+def discarding_broker(partitions: int) -> AbstractAsyncContextManager[str]:
     """Its bootstrap server."""
-    pipe = asyncio.subprocess.PIPE
     start = "import asyncio; from benchmarks.discarding_broker import serve; asyncio.run(serve(int(sys.argv[1])))"
-    process = await asyncio.create_subprocess_exec(*python_command(start, str(partitions)), stdin=pipe, stdout=pipe)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        address = (await process.stdout.readline()).decode().strip()
-        if not address:
-            raise RuntimeError(f"the broker ended with status {await process.wait()}")
-        yield address
-    finally:
-        process.stdin.close()
-        await process.wait()
+    return broker_process(start, str(partitions))

@@ -19,7 +19,7 @@ from statistics import median
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.slow_line import SlowLine
-from benchmarks.python_process import python_command
+from benchmarks.broker_process import broker_process
 
 TOPIC = "far"
 PINGS = 10
@@ -64,20 +64,9 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @contextlib.asynccontextmanager
 async def far_broker(round_trip_ms: float, *, window: int, partitions: int = 1) -> AsyncIterator[FarBroker]:
     """``TOPIC`` has so many partitions, and the broker announces that window for each (KIP-1269: at least 5)."""
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *python_command(_START, str(round_trip_ms), str(partitions), str(window)), stdin=pipe, stdout=pipe
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        said = (await process.stdout.readline()).decode().split()
-        if not said:
-            raise RuntimeError(f"the broker ended with status {await process.wait()}")
-        yield FarBroker(said[0], await asyncio.to_thread(_ping_ms, said[1]))
-    finally:
-        process.stdin.close()
-        await process.wait()
+    async with broker_process(_START, str(round_trip_ms), str(partitions), str(window)) as said:
+        bootstrap_servers, echo = said.split()
+        yield FarBroker(bootstrap_servers, await asyncio.to_thread(_ping_ms, echo))
 
 
 def _ping_ms(address: str) -> float:

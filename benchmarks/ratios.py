@@ -19,6 +19,9 @@ class Spread:
     def of(cls, figures: Sequence[float]) -> Spread:
         return cls(median(figures), min(figures), max(figures))
 
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.least:.2f}–{self.most:.2f})"
+
 
 def ratios(figures: Mapping[int, float], others: Mapping[int, float]) -> Spread | None:
     """``figures ÷ others``, round by round; of rounds that only one of them has nothing is known."""

@@ -155,4 +155,4 @@ def _doubt(client: Description) -> str:
 
 
 def _spread(spread: Spread | None) -> str:
-    return NOTHING if spread is None else f"{spread.median:.2f} ({spread.least:.2f}–{spread.most:.2f})"
+    return NOTHING if spread is None else str(spread)

@@ -44,8 +44,8 @@ class Interruption(NamedTuple):
         return step is self.step and (step is Step.INITIALIZE or number >= self.number)
 
 
-# About as long as the steps take, in seconds.
-_LONGEST_DELAY: Final = {Step.BEGIN: 0.05, Step.COMMIT: 0.02, Step.ABORT: 0.02, Step.INITIALIZE: 0.02}
+# About as long as the steps take, in seconds. A commit waits for the records first.
+_LONGEST_DELAY: Final = {Step.BEGIN: 0.01, Step.COMMIT: 0.15, Step.ABORT: 0.05, Step.INITIALIZE: 0.05}
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,8 @@ class Workers:
                 self._work = replace(self._work, first=self._successor())
 
     def _successor(self) -> Transaction:
-        run, number = self._last.transaction
-        return Transaction(run + 1, number + 1)
+        step, (run, number), _ = self._last
+        return Transaction(run + 1, number if step is Step.INITIALIZE else number + 1)
 
     async def _follow(self, worker: Worker) -> bool:
         """Whether it was interrupted."""
