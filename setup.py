@@ -23,15 +23,22 @@ from setuptools.errors import SetupError
 COMPILED_MODULES = [
     "aioproducer/metrics/sensor.py",
     "aioproducer/record_metadata.py",
+    "aioproducer/records/record_batch_header.py",
     "aioproducer/records/record_writer.py",
     "aioproducer/producer/buffer_pool.py",
     "aioproducer/producer/built_in_partitioner.py",
+    "aioproducer/producer/completion.py",
+    "aioproducer/producer/deadlines.py",
     "aioproducer/producer/delivery.py",
+    "aioproducer/producer/drain.py",
     "aioproducer/producer/murmur2.py",
     "aioproducer/producer/partition_queue.py",
+    "aioproducer/producer/produce_request.py",
     "aioproducer/producer/producer_batch.py",
+    "aioproducer/producer/readiness.py",
     "aioproducer/producer/record_accumulator.py",
     "aioproducer/producer/record_sizes.py",
+    "aioproducer/producer/schedule.py",
     "aioproducer/producer/wall_clock.py",
 ]
 

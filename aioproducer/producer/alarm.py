@@ -11,13 +11,16 @@ class Alarm:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._rung = asyncio.Event()
+        self._rung = False
+        self._sleeper: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
         self._stopped = False
 
     def ring(self) -> None:
-        self._rung.set()
+        self._rung = True
+        if self._sleeper is not None and not self._sleeper.done():
+            self._sleeper.set_result(None)
 
     def ring_at(self, when: float) -> None:
         """Rings at that time of the loop, if not earlier."""
@@ -30,11 +33,15 @@ class Alarm:
 
     async def rung(self) -> None:
         """Sleeps until it rings; if it has already, for a turn of the loop, so that others run, too."""
-        if self._rung.is_set():
+        if self._rung:
             await asyncio.sleep(0)
         else:
-            await self._rung.wait()
-        self._rung.clear()
+            self._sleeper = self._loop.create_future()
+            try:
+                await self._sleeper
+            finally:
+                self._sleeper = None
+        self._rung = False
 
     def stop(self) -> None:
         """Leaves no timer behind, and sets none again."""

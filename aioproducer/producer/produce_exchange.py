@@ -145,7 +145,7 @@ class ProduceExchange:
             now,
             base_offset=answer.base_offset,
             append_time=answer.log_append_time_ms,
-            refused={one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors},
+            refused=_refused(answer),
         )
         if code is not ErrorCode.NONE and error_class(code).refresh_metadata:
             self.client.request_update()
@@ -166,6 +166,13 @@ class ProduceExchange:
         if moved:
             self.client.nodes_changed()
             self.topics.leaders_moved(moved, self.time())
+
+
+def _refused(answer: PartitionProduceResponse) -> dict[int, str] | None:
+    """The broker's words on single records."""
+    if not answer.record_errors:
+        return None
+    return {one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors}
 
 
 def _explained(answer: PartitionProduceResponse) -> str:

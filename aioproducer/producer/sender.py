@@ -247,7 +247,8 @@ class Sender:
         while True:
             await self._alarm.rung()
             self._pass(self._loop.time())
-            await self._notify_placed()
+            if self._lot.settled:
+                await self._notify_placed()
 
     def _pass(self, now: float) -> None:
         """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
@@ -255,8 +256,8 @@ class Sender:
         self.must_yield = False
         self._schedule.take_due(now)
         self._completer.expire(now, self._why_not_delivered)
-        self._lot.expire(now, self._no_metadata)
-        self._lot.place()
+        if self._lot:
+            self._lot.expire(now, self._no_metadata)
         self._schedule.hurry(now, wanted=bool(self._lot.memory))
         if self.transactions is None:
             self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
@@ -297,9 +298,10 @@ class Sender:
                 self._note_latency(node, now, can_send=False)
             return
         self._note_latency(node, now, can_send=link.can_send(now))
-        while link.can_send(now):
+        ready = self._schedule.ready.of(node)
+        while ready and link.can_send(now):
             drained = drain(
-                self._schedule.ready.of(node),
+                ready,
                 self._accumulator,
                 now,
                 self._config.max_request_size,

@@ -8,6 +8,7 @@ the codec adds the message, the field and the position to both.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from functools import lru_cache
 from typing import NoReturn
 from uuid import UUID
 
@@ -23,8 +24,6 @@ MAX_LENGTH = 0x7FFFFFFF
 
 ZERO_UUID = UUID(int=0)
 """Kafka's way to say "no id"."""
-
-_ZERO_UUID_BYTES = bytes(16)
 
 
 def read_uvarint(data: Buffer, pos: int) -> tuple[int, int]:
@@ -51,9 +50,10 @@ def write_uvarint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
+@lru_cache(maxsize=1024)
 def to_uuid(raw: bytes) -> UUID:
-    """16 bytes as a UUID; the zero UUID, which is frequent, is always the same object."""
-    return ZERO_UUID if raw == _ZERO_UUID_BYTES else UUID(bytes=raw)
+    """16 bytes as a UUID. Those of topics come again with every answer, and to make one takes microseconds."""
+    return UUID(bytes=raw)
 
 
 def reject_length(length: int, left: int, least: int = 1) -> NoReturn:

@@ -74,7 +74,8 @@ def test_uvarint_out_of_range(value: int) -> None:
 def test_to_uuid() -> None:
     value = UUID("12345678-9abc-def0-1234-56789abcdef0")
     assert to_uuid(value.bytes) == value
-    assert to_uuid(bytes(16)) is ZERO_UUID
+    assert to_uuid(value.bytes) is to_uuid(value.bytes)
+    assert to_uuid(bytes(16)) == ZERO_UUID
 
 
 @pytest.mark.parametrize(
