@@ -1,4 +1,4 @@
-"""``aioproducer topics``: list, create, describe, delete."""
+"""``aioproducer topics``: list, create, describe, alter, delete."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from aioproducer.admin import AdminConfig, KafkaAdmin, NewTopic, TopicDescription
+from aioproducer.admin import AdminConfig, ConfigResource, KafkaAdmin, NewTopic, TopicDescription
 from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, client_configs, known_to, pairs
 from aioproducer.cli.running import FAILED, explain, run, until_interrupted
 from aioproducer.cli.terminal import Terminal
 from aioproducer.errors import KafkaError
 
-app = typer.Typer(help="List, create, describe and delete topics.", no_args_is_help=True)
+app = typer.Typer(help="List, create, describe, alter and delete topics.", no_args_is_help=True)
 
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="Names of topics.")]
 
@@ -65,10 +65,7 @@ def create_topics(
     override: Overrides = None,
 ) -> None:
     """Create topics."""
-    topic_configs = pairs([text for text in config or () if _TOPIC_CONFIG.match(text)], "--config")
-    files = [text for text in config or () if not _TOPIC_CONFIG.match(text)]
-    if len(files) > 1:
-        raise typer.BadParameter(f"{' and '.join(files)} cannot both be config files", param_hint="--config")
+    topic_configs, file = _topic_configs(config or ())
     wanted = [
         NewTopic(name, partitions or -1, replication_factor or -1, topic_configs) for name in dict.fromkeys(names)
     ]
@@ -76,12 +73,15 @@ def create_topics(
     async def command(admin: KafkaAdmin, terminal: Terminal) -> int:
         return _tell(terminal, "created", await admin.create_topics(wanted))
 
-    _run(command, bootstrap_server, Path(files[0]) if files else None, override)
+    _run(command, bootstrap_server, file, override)
 
 
 @app.command("describe")
 def describe_topics(
     names: Names,
+    configs: Annotated[
+        bool, typer.Option("--configs", help="Also their configs: the values, and where they come from.")
+    ] = False,
     bootstrap_server: BootstrapServer = None,
     config: ConfigFile = None,
     override: Overrides = None,
@@ -93,9 +93,47 @@ def describe_topics(
         found = [topic for topic in described.values() if isinstance(topic, TopicDescription)]
         columns = ("TOPIC", "PARTITION", "LEADER", "REPLICAS", "IN SYNC")
         terminal.table(columns, [row for topic in found for row in _partitions(topic)])
-        return _tell_errors(terminal, described)
+        failed = _tell_errors(terminal, described)
+        if configs:
+            of_topics = await admin.describe_all_configs(ConfigResource.topic(topic.name) for topic in found)
+            rows = [
+                (resource.name, name, entry.value or "", entry.source.name)
+                for resource, entries in of_topics.items()
+                if not isinstance(entries, KafkaError)
+                for name, entry in entries.items()
+            ]
+            terminal.table(("TOPIC", "CONFIG", "VALUE", "SOURCE"), rows)
+            failed |= _tell_errors(terminal, {resource.name: entries for resource, entries in of_topics.items()})
+        return failed
 
     _run(command, bootstrap_server, config, override)
+
+
+@app.command("alter")
+def alter_topics(
+    names: Names,
+    config: Annotated[
+        list[str],
+        typer.Option(
+            "--config",
+            metavar="NAME=VALUE or FILE",
+            help="A config to set, such as retention.ms=3600000, or with nothing after the = one to take back; may be "
+            "repeated. Or, as for the other commands, client configs in a .properties file.",
+            show_default=False,
+        ),
+    ],
+    bootstrap_server: BootstrapServer = None,
+    override: Overrides = None,
+) -> None:
+    """Change configs of topics while they are in use."""
+    changes, file = _topic_configs(config)
+
+    async def command(admin: KafkaAdmin, terminal: Terminal) -> int:
+        wanted = {ConfigResource.topic(name): {key: text or None for key, text in changes.items()} for name in names}
+        results = await admin.alter_all_configs(wanted)
+        return _tell(terminal, "altered", {resource.name: error for resource, error in results.items()})
+
+    _run(command, bootstrap_server, file, override)
 
 
 @app.command("delete")
@@ -127,6 +165,15 @@ def _run(
             return await command(admin, terminal)
 
     run(terminal, lambda interrupt: until_interrupted(terminal, interrupt, with_admin()))
+
+
+def _topic_configs(given: Iterable[str]) -> tuple[Mapping[str, str], Path | None]:
+    """What ``--config`` stands for where topics have some, too: those, and the file of the client's."""
+    files = [text for text in given if not _TOPIC_CONFIG.match(text)]
+    if len(files) > 1:
+        raise typer.BadParameter(f"{' and '.join(files)} cannot both be config files", param_hint="--config")
+    configs = pairs([text for text in given if _TOPIC_CONFIG.match(text)], "--config")
+    return configs, Path(files[0]) if files else None
 
 
 def _partitions(topic: TopicDescription) -> Iterable[tuple[str, int, str, str, str]]:

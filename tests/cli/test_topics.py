@@ -77,3 +77,20 @@ def test_unknown_configs(run: Run) -> None:
     result = run("topics", "list", "-X", "default.api.timeout=1")
     assert (result.status, result.out) == (1, "")
     assert result.err == "Error: unknown admin config 'default.api.timeout'; did you mean 'default.api.timeout.ms'?\n"
+
+
+def test_configs_are_altered_and_described(run: Run, cluster: Cluster) -> None:
+    server = ("--bootstrap-server", cluster.servers)
+    window = "producer.state.batches.to.retain"
+    altered = run("topics", "alter", "t", "--config", f"{window}=20", "--config", "max.message.bytes=9", *server)
+    assert (altered.status, altered.out, altered.err) == (0, "altered t\n", "")
+    described = run("topics", "describe", "t", "--configs", *server)
+    assert described.status == 0
+    assert f"t\t{window}\t20\tDYNAMIC_TOPIC_CONFIG" in described.out.splitlines()
+    assert "t\tpreallocate\tfalse\tDEFAULT_CONFIG" in described.out.splitlines()
+    assert run("topics", "alter", "t", "--config", f"{window}=", *server).status == 0
+    assert cluster.topic("t").configs == {"max.message.bytes": "9"}
+    refused = run("topics", "alter", "t", "nosuch", "--config", f"{window}=4", *server)
+    assert (refused.status, refused.out) == (1, "")
+    assert "InvalidConfigurationException: topic 't'" in refused.err
+    assert "nosuch" in refused.err

@@ -1,19 +1,14 @@
-"""Topics: list, create, describe, delete. Kafka's admin client, as far as a producer's surroundings need it.
-
-::
-
-    async with KafkaAdmin(bootstrap_servers="localhost:9092") as admin:
-        await admin.create_topic(NewTopic("orders", partitions=6))
-"""
+"""The admin client: topics and configs, one or several at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
-from uuid import UUID
 
+from aioproducer.admin.configs import ConfigChange, ConfigEntry, ConfigResource, alteration, entry
+from aioproducer.admin.topics import NewTopic, TopicDescription, creatable, description
 from aioproducer.config import ClientConfig, client_config
 from aioproducer.config_def import Type, at_least, key, read_properties
 from aioproducer.error_code import ErrorCode
@@ -29,22 +24,23 @@ from aioproducer.errors import (
 )
 from aioproducer.net.addresses import parse_addresses
 from aioproducer.net.retrying_client import RetryingClient
-from aioproducer.protocol.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
+from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from aioproducer.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from aioproducer.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from aioproducer.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseTopic,
 )
-from aioproducer.types import PartitionInfo
-
-__all__ = ["AdminConfig", "KafkaAdmin", "NewTopic", "TopicDescription"]
 
 _LAST_VERSION_BY_NAME = 5
 """DeleteTopics: from version 6 on names stand beside ids, in a form of their own; all brokers still speak 5."""
@@ -52,6 +48,8 @@ _LAST_VERSION_BY_NAME = 5
 _TRY_AGAIN = (NotControllerException, ThrottlingQuotaExceededException)
 
 T = TypeVar("T")
+K = TypeVar("K", str, ConfigResource)
+"""What is asked about: the name of a topic, or a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,39 +61,13 @@ class AdminConfig(ClientConfig):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NewTopic:
-    """A topic to be created; -1 partitions or replicas mean the broker's default (KIP-464)."""
-
-    name: str
-    partitions: int = -1
-    replication_factor: int = -1
-    configs: Mapping[str, str] = field(default_factory=dict)
-    """Topic configs in Kafka's names: ``{"retention.ms": "3600000"}``."""
-
-
-@dataclass(frozen=True, slots=True)
-class TopicDescription:
-    """A topic as the brokers describe it; ``topic_id`` is zero where they are too old to have one."""
-
-    name: str
-    topic_id: UUID
-    partitions: tuple[PartitionInfo, ...]
-    is_internal: bool
-
-    @property
-    def replication_factor(self) -> int:
-        """Replicas of the partition that has fewest."""
-        return min((len(partition.replicas) for partition in self.partitions), default=0)
-
-
 class KafkaAdmin:
-    """Asks a cluster about its topics, and changes which there are.
+    """Asks a cluster about its topics and configs, and changes them.
 
-    Each call for one topic raises what went wrong with it (TopicExistsException, UnknownTopicOrPartitionException,
-    InvalidReplicationFactorException, …). The calls for several return what became of each, the error in its place, so
-    that one that failed hides none of the others; they raise only what concerns all: TimeoutException after
-    default.api.timeout.ms. Whether a change that timed out was made is not known.
+    Each call for one topic or resource raises what went wrong with it (TopicExistsException,
+    UnknownTopicOrPartitionException, InvalidConfigurationException, …). The calls for several return what became of
+    each, the error in its place, so that one that failed hides none of the others; they raise only what concerns all:
+    TimeoutException after default.api.timeout.ms. Whether a change that timed out was made is not known.
 
     ``config`` are the names of :class:`AdminConfig`, in snake_case or dotted; ConfigException names a wrong one.
     Belongs to the event loop it was started in.
@@ -145,6 +117,20 @@ class KafkaAdmin:
         """A topic's partitions, leaders and replicas."""
         return _only(await self.describe_topics([name]))
 
+    # One resource
+
+    async def describe_configs(self, resource: ConfigResource) -> dict[str, ConfigEntry]:
+        """All configs of a topic or a broker, by name."""
+        return _only(await self.describe_all_configs([resource]))
+
+    async def alter_configs(
+        self, resource: ConfigResource, changes: Mapping[str, ConfigChange], *, validate_only: bool = False
+    ) -> None:
+        """Changes configs while they are in use: a text sets one, None takes one back, Append and Subtract change a
+        list. All of the changes or none; with ``validate_only`` it is only checked whether they could be made.
+        """
+        _only(await self.alter_all_configs({resource: changes}, validate_only=validate_only))
+
     # Several
 
     async def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, KafkaError | None]:
@@ -153,7 +139,7 @@ class KafkaAdmin:
 
         async def attempt(names: list[str]) -> dict[str, KafkaError | None]:
             request = CreateTopicsRequest(
-                topics=[_creatable(wanted[name]) for name in names], timeout_ms=self._broker_timeout_ms
+                topics=[creatable(wanted[name]) for name in names], timeout_ms=self._broker_timeout_ms
             )
             node_id = await self._controller()
             response = await self._client().client.request(request, CreateTopicsResponse, node_id=node_id)
@@ -195,10 +181,57 @@ class KafkaAdmin:
         """Every topic of the cluster by name, those that Kafka keeps for itself only with ``internal``."""
         response = await self._metadata("listing topics", MetadataRequest(topics=None, allow_auto_topic_creation=False))
         return {
-            topic.name: _description(topic.name, topic)
+            topic.name: description(topic.name, topic)
             for topic in sorted(response.topics, key=lambda topic: topic.name or "")
             if topic.name is not None and (internal or not topic.is_internal)
         }
+
+    async def describe_all_configs(
+        self, resources: Iterable[ConfigResource]
+    ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
+        """The configs of topics and brokers, or the errors in their place."""
+        answers: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
+        wanted = self._distinct(resources, str)
+
+        for node_id, of_node in _by_node(wanted).items():
+
+            async def attempt(node_id: int | None = node_id, of_node: list[ConfigResource] = of_node) -> None:
+                request = DescribeConfigsRequest(
+                    [DescribeConfigsResource(resource.type, resource.name, None) for resource in of_node],
+                    include_synonyms=True,
+                )
+                response = await self._client().client.request(request, DescribeConfigsResponse, node_id=node_id)
+                for result in response.results:
+                    resource = ConfigResource(result.resource_type, result.resource_name)
+                    error = _result(result.error_code, result.error_message, resource)
+                    answers[resource] = error or {config.name: entry(config) for config in result.configs}
+
+            await self._client().retry("describing configs", attempt)
+        return {resource: answers.get(resource, _left_out(resource)) for resource in wanted}
+
+    async def alter_all_configs(
+        self, changes: Mapping[ConfigResource, Mapping[str, ConfigChange]], *, validate_only: bool = False
+    ) -> dict[ConfigResource, KafkaError | None]:
+        """As :meth:`alter_configs`; None for each resource that was changed, or else its error."""
+        results: dict[ConfigResource, KafkaError | None] = {}
+        for node_id, of_node in _by_node(changes).items():
+
+            async def attempt(
+                resources: list[ConfigResource], node_id: int | None = node_id
+            ) -> dict[ConfigResource, KafkaError | None]:
+                request = IncrementalAlterConfigsRequest(
+                    [alteration(resource, changes[resource]) for resource in resources], validate_only
+                )
+                client = self._client().client
+                response = await client.request(request, IncrementalAlterConfigsResponse, node_id=node_id)
+                answers = {}
+                for answer in response.responses:
+                    resource = ConfigResource(answer.resource_type, answer.resource_name)
+                    answers[resource] = _result(answer.error_code, answer.error_message, resource)
+                return answers
+
+            results |= await self._change("altering configs", of_node, attempt)
+        return results
 
     # Within
 
@@ -217,7 +250,7 @@ class KafkaAdmin:
         topics = list(given)
         names = [name(topic) for topic in topics]
         if len(set(names)) != len(names):
-            raise IllegalArgumentException(f"a topic is named twice: {', '.join(names)}")
+            raise IllegalArgumentException(f"one is named twice: {', '.join(names)}")
         return topics
 
     async def _controller(self) -> int | None:
@@ -228,18 +261,18 @@ class KafkaAdmin:
     async def _change(
         self,
         what: str,
-        names: list[str],
-        attempt: Callable[[list[str]], Awaitable[dict[str, KafkaError | None]]],
-    ) -> dict[str, KafkaError | None]:
-        """Repeats ``attempt`` for the topics whose answer was to try again."""
-        results: dict[str, KafkaError | None] = {}
+        names: list[K],
+        attempt: Callable[[list[K]], Awaitable[dict[K, KafkaError | None]]],
+    ) -> dict[K, KafkaError | None]:
+        """Repeats ``attempt`` for those whose answer was to try again."""
+        results: dict[K, KafkaError | None] = {}
         client = self._client()
 
         async def change() -> None:
             pending = [name for name in names if name not in results or isinstance(results[name], _TRY_AGAIN)]
             answers = await attempt(pending)
             for name in pending:
-                results[name] = answers.get(name, KafkaError(f"the broker left topic {name!r} out of its answer"))
+                results[name] = answers.get(name, _left_out(name))
             again = [error for error in results.values() if isinstance(error, _TRY_AGAIN)]
             if again:
                 client.client.request_update()
@@ -265,53 +298,45 @@ class KafkaAdmin:
         return await client.retry(what, attempt)
 
 
-def _only(results: Mapping[str, T | KafkaError]) -> T:
-    """What became of the one topic that was asked for."""
+def _by_node(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
+    """Whom to ask about what: a broker about its own configs, anybody about all others."""
+    nodes: dict[int | None, list[ConfigResource]] = {}
+    for resource in resources:
+        nodes.setdefault(resource.node_id, []).append(resource)
+    return nodes
+
+
+def _only(results: Mapping[K, T | KafkaError]) -> T:
+    """What became of the one that was asked for."""
     (result,) = results.values()
     if isinstance(result, KafkaError):
         raise result
     return result
 
 
-def _error(code: int, message: str | None, name: str | None) -> KafkaError:
+def _called(name: str | ConfigResource | None) -> str:
+    return str(name) if isinstance(name, ConfigResource) else f"topic {name!r}"
+
+
+def _left_out(name: str | ConfigResource) -> KafkaError:
+    return KafkaError(f"the broker left {_called(name)} out of its answer")
+
+
+def _error(code: int, message: str | None, name: str | ConfigResource | None) -> KafkaError:
     text = message or error_class(code).__doc__ or ""
+    plain = name.name if isinstance(name, ConfigResource) else name
     # Not all that brokers say about a topic names it.
-    return error_for(code, text if name is not None and name in text else f"topic {name!r}: {text}")
+    return error_for(code, text if repr(plain) in text else f"{_called(name)}: {text}")
 
 
-def _result(code: int, message: str | None, name: str | None) -> KafkaError | None:
+def _result(code: int, message: str | None, name: str | ConfigResource | None) -> KafkaError | None:
     return None if code == ErrorCode.NONE else _error(code, message, name)
-
-
-def _creatable(topic: NewTopic) -> CreatableTopic:
-    return CreatableTopic(
-        name=topic.name,
-        num_partitions=topic.partitions,
-        replication_factor=topic.replication_factor,
-        configs=[CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()],
-    )
 
 
 def _described(name: str, answer: MetadataResponseTopic | None) -> TopicDescription | KafkaError:
     if answer is None:
-        return KafkaError(f"the broker left topic {name!r} out of its answer")
+        return _left_out(name)
     code = ErrorCode(answer.error_code)
     if code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
-        return _description(name, answer)
+        return description(name, answer)
     return _error(code, None, name)
-
-
-def _description(name: str, answer: MetadataResponseTopic) -> TopicDescription:
-    partitions = [
-        PartitionInfo(
-            name,
-            partition.partition_index,
-            partition.leader_id,
-            partition.leader_epoch,
-            tuple(partition.replica_nodes),
-            tuple(partition.isr_nodes),
-            tuple(partition.offline_replicas),
-        )
-        for partition in sorted(answer.partitions, key=lambda partition: partition.partition_index)
-    ]
-    return TopicDescription(name, answer.topic_id, tuple(partitions), answer.is_internal)

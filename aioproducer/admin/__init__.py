@@ -1,0 +1,30 @@
+"""Topics and configs: list, create, describe, alter, delete. Kafka's admin client, as far as a producer's surroundings
+need it.
+
+::
+
+    async with KafkaAdmin(bootstrap_servers="localhost:9092") as admin:
+        await admin.create_topic(NewTopic("orders", partitions=6))
+        await admin.alter_configs(ConfigResource.topic("orders"), {"retention.ms": "3600000"})
+
+``kafka_admin.py`` asks; ``topics.py`` and ``configs.py`` are what is asked for and answered.
+"""
+
+from __future__ import annotations
+
+from aioproducer.admin.configs import Append, ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, Subtract
+from aioproducer.admin.kafka_admin import AdminConfig, KafkaAdmin
+from aioproducer.admin.topics import NewTopic, TopicDescription
+
+__all__ = [
+    "AdminConfig",
+    "Append",
+    "ConfigEntry",
+    "ConfigResource",
+    "ConfigSource",
+    "ConfigSynonym",
+    "KafkaAdmin",
+    "NewTopic",
+    "Subtract",
+    "TopicDescription",
+]

@@ -1,0 +1,137 @@
+"""Configs of topics and brokers, as the admin client describes and alters them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, Self
+
+from aioproducer.protocol.messages.describe_configs import DescribeConfigsResourceResult
+from aioproducer.protocol.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+
+_TOPIC, _BROKER = 2, 4
+_SET, _DELETE, _APPEND, _SUBTRACT = range(4)
+
+
+class ConfigResource(NamedTuple):
+    """What has configs. ``type`` is Kafka's number of the kind (``ConfigResource.Type``)."""
+
+    type: int
+    name: str
+
+    @classmethod
+    def topic(cls, name: str) -> Self:
+        return cls(_TOPIC, name)
+
+    @classmethod
+    def broker(cls, node_id: int) -> Self:
+        """The configs of one broker."""
+        return cls(_BROKER, str(node_id))
+
+    @classmethod
+    def all_brokers(cls) -> Self:
+        """The dynamic configs that every broker has that has none of its own."""
+        return cls(_BROKER, "")
+
+    @property
+    def node_id(self) -> int | None:
+        """The broker that has to be asked; None where any will do."""
+        return int(self.name) if self.type == _BROKER and self.name else None
+
+    def __str__(self) -> str:
+        if self.type == _BROKER:
+            return f"broker {self.name}" if self.name else "all brokers"
+        return f"topic {self.name!r}" if self.type == _TOPIC else f"resource {self.name!r} of type {self.type}"
+
+
+class Append(NamedTuple):
+    """To be added to a config that is a list; several are separated by commas."""
+
+    value: str
+
+
+class Subtract(NamedTuple):
+    """To be taken from a config that is a list; several are separated by commas."""
+
+    value: str
+
+
+ConfigChange = str | Append | Subtract | None
+"""A config's new value, or what to do to its list; None takes back what was set."""
+
+
+class ConfigSource(Enum):
+    """Where a value comes from (Kafka's ``ConfigEntry.ConfigSource``)."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    CLIENT_METRICS_CONFIG = 7
+    GROUP_CONFIG = 8
+
+    @classmethod
+    def _missing_(cls, value: object) -> ConfigSource:
+        return cls.UNKNOWN  # of a newer broker
+
+
+class ConfigSynonym(NamedTuple):
+    """One of the places where a config has a value."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One config. ``value`` is None for one that is secret."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+    synonyms: tuple[ConfigSynonym, ...]
+    """All its values, the one that counts first."""
+    documentation: str | None
+
+    @property
+    def is_default(self) -> bool:
+        return self.source is ConfigSource.DEFAULT_CONFIG
+
+
+def entry(told: DescribeConfigsResourceResult) -> ConfigEntry:
+    """A config as a broker tells it."""
+    return ConfigEntry(
+        told.name,
+        told.value,
+        ConfigSource(told.config_source),
+        told.read_only,
+        told.is_sensitive,
+        tuple(ConfigSynonym(one.name, one.value, ConfigSource(one.source)) for one in told.synonyms),
+        told.documentation,
+    )
+
+
+def alteration(resource: ConfigResource, changes: Mapping[str, ConfigChange]) -> AlterConfigsResource:
+    """The changes of a resource as a broker is asked for them."""
+    return AlterConfigsResource(
+        resource.type, resource.name, [_alterable(name, change) for name, change in changes.items()]
+    )
+
+
+def _alterable(name: str, change: ConfigChange) -> AlterableConfig:
+    match change:
+        case None:
+            return AlterableConfig(name, _DELETE, None)
+        case Append(value):
+            return AlterableConfig(name, _APPEND, value)
+        case Subtract(value):
+            return AlterableConfig(name, _SUBTRACT, value)
+        case value:
+            return AlterableConfig(name, _SET, value)
