@@ -5,6 +5,9 @@
     broker.py        aioproducer broker
     send.py          aioproducer send
     topics.py        aioproducer topics
+    perf.py          aioproducer perf
+    perf_stats.py    what it counts, and the lines it says it in
+    perf_payload.py  what it sends
     options.py       options that commands share, and the configs they make
     running.py       a command's event loop, Ctrl-C, and errors as plain lines
     terminal.py      what people see: progress, tables, warnings

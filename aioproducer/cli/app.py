@@ -10,6 +10,7 @@ import typer
 
 from aioproducer.cli.broker import broker
 from aioproducer.cli.demo import demo
+from aioproducer.cli.perf import PerfCommand, perf
 from aioproducer.cli.send import send
 from aioproducer.cli.topics import app as topics
 
@@ -28,6 +29,7 @@ app.command("demo")(demo)
 app.command("send")(send)
 app.add_typer(topics, name="topics")
 app.command("broker")(broker)
+app.command("perf", cls=PerfCommand)(perf)
 
 
 def _print_version(wanted: bool) -> None:

@@ -12,6 +12,7 @@ COMMANDS = [
     ["demo"],
     ["send"],
     ["broker"],
+    ["perf"],
     ["topics"],
     ["topics", "list"],
     ["topics", "create"],
