@@ -103,6 +103,9 @@ class Cluster:
     def values(self, topic: str, partition: int = 0) -> list[bytes]:
         return [record.value for record in self.records(topic, partition)]
 
+    def end_offset(self, topic: str, partition: int = 0) -> int:
+        return self._thread.call(lambda: self._cluster.log(topic, partition).log_end_offset)
+
     def wait_for(self, topic: str, count: int) -> None:
         """Until partition 0 has so many records."""
         there = threading.Event()
