@@ -27,6 +27,8 @@ COMPILED_MODULES = [
     "aioproducer/records/record_writer.py",
     "aioproducer/producer/buffer_pool.py",
     "aioproducer/producer/built_in_partitioner.py",
+    "aioproducer/producer/bulk_rows.py",
+    "aioproducer/producer/bulk_tally.py",
     "aioproducer/producer/completion.py",
     "aioproducer/producer/deadlines.py",
     "aioproducer/producer/delivery.py",

@@ -11,6 +11,7 @@
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
 from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
+from aioproducer.producer.bulk_result import BulkResult, OffsetRange
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.explain import Explanation, Obstacle
 from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
@@ -31,6 +32,7 @@ from aioproducer.types import (
 )
 
 __all__ = [
+    "BulkResult",
     "ConsumerGroupMetadata",
     "Delivery",
     "DeliveryError",
@@ -45,6 +47,7 @@ __all__ = [
     "MetricsSnapshot",
     "Obstacle",
     "OffsetAndMetadata",
+    "OffsetRange",
     "Outcome",
     "PartitionInfo",
     "Partitioner",

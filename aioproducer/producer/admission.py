@@ -65,7 +65,8 @@ class Admission:
         self._closed = True
         self._lot.shut()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raises if no record is let in now: IllegalStateException unless a newer producer has taken over."""
         if (fatal := self._sender.fatal) is not None:
             if isinstance(fatal, ProducerFencedException):
                 raise fatal.fresh()
@@ -88,13 +89,13 @@ class Admission:
         """All of ``send`` or ``enqueue`` for a producer with interceptors, serializers or a partitioner."""
         hooks = self._hooks
         if hooks.closed:
-            self._check_open()
+            self.check_open()
         record: ProducerRecord | None = None
         if hooks.intercepts():
             record = hooks.on_send(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
             topic, value, key, partition, timestamp_ms, headers = record
         try:
-            self._check_open()
+            self.check_open()
             key_bytes, value_bytes = key, value
             if hooks.serializes:
                 key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
@@ -144,7 +145,7 @@ class Admission:
         if not topic:
             raise IllegalArgumentException("the topic is empty")
         self._check_place()
-        self._check_open()
+        self.check_open()
         key_bytes, value_bytes = as_bytes(key, "key"), as_bytes(value, "value")
         record = ParkedRecord(
             self._loop,
@@ -168,7 +169,7 @@ class Admission:
 
     def failed(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
         """The delivery of a record that can never be sent."""
-        self._check_open()
+        self.check_open()
         self._lot.on_failed(error)
         where = (topic, -1 if partition is None else partition)
         result = ProduceResult(self._loop, *where, self._hooks)
@@ -178,10 +179,14 @@ class Admission:
         self._loop.call_soon(self._report_unseen, result, ended)
         return Delivery(result, 0)
 
-    def refused(self, topic: str, error: BaseException) -> None:
-        """Counts a record that is not let in for what it is; misuse does not count, nor what the user's code raises."""
+    def refused(self, topic: str, error: BaseException, count: int = 1) -> None:
+        """Counts records that are not let in for what they are; not misuse, nor what the user's code raises."""
         if isinstance(error, ApiException | SerializationException | PartitionerException):
-            self._metrics.records_failed(topic, 1, self._loop.time())
+            self._metrics.records_failed(topic, count, self._loop.time())
+
+    def missing(self, error: KafkaError) -> None:
+        """A record was not let in, and nothing is raised for it: a transaction may not be committed without it."""
+        self._lot.on_failed(error)
 
     def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
         """A record that nobody has asked about by now may not be lost in silence."""

@@ -35,7 +35,10 @@ HEADER_COST: Final = 160
 """… and each header, beside its value."""
 
 WHOLE: Final = -1
-"""The index of a waiter that waits for the whole result, not for one record of it."""
+"""The index of a waiter that waits for the whole result, not for one record of it …"""
+
+SPAN: Final = -2
+"""… and of one that answers for some of its records: that is somebody who is told of a failure."""
 
 
 class Loop(Protocol):
@@ -146,10 +149,10 @@ class ProduceResult:
         return (found[1], found[2] + index - found[0])
 
     def add_waiter(self, index: i64, future: Any) -> None:
-        """``future`` is told what becomes of the record; one for the WHOLE is told of a forwarding, too."""
+        """``future`` is told what becomes of the record; one for the WHOLE or a SPAN is told of a forwarding, too."""
         if self.state == PENDING:
             self.waiters.append((index, future))
-        elif self.state == FORWARDED and index != WHOLE:
+        elif self.state == FORWARDED and index >= 0:
             place = self.target(index)
             place[0].add_waiter(place[1], future)
         else:
@@ -234,7 +237,7 @@ class ProduceResult:
     def _wake(self, index: i64, future: Any) -> None:
         if future.done():  # its task was cancelled
             return
-        if index == WHOLE:
+        if index < 0:
             future.set_result(None)
         elif self.state == SUCCEEDED:
             future.set_result(self.metadata(index))

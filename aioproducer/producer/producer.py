@@ -28,6 +28,8 @@ from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
 from aioproducer.producer.admission import Admission
 from aioproducer.producer.buffer_pool import BufferPool
+from aioproducer.producer.bulk_calls import BulkCalls
+from aioproducer.producer.bulk_send import BulkSend
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery
 from aioproducer.producer.explain import Explanation
@@ -52,7 +54,7 @@ _get_running_loop = asyncio._get_running_loop
 _here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) else threading.get_ident
 
 
-class KafkaProducer(TransactionalCalls):
+class KafkaProducer(BulkCalls, TransactionalCalls):
     """Sends records to Kafka from one event loop.
 
     ::
@@ -299,7 +301,14 @@ class KafkaProducer(TransactionalCalls):
             if self._sender.must_yield:
                 await asyncio.sleep(0)
             return placed
-        record, condition = placed, placed.condition
+        await self._placed(placed)
+        if placed.result.state != FORWARDED:
+            raise placed.result.raised(0)
+        return placed.delivery
+
+    async def _placed(self, record: ParkedRecord) -> None:
+        """Until a record that is waited for with a Condition is in the accumulator, or has failed."""
+        condition = record.condition
         try:
             async with condition:
                 while record.waiting():
@@ -307,9 +316,6 @@ class KafkaProducer(TransactionalCalls):
         except asyncio.CancelledError:
             self._lot.withdraw(record)
             raise
-        if record.result.state != FORWARDED:
-            raise record.result.raised(0)
-        return record.delivery
 
     def flush(self) -> Coroutine[Any, Any, None]:
         """Returns when everything accepted before the call is delivered or has failed; does not wait for linger.ms.
@@ -373,6 +379,14 @@ class KafkaProducer(TransactionalCalls):
         finally:
             self._sender.flush_ended()
             self._metrics.flushed(loop.time() - began)
+
+    def _bulk_send(self, topic: str) -> BulkSend:
+        given: object = topic
+        if not isinstance(given, str) or not given:
+            raise IllegalArgumentException(f"the topic is {topic!r:.100}; it must be the name of one")
+        self._check_place()
+        self._admission.check_open()
+        return BulkSend(topic, self._accumulator, self._admission, self._placed, hooked=self._hooked)
 
     def _transactional(self, call: str) -> TransactionManager:
         self._check_place()

@@ -1,0 +1,58 @@
+"""The calls that send many records at once, for a producer's users."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from aioproducer.producer.bulk_columns import Columns
+from aioproducer.producer.bulk_result import BulkResult
+from aioproducer.producer.bulk_send import BulkSend
+from aioproducer.types import Headers
+
+
+class BulkCalls(ABC):
+    """A part of a producer."""
+
+    @abstractmethod
+    def _bulk_send(self, topic: str) -> BulkSend:
+        """What carries one call out; IllegalStateException if none may be made here and now."""
+
+    async def send_many(
+        self,
+        topic: str,
+        values: Iterable[Any],
+        *,
+        keys: Iterable[Any] | None = None,
+        partitions: Iterable[int | None] | None = None,
+        timestamps_ms: Iterable[int | None] | None = None,
+        headers: Iterable[Headers | None] | None = None,
+    ) -> BulkResult:
+        """Sends a record for each value, with back-pressure, and returns when all of them have ended.
+
+        The other iterables have an item for every value, None where ``send`` would be given none; what each means is
+        what it means to ``send``. Lists, generators and whatever else can be iterated are read as there is room, a
+        little ahead, in order; so are the records of one partition sent.
+
+        A record that fails harms no other: the result has its index and its error, which would have been raised by
+        ``send`` or its delivery. If one has waited for memory or metadata for max.block.ms, or the producer is closed
+        meanwhile, those after it fail with the same error without being tried.
+
+        Raises IllegalArgumentException for iterables that are none or not of one length, and what an iterable of yours
+        raises: when the length or the error shows only on the way, the records before it are sent first, and a note of
+        the exception says what became of them. Cancelled, it sends no more; what is in the accumulator by then goes on
+        to its own end, which ``flush`` waits for, and its failures are told in the log.
+        """
+        bulk = self._bulk_send(topic)
+        columns = Columns(values, keys=keys, partitions=partitions, timestamps_ms=timestamps_ms, headers=headers)
+        try:
+            while (rows := columns.read()) is not None:
+                await bulk.send_rows(rows)
+            result = await bulk.ended(columns.count)
+        finally:
+            bulk.leave()
+        if columns.broken is not None:
+            columns.broken.add_note(f"before it, send_many sent {result.count} records: {result!r}")
+            raise columns.broken
+        return result

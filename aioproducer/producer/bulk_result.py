@@ -1,0 +1,66 @@
+"""What became of a bulk send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from aioproducer.errors import DeliveryError
+
+FailedRun = tuple[Sequence[int], DeliveryError]
+"""Indices, ascending, and what all of them ended with."""
+
+
+class OffsetRange(NamedTuple):
+    """The offsets that a bulk send's records got in one partition; others' records may lie between them."""
+
+    first: int
+    """The lowest; -1 if the broker told none (acks=0, or it recognised a retry it had forgotten the offset of)."""
+    last: int
+    """The highest; -1 as above."""
+    records: int
+    """How many were delivered to this partition."""
+
+
+class BulkResult:
+    """How the records of one ``send_many`` or ``send_table`` ended: each is counted once, delivered or failed."""
+
+    def __init__(
+        self,
+        count: int,
+        delivered: int,
+        offsets: Mapping[tuple[str, int], OffsetRange],
+        failed_runs: Sequence[FailedRun],
+    ) -> None:
+        self.count = count
+        """Records in all."""
+        self.delivered = delivered
+        self.offsets = offsets
+        """By :class:`TopicPartition`, for those that got any: ``result.offsets["orders", 0].last``."""
+        self._failed_runs = failed_runs
+
+    @property
+    def failed(self) -> int:
+        """Records that were not delivered."""
+        return self.count - self.delivered
+
+    @cached_property
+    def errors(self) -> list[tuple[int, DeliveryError]]:
+        """(index, error) of each record that failed, by index; ``error.outcome`` tells whether it may be in the log.
+
+        Records that ended together share one error.
+        """
+        return sorted(
+            ((index, error) for indices, error in self._failed_runs for index in indices), key=lambda failed: failed[0]
+        )
+
+    def raise_if_failed(self) -> None:
+        """Raises the error of the first record that failed, if one did."""
+        if self.failed:
+            index, error = self.errors[0]
+            error.add_note(f"record {index}, the first of {self.failed} that failed out of {self.count}")
+            raise error
+
+    def __repr__(self) -> str:
+        return f"<BulkResult count={self.count} delivered={self.delivered} failed={self.failed}>"

@@ -1,0 +1,140 @@
+"""One bulk call under way: rows in, a result out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from aioproducer.errors import (
+    DeliveryError,
+    IllegalArgumentException,
+    KafkaError,
+    Outcome,
+    PartitionerException,
+    RecordTooLargeException,
+    SerializationException,
+)
+from aioproducer.producer.admission import Admission
+from aioproducer.producer.bulk_result import BulkResult
+from aioproducer.producer.bulk_rows import Rows, append_rows
+from aioproducer.producer.bulk_tally import BulkTally
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.parking import ParkedRecord
+from aioproducer.producer.record_accumulator import RecordAccumulator
+
+YIELD_AFTER: Final = 0.001
+"""Seconds of appending after which everybody else has a turn of the loop."""
+
+_REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, SerializationException)
+"""What is wrong with one record and no other; a PartitionerException is among them."""
+
+
+class BulkSend:
+    """Appends rows as there is room, and keeps the account of them.
+
+    ``placed(record)`` waits until a parked record is in the accumulator or has failed. ``hooked``: there is code of the
+    user's to be called for every record.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        accumulator: RecordAccumulator,
+        admission: Admission,
+        placed: Callable[[ParkedRecord], Awaitable[None]],
+        *,
+        hooked: bool,
+    ) -> None:
+        self._topic = topic
+        self._accumulator = accumulator
+        self._admission = admission
+        self._placed = placed
+        self._append = self._append_one if hooked else self._append_directly
+        self._time = accumulator.loop.time
+        self._turn = self._time()
+        self._tally = BulkTally(accumulator.loop)
+        self._over: KafkaError | None = None
+        """Why no record is tried any more."""
+        self._no_partition: KafkaError | None = None
+        """What came of waiting for a partition that the topic does not have."""
+
+    async def send_rows(self, rows: Rows) -> None:
+        """Appends them all, or accounts for what kept them out; gives the loop its turns."""
+        at, count = 0, len(rows.values)
+        while at < count:
+            if self._over is not None:
+                self._never_tried(range(rows.first + at, rows.first + count), self._over)
+                at = count
+            else:
+                at, parked = self._append(rows, at)
+                if parked is not None:
+                    await self._wait(parked)
+            if self._time() - self._turn >= YIELD_AFTER:
+                await asyncio.sleep(0)
+                self._turn = self._time()
+
+    async def ended(self, count: int) -> BulkResult:
+        """What became of all ``count`` records, when they have ended."""
+        await self._tally.complete()
+        return self._tally.result(count)
+
+    def leave(self) -> None:
+        """The call is over; if records have not ended yet, nobody waits for them here any more."""
+        self._tally.abandoned = True
+
+    def _append_directly(self, rows: Rows, at: int) -> tuple[int, ParkedRecord | None]:
+        """Appends without waiting: how far that went, and the record that has to wait now."""
+        refused: list[tuple[int, KafkaError]] = []
+        at = append_rows(self._accumulator, self._topic, rows, at, self._tally, refused)
+        for index, error in refused:
+            self._admission.refused(self._topic, error)
+            self._refused(range(index, index + 1), error)
+        return (at, None) if at == len(rows.values) else self._append_one(rows, at)
+
+    def _append_one(self, rows: Rows, at: int) -> tuple[int, ParkedRecord | None]:
+        """The same for a record that has to wait, or for which code of the user's is to be called."""
+        index = rows.first + at
+        value, key, partition, timestamp_ms, headers = rows.record(at)
+        if self._no_partition is not None and self._lacks(partition):
+            self._never_tried(range(index, index + 1), self._no_partition)
+            return at + 1, None
+        placed: Delivery | ParkedRecord
+        try:
+            placed = self._admission.through_hooks(
+                self._topic, value, key, partition, timestamp_ms, headers, asyncio.Condition
+            )
+        except _REFUSED as error:
+            self._refused(range(index, index + 1), error)
+            return at + 1, None
+        except KafkaError as error:  # closed, failed, fenced, no transaction: it would be the same for all others
+            self._over = error
+            return at, None
+        if isinstance(placed, Delivery):
+            self._tally.took(placed._result, placed._index, index)
+            return at + 1, None
+        self._tally.took(placed.result, 0, index)
+        return at + 1, placed
+
+    async def _wait(self, record: ParkedRecord) -> None:
+        await self._placed(record)
+        error = record.result.error
+        if error is None or isinstance(error, PartitionerException):
+            return
+        if self._lacks(record.partition):
+            self._no_partition = error
+        else:
+            self._over = error
+
+    def _lacks(self, partition: Any) -> bool:
+        """Whether the topic is known and has no such partition."""
+        queues = self._accumulator.topics.get(self._topic)
+        return queues is not None and isinstance(partition, int) and partition >= len(queues.queues)
+
+    def _never_tried(self, indices: range, error: KafkaError) -> None:
+        self._admission.refused(self._topic, error, len(indices))
+        self._refused(indices, error)
+
+    def _refused(self, indices: range, error: KafkaError) -> None:
+        self._admission.missing(error)
+        self._tally.refused(indices, DeliveryError.of(error, Outcome.NOT_SENT, (self._topic, -1)))
