@@ -15,7 +15,9 @@
     context.py         what the handlers of a node work with
     kafka_apis.py      from a request to its handler
     handlers/          one file per API
-    delayed_fetch.py   a fetch that waits for records
+    purgatory.py       operations that wait for something to happen, or for their time to be up
+    delayed_*.py       one such operation, and the fetch that waits for records
+    timing_wheel.py    when things fall due
     faults.py          what goes wrong on purpose: tests say
     faulty_apis.py     requests and responses that are lost or held up by a fault
     leader_epoch.py    whether a client's idea of who leads is up to date

@@ -70,6 +70,9 @@ class BrokerConfig:
     transaction_max_timeout_ms: int = key(
         Type.INT, 900000, at_least(1), "Longest transaction.timeout.ms that a producer may ask for."
     )
+    fetch_purgatory_purge_interval_requests: int = key(
+        Type.INT, 1000, ANY, "The lists of waiting fetches are gone through when so many of them have ended."
+    )
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
     )

@@ -19,6 +19,7 @@ from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.processor import Processor
+from aioproducer.broker.purgatory import DelayedOperationPurgatory
 from aioproducer.broker.socket_server import SocketServer
 from aioproducer.broker.topic import Topic
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
@@ -84,6 +85,7 @@ class EmbeddedCluster:
         # The port of a node stays the same when it is stopped and started again.
         self._ports = dict(enumerate(ports or [0] * nodes))
         self._servers: dict[int, SocketServer] = {}
+        self._fetch_purgatories: dict[int, DelayedOperationPurgatory] = {}
 
     async def start(self) -> None:
         """Starts every node that is not running. If one cannot start, those started here are stopped again."""
@@ -140,11 +142,15 @@ class EmbeddedCluster:
         self._state.node_started(Node(node_id, *told, self._racks[node_id]))
 
     def _context(self, node_id: int) -> BrokerContext:
+        purge_interval = self._state.config.fetch_purgatory_purge_interval_requests
+        purgatory = DelayedOperationPurgatory("Fetch", self._clock, purge_interval=purge_interval)
+        self._fetch_purgatories[node_id] = purgatory
         return BrokerContext(
             node_id,
             self._state,
             self._clock,
             self._transactions,
+            purgatory,
             self._transaction_version,
             self._faults,
             old=node_id in self._old_nodes,
@@ -157,10 +163,20 @@ class EmbeddedCluster:
             raise IllegalStateException(f"node {node_id} is not running")
         self._state.node_stopped(node_id)
         await server.close()
+        purgatory = self._fetch_purgatories.pop(node_id)
+        purgatory.shutdown()
+        for topic in self._state.topics.values():
+            for partition in topic.partitions:
+                partition.watchers.discard(purgatory.check_and_complete)
 
     def listener(self, node_id: int) -> tuple[str, int]:
         """The host and port that a node listens on itself; port 0 if it never ran."""
         return self._host, self._ports[node_id]
+
+    @property
+    def delayed_fetches(self) -> int:
+        """How many fetch requests wait for records."""
+        return sum(purgatory.num_delayed for purgatory in self._fetch_purgatories.values())
 
     @property
     def bootstrap_servers(self) -> str:

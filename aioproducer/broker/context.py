@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
+from aioproducer.broker.purgatory import DelayedOperationPurgatory
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock
 
@@ -19,6 +20,8 @@ class BrokerContext:
     state: ClusterState
     clock: Clock
     transactions: TransactionCoordinator
+    fetch_purgatory: DelayedOperationPurgatory
+    """Fetches that wait for records, by :class:`Partition`."""
     transaction_version: int
     """The finalized level of the feature ``transaction.version``: 2 is KIP-890's protocol."""
     faults: Faults = NO_FAULTS

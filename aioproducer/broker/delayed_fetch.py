@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
+from aioproducer.broker.delayed_operation import DelayedOperation
 from aioproducer.broker.request import Request
-from aioproducer.broker.topic import Partition
+from aioproducer.protocol.messages.fetch import FetchResponse
 
 
-class DelayedFetch:
-    """Watches partitions for a fetch request until it can be answered, its time is up, or its client is gone.
+class DelayedFetch(DelayedOperation):
+    """Answers a fetch request once there is enough to read or its time is up; never if its client is gone.
 
-    ``try_complete`` answers the request if it can be answered now and says whether it did; ``complete`` answers it in
-    any case. Whatever ends the wait ends it once.
+    ``read`` reads what there is now, and says whether that is enough.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        partitions: Iterable[Partition],
-        max_wait_s: float,
-        *,
-        try_complete: Callable[[], bool],
-        complete: Callable[[], None],
-    ) -> None:
-        self._partitions = tuple(partitions)
-        self._try_complete = try_complete
-        self._complete = complete
-        self._timer = asyncio.get_running_loop().call_later(max_wait_s, self._expire)
-        for partition in self._partitions:
-            partition.watchers.add(self._partition_changed)
-        request.on_abandon(self._forget)
+    def __init__(self, request: Request, max_wait_ms: int, read: Callable[[], tuple[FetchResponse, bool]]) -> None:
+        super().__init__(max_wait_ms)
+        self._request = request
+        self._read = read
+        self._response: FetchResponse | None = None
+        request.on_abandon(self.abandon)
 
-    def _partition_changed(self) -> None:
-        if self._try_complete():
-            self._forget()
+    def try_complete(self) -> bool:
+        response, enough = self._read()
+        if not enough:
+            return False
+        self._response = response
+        return self.force_complete()
 
-    def _expire(self) -> None:
-        self._forget()
-        self._complete()
-
-    def _forget(self) -> None:
-        self._timer.cancel()
-        for partition in self._partitions:
-            partition.watchers.discard(self._partition_changed)
+    def on_complete(self) -> None:
+        self._request.respond(self._read()[0] if self._response is None else self._response)

@@ -37,7 +37,7 @@ class Request:
     def __init__(self, header: RequestHeader, channel: ResponseChannel) -> None:
         self.header = header
         self._channel = channel
-        self._abandon: Callable[[], None] | None = None
+        self._abandon: Callable[[], object] | None = None
         self.abandoned = False
         """The client is gone: nobody reads a response."""
 
@@ -59,7 +59,7 @@ class Request:
         """Ends a request that cannot be answered otherwise."""
         self._channel.close(reason)
 
-    def on_abandon(self, callback: Callable[[], None]) -> None:
+    def on_abandon(self, callback: Callable[[], object]) -> None:
         """``callback`` runs once if the client goes before the request has ended."""
         if self.abandoned:
             callback()

@@ -35,8 +35,8 @@ class Partition:
     log: PartitionLog
     leader: int = NO_LEADER
     leader_epoch: int = 0
-    watchers: set[Callable[[], None]] = field(default_factory=set)
-    """Called when records were appended, the leader changed or the topic was deleted; see ``DelayedFetch``."""
+    watchers: set[Callable[[Partition], object]] = field(default_factory=set)
+    """Called when records were appended, the leader changed or the topic was deleted, with this."""
 
     def elect(self, leader: int) -> None:
         """Makes ``leader`` the leader, in a new epoch."""
@@ -46,7 +46,7 @@ class Partition:
 
     def notify(self) -> None:
         for watcher in tuple(self.watchers):
-            watcher()
+            watcher(self)
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.index}"

@@ -110,7 +110,7 @@ class Cluster:
         """Until partition 0 has so many records."""
         there = threading.Event()
 
-        def look() -> None:
+        def look(_: object = None) -> None:
             if self._cluster.log(topic).log_end_offset >= count:
                 there.set()
 

@@ -52,21 +52,18 @@ def handle(context: BrokerContext, request: Request, message: FetchRequest) -> F
     if message.session_epoch not in (_NEW_SESSION, _NO_SESSION):
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     fetch = _Fetch(context, request.header.api_version, message)
-    result = fetch.read()
-    if message.max_wait_ms <= 0 or result.is_enough(message.min_bytes):
-        return result.response
+    if message.max_wait_ms <= 0:
+        return fetch.read().response
 
-    def try_complete() -> bool:
+    def read() -> tuple[FetchResponse, bool]:
         now = fetch.read()
-        if now.is_enough(message.min_bytes):
-            request.respond(now.response)
-            return True
-        return False
+        return now.response, now.is_enough(message.min_bytes)
 
-    def complete() -> None:
-        request.respond(fetch.read().response)
-
-    DelayedFetch(request, fetch.partitions(), message.max_wait_ms / 1000, try_complete=try_complete, complete=complete)
+    purgatory = context.fetch_purgatory
+    partitions = fetch.partitions()
+    for partition in partitions:
+        partition.watchers.add(purgatory.check_and_complete)
+    purgatory.try_complete_else_watch(DelayedFetch(request, message.max_wait_ms, read), partitions)
     return None
 
 

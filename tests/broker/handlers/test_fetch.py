@@ -160,7 +160,7 @@ class TestLongPolling:
     """A long wait would run into the test's time-out: these tests are over before, or the waiting is broken."""
 
     async def wait_until_parked(self, cluster: EmbeddedCluster) -> None:
-        while not cluster.topic("t").partitions[0].watchers:  # noqa: ASYNC110 - the broker has no event for this
+        while not cluster.delayed_fetches:  # noqa: ASYNC110 - the broker has no event for this
             await asyncio.sleep(0)
 
     async def test_records_that_come_while_it_waits(
@@ -171,7 +171,7 @@ class TestLongPolling:
         await (await connect()).request(produce(cluster, b"a"), 13)
         _, response = await client.receive(ApiKey.FETCH, 18)
         assert values(response.responses[0].partitions[0].records) == [b"a"]
-        assert not cluster.topic("t").partitions[0].watchers
+        assert not cluster.delayed_fetches
 
     async def test_enough_records(self, cluster: EmbeddedCluster, client: RawClient, connect: Connect) -> None:
         min_bytes = 2 * len(make_batch(b"a"))
@@ -179,7 +179,7 @@ class TestLongPolling:
         await self.wait_until_parked(cluster)
         producer = await connect()
         await producer.request(produce(cluster, b"a"), 13)
-        assert cluster.topic("t").partitions[0].watchers
+        assert cluster.delayed_fetches
         await producer.request(produce(cluster, b"b", partition=1), 13)
         _, response = await client.receive(ApiKey.FETCH, 18)
         assert [values(partition.records) for partition in response.responses[0].partitions] == [[b"a"], [b"b"]]
@@ -187,7 +187,7 @@ class TestLongPolling:
     async def test_its_time_is_up(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         answer = await only(client, fetch(cluster, 0, max_wait_ms=5))
         assert (answer.error_code, bytes(answer.records)) == (ErrorCode.NONE, b"")
-        assert not cluster.topic("t").partitions[0].watchers
+        assert not cluster.delayed_fetches
 
     async def test_nothing_to_wait_for(self, client: RawClient, cluster: EmbeddedCluster) -> None:
         assert (await client.request(FetchRequest(max_wait_ms=LONG_MS, min_bytes=1), 18)).responses == []
