@@ -9,12 +9,13 @@ from collections import defaultdict
 import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord, TopicPartition, wait_all
-from aioproducer.errors import KafkaError, ProducerFencedException
+from aioproducer.errors import KafkaError
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.kafka_output import ConsumedRecord
 from aioproducer.testing.pytest_kafka import QUICK_FAILOVER, require_kafka
 from aioproducer.testing.transactions import campaign
 from aioproducer.testing.transactions.plan import Plan
+from tests.support.fencing import NEWER, WAYS, check_fenced
 
 log = logging.getLogger(__name__)
 
@@ -78,18 +79,12 @@ async def test_killed_and_restarted_under_the_same_id(kafka: ApacheKafka) -> Non
 
 
 async def test_the_older_of_two_producers_is_fenced(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("fenced", partitions=1)
-    configs = {"bootstrap_servers": kafka.bootstrap_servers, "transactional_id": "fenced"}
-    async with KafkaProducer(**configs) as older, KafkaProducer(**configs) as newer:
-        await older.init_transactions()
-        await older.begin_transaction()
-        await older.send("fenced", b"of the older")
-        await newer.init_transactions()
-        async with newer.transaction():
-            _ = newer.send("fenced", b"of the newer")
-        with pytest.raises(ProducerFencedException, match="fenced"):
-            await older.commit_transaction()
-    assert await committed(kafka, "fenced") == {0: [b"of the newer"]}
+    await kafka.tools.create_topic("fenced", partitions=2)
+    for way in WAYS:
+        configs = {"bootstrap_servers": kafka.bootstrap_servers, "transactional_id": way.__name__}
+        async with KafkaProducer(**configs) as older, KafkaProducer(**configs) as newer:
+            await check_fenced(way, older, newer, "fenced")
+    assert await committed(kafka, "fenced") == {0: [NEWER] * len(WAYS)}
 
 
 async def test_offsets_are_committed_with_the_transaction(kafka: ApacheKafka) -> None:

@@ -15,12 +15,12 @@ from aioproducer.errors import (
     ConfigException,
     IllegalStateException,
     InvalidTxnTimeoutException,
-    ProducerFencedException,
     TimeoutException,
     TransactionAbortableException,
     TransactionAbortedException,
 )
 from aioproducer.protocol.api_keys import ApiKey
+from tests.support.fencing import NEWER, WAYS, Way, check_fenced
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import Held, ScriptedCluster, drop, edited, error, set_error
@@ -173,41 +173,13 @@ async def test_a_commit_that_takes_too_long_goes_on() -> None:
         assert committed(cluster) == [b"a"]
 
 
-async def every_call_says_fenced(producer: KafkaProducer) -> None:
-    fenced = "has taken over; close this one"
-    with pytest.raises(ProducerFencedException, match=fenced):
-        _ = producer.send("t", b"never", partition=0)
-    for call in (
-        producer.enqueue("t", b"never", partition=0),
-        producer.init_transactions(),
-        producer.begin_transaction(),
-        producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, "g"),
-        producer.commit_transaction(),
-        producer.abort_transaction(),
-    ):
-        with pytest.raises(ProducerFencedException, match=fenced):
-            await call
-
-
 @PROTOCOLS
-async def test_the_older_of_two_producers_is_fenced(protocol: int) -> None:
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+async def test_the_older_of_two_producers_is_fenced(way: Way, protocol: int) -> None:
     async with a_cluster(protocol) as cluster, transactional(cluster) as older, transactional(cluster) as newer:
-        await older.init_transactions()
-        await older.begin_transaction()
-        await older.send("t", b"of the older", partition=0)
-        await newer.init_transactions()
-        late = older.send("t", b"too late", partition=0)
-        with pytest.raises(
-            TransactionAbortableException, match=r"INVALID_PRODUCER_EPOCH.*a newer producer has taken over"
-        ):
-            await older.commit_transaction()
-        assert isinstance(await end_of(late), DeliveryError)
-        with pytest.raises(ProducerFencedException, match=r"'x': A newer producer .* has taken over; close this one"):
-            await older.abort_transaction()
-        await every_call_says_fenced(older)
-        async with newer.transaction():
-            _ = newer.send("t", b"of the newer", partition=0)
-        assert committed(cluster) == [b"of the newer"]
+        await check_fenced(way, older, newer, "t")
+        assert committed(cluster) == [NEWER]
+        assert all_stable(cluster)
 
 
 @PROTOCOLS
