@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -34,7 +35,7 @@ _HELP = {
 
 def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> int:
     def tell(line: str) -> None:
-        print(line, file=err, flush=True)
+        print(f"{datetime.now():%H:%M:%S} {line}", file=err, flush=True)
 
     options = vars(_parser().parse_args(arguments))
     version, nodes, written = options.pop("kafka"), options.pop("nodes"), options.pop("report")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import logging
 import os
 import select
 import sys
@@ -41,6 +42,7 @@ class Work:
 
 
 def main(argument: str) -> None:
+    logging.basicConfig(format="%(asctime)s worker %(process)d: %(message)s", level=logging.WARNING)
     fields = json.loads(argument)
     work = Work(**{**fields, "plan": Plan(**fields["plan"]), "first": Transaction(*fields["first"])})
     sys.exit(asyncio.run(run(work)))
