@@ -26,6 +26,7 @@ from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
 from aioproducer.config_def import as_text
 from aioproducer.errors import IllegalStateException
+from aioproducer.types import TopicPartition
 
 
 class EmbeddedCluster:
@@ -239,6 +240,17 @@ class EmbeddedCluster:
     def move_leader(self, topic: str, partition: int, node_id: int) -> None:
         """Makes another running node the leader, in a new leader epoch."""
         self._state.move_leader(topic, partition, node_id)
+
+    # groups and transactions
+
+    def move_coordinator(self, key: str, node_id: int) -> None:
+        """Makes another node the coordinator of a group or transactional id; what it knew moves along."""
+        self._state.move_coordinator(key, node_id)
+
+    def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """What a group has committed; offsets of transactions that have not ended are not among it."""
+        offsets = self._transactions.offsets.committed(group)
+        return {TopicPartition(*partition): found.offset for partition, found in offsets.items()}
 
 
 def _changes(configs: Mapping[str, object | None]) -> list[ConfigChange]:

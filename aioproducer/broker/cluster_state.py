@@ -65,6 +65,7 @@ class ClusterState:
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
         self._alive: dict[int, Node] = {}
+        self._coordinators: dict[str, int] = {}
         self._next_producer_id = 0
         self._next_first_replica = 0
         self._said_without_effect: set[str] = set()
@@ -109,8 +110,12 @@ class ClusterState:
 
     def coordinator(self, key: str) -> Node | None:
         """The live node that coordinates a group or a transactional id; None without any."""
-        first = crc32(key.encode()) % len(self.node_ids)
+        first = self._coordinators.get(key, crc32(key.encode()) % len(self.node_ids))
         return self.node(self._first_alive(self.node_ids[first:] + self.node_ids[:first]))
+
+    def move_coordinator(self, key: str, node_id: int) -> None:
+        """From now on this node coordinates the group or transactional id, as long as it is alive."""
+        self._coordinators[key] = self.node_ids.index(node_id)
 
     def _first_alive(self, replicas: Sequence[int]) -> int:
         return next((node_id for node_id in replicas if node_id in self._alive), NO_LEADER)

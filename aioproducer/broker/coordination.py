@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, NotCoordinatorException, UnknownMemberIdException
+from aioproducer.errors import ApiException, NotCoordinatorException, UnknownMemberIdException, error_for
 
 
 def check_coordinator(context: BrokerContext, key: str) -> None:
-    """Raises unless this node coordinates the group or transactional id."""
+    """Raises unless this node coordinates the group or transactional id, and is ready to."""
     node = context.state.coordinator(key)
     if node is None or node.id != context.node_id:
         raise NotCoordinatorException(f"node {context.node_id} does not coordinate {key!r}")
+    code = context.faults.coordinator_error(context.node_id, key)
+    if code is not ErrorCode.NONE:
+        raise error_for(code, f"a fault: node {context.node_id} does nothing for {key!r}")
 
 
 def fencing_code(error: ApiException, version: int, fenced_since: int) -> ErrorCode:

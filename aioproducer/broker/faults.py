@@ -64,6 +64,10 @@ class Faults:
         """What a topic that exists is answered with."""
         return ErrorCode.NONE
 
+    def coordinator_error(self, node_id: int, key: str) -> ErrorCode:
+        """What a node that coordinates this group or transactional id answers in place of doing its work."""
+        return ErrorCode.NONE
+
     def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
         """The leader and its epoch, as far as the node's metadata knows them by now."""
         return partition.leader, partition.leader_epoch

@@ -266,6 +266,7 @@ class BatchCompleter:
                 self._end(queue, batch, error, aborted=True)
             except Exception:
                 log.exception("unforeseen error at the end of %r", batch)
+            self.on_failed(error)
 
     def _give_up(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         sequences = queue.sequences
@@ -284,12 +285,12 @@ class BatchCompleter:
     def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         self._end(queue, batch, error, aborted=False)
         self.incomplete.pop(batch, None)
+        self.on_failed(error)  # not before: it may end everything that has not ended
 
     def _end(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool) -> None:
         outcome = Outcome.UNKNOWN if batch.maybe_appended else Outcome.NOT_SENT
         ended = DeliveryError.of(error, outcome, (queue.topic, queue.partition))
         try:
-            self.on_failed(error)
             now = self._accumulator.loop.time()
             self._metrics.records_failed(queue.topic, batch.count, now)
             if not batch.result.observed():

@@ -26,12 +26,14 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout) -> in
     seeds = range(options.seed, options.seed + options.seeds)
     began = time.perf_counter()
     run = failed = 0
-    records = acknowledged = 0
+    records = acknowledged = transactions = committed = 0
     virtual = 0.0
     for report in _run(seeds, kinds, options.verbose, options.jobs):
         run += 1
         records += report.records
         acknowledged += report.acknowledged
+        transactions += report.transactions
+        committed += report.committed
         virtual += report.virtual_seconds
         if options.verbose:
             print(*report.scenario.describe(), *report.trace, f"trace {report.digest}", sep="\n", file=out)
@@ -43,6 +45,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout) -> in
     real = time.perf_counter() - began
     print(
         f"{run} seeds from {options.seed}, {failed} failed: {records} records, {acknowledged} acknowledged, "
+        f"{transactions} transactions, {committed} committed, "
         f"{virtual:.0f} simulated seconds in {real:.1f}",
         file=out,
     )

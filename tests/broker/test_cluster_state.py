@@ -174,3 +174,20 @@ class TestLeaders:
 def test_producer_ids_are_given_out_once() -> None:
     state = make_state()
     assert len({state.allocate_producer_id() for _ in range(100)}) == 100
+
+
+def test_a_coordinator_may_be_moved_to_a_node_and_comes_back_to_it() -> None:
+    state = make_state(3)
+    for node_id in (0, 2, 1):
+        state.move_coordinator("x", node_id)
+        assert coordinator_of(state, "x") == node_id
+    state.node_stopped(1)
+    assert coordinator_of(state, "x") == 2
+    state.node_started(node(1))
+    assert coordinator_of(state, "x") == 1
+
+
+def coordinator_of(state: ClusterState, key: str) -> int:
+    found = state.coordinator(key)
+    assert found is not None
+    return found.id

@@ -10,6 +10,7 @@ import pytest
 from aioproducer.broker import AppendFault, EmbeddedCluster, Faults, Partition
 from aioproducer.broker.faults import NO_FAULTS
 from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.record_batch import RecordBatch
@@ -26,6 +27,7 @@ class Told(Faults):
         self.throttle = 0
         self.left_out = 0
         self.topic_code = ErrorCode.NONE
+        self.coordinator_code = ErrorCode.NONE
         self.known_leader: tuple[int, int] | None = None
 
     def on_append(self, node_id: int, partition: Partition, batch: RecordBatch) -> AppendFault | None:
@@ -41,6 +43,9 @@ class Told(Faults):
 
     def on_topic_metadata(self, node_id: int, topic: str) -> ErrorCode:
         return self.topic_code if topic == "t" else ErrorCode.NONE
+
+    def coordinator_error(self, node_id: int, key: str) -> ErrorCode:
+        return self.coordinator_code if key == "x" else ErrorCode.NONE
 
     def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
         return self.known_leader or super().leader(node_id, partition)
@@ -115,6 +120,14 @@ async def test_metadata_that_is_missing_or_old(cluster: EmbeddedCluster, client:
     assert (topic.error_code, topic.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
 
 
+async def test_a_coordinator_does_nothing(client: RawClient, faults: Told) -> None:
+    faults.coordinator_code = ErrorCode.CONCURRENT_TRANSACTIONS
+    codes = [(await client.request(InitProducerIdRequest(key, 1000), 4)).error_code for key in ("x", "y")]
+    assert codes == [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE]
+    faults.coordinator_code = ErrorCode.NONE
+    assert (await client.request(InitProducerIdRequest("x", 1000), 4)).producer_epoch == 0
+
+
 async def test_by_default_nothing_goes_wrong() -> None:
     async with EmbeddedCluster() as cluster:
         partition = cluster.create_topic("t").partitions[0]
@@ -122,4 +135,5 @@ async def test_by_default_nothing_goes_wrong() -> None:
         assert not NO_FAULTS.leaves_out(0)
         assert NO_FAULTS.throttle_ms(0) == 0
         assert NO_FAULTS.on_topic_metadata(0, "t") is ErrorCode.NONE
+        assert NO_FAULTS.coordinator_error(0, "x") is ErrorCode.NONE
         assert NO_FAULTS.leader(0, partition) == (0, 0)

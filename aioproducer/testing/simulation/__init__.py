@@ -10,9 +10,11 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     endpoint.py     one end of a connection, as the kernel has it; transport.py and server.py as asyncio has it
     scenario.py     what a seed stands for: cluster, configs, work, faults
     faults.py       what goes wrong where; chaos.py what happens to the cluster
+    work_plan.py    what users are going to do
     workload.py     what the users of a producer do; ledger.py every record and what became of it;
                     interceptor.py what an interceptor is told of it
-    invariants.py   what must be true in the end; violations.py what was not
+    application.py  what users of transactions do; transactions.py every transaction and what became of it
+    invariants.py   what must be true in the end; transaction_invariants.py of transactions; violations.py what was not
     trace.py        everything that happened, and its hash; stacks.py who waits for what
     run.py          one seed from beginning to end
 

@@ -15,6 +15,9 @@ from aioproducer.testing.simulation.trace import Trace
 
 Event = Callable[[], Coroutine[Any, Any, None]]
 
+GROUPS = ("group0", "group1")
+"""Whose offsets belong to transactions."""
+
 _EVENTS_PER_SECOND = 50
 """Of each kind, at a rate of 1."""
 
@@ -39,6 +42,7 @@ class Chaos:
         events: list[tuple[float, Event]] = []
         for kind, event in (
             ("leaders", self._move),
+            ("coordinators", self._move_coordinator),
             ("restarts", self._restart),
             ("outages", self._outage),
             ("recreate", self._recreate),
@@ -83,6 +87,13 @@ class Chaos:
         node = self._random.choice(alive)
         self._trace("leader", partition, node)
         self._cluster.move_leader(partition.topic, partition.index, node)
+
+    async def _move_coordinator(self) -> None:
+        application = self._random.choice(self._scenario.applications)
+        key = self._random.choice((application.transactional_id, *GROUPS))
+        node = self._random.randrange(self._scenario.nodes)
+        self._trace("coordinator", key, node)
+        self._cluster.move_coordinator(key, node)
 
     async def _restart(self) -> None:
         node = self._random.randrange(self._scenario.nodes)

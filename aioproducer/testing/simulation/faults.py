@@ -30,6 +30,7 @@ KINDS: Mapping[str, str] = {
     "metadata": "metadata that is missing or out of date",
     "throttle": "brokers throttle the producer",
     "leaders": "leaders move",
+    "coordinators": "coordinators of transactions and groups move, or are not ready",
     "restarts": "brokers stop and start again, maybe on another port",
     "outages": "a broker cannot be reached for a while, nor reach anybody",
     "stalls": "the event loop is held up",
@@ -94,6 +95,18 @@ NO_PRODUCER_ID_FOR_NOW = (
     ErrorCode.REQUEST_TIMED_OUT,
 )
 NO_PRODUCER_ID_FOR_GOOD = (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_SERVER_ERROR)
+# What any coordinator answers: its API alone, or both, may be tried again.
+NO_COORDINATOR_FOR_NOW = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+)
+NO_COORDINATOR_FOR_GOOD = (
+    ErrorCode.TRANSACTION_ABORTABLE,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
 NO_METADATA_FOR_NOW = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 NO_METADATA_FOR_GOOD = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
@@ -106,6 +119,8 @@ class SimulatedFaults(Faults, NetworkFaults):
 
     def __init__(self, random: Random, rates: Mapping[str, float], late: float, trace: Trace) -> None:
         self.over = False
+        self.never_late: frozenset[ApiKey] = frozenset()
+        """APIs whose requests are handled when they come, or never."""
         self.fatal = False
         """The producers were told something that no producer outlives."""
         self.on_batch: Callable[[Partition, RecordBatch], object] = lambda partition, batch: None
@@ -166,7 +181,7 @@ class SimulatedFaults(Faults, NetworkFaults):
             return RequestFault(code=self._one_of(NO_PRODUCER_ID_FOR_NOW))
         fault = RequestFault(
             unanswered=self.strikes("unanswered"),
-            handled_after=self._time() if self.strikes("queue") else 0.0,
+            handled_after=self._time() if self.strikes("queue") and api_key not in self.never_late else 0.0,
             answered_after=self._time() if self.strikes("late") else 0.0,
             garbage=self._garbage() if self.strikes("garbage") else None,
         )
@@ -223,6 +238,11 @@ class SimulatedFaults(Faults, NetworkFaults):
         if not self.strikes("metadata"):
             return ErrorCode.NONE
         return self._one_of(NO_METADATA_FOR_GOOD if self._random.random() < _FOR_GOOD else NO_METADATA_FOR_NOW)
+
+    def coordinator_error(self, node_id: int, key: str) -> ErrorCode:
+        if not self.strikes("coordinators"):
+            return ErrorCode.NONE
+        return self._one_of(NO_COORDINATOR_FOR_GOOD if self._random.random() < _FOR_GOOD else NO_COORDINATOR_FOR_NOW)
 
     def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
         known = self._leaders[partition]

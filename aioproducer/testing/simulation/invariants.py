@@ -196,7 +196,7 @@ def _check_ends(scenario: Scenario, entry: Entry, violations: Violations) -> Non
 def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> None:
     failure = entry.failure()
     if failure is not None:
-        if not _may_fail(scenario, entry):
+        if entry.transaction is None and not _may_fail(scenario, entry):
             violations.add("without faults everything is delivered", f"{entry}: {failure}")
     elif entry.accepted_at is not None and entry.ended_at is not None:
         # As if all were for one partition, and each had a request of its own, after one for a batch that was split.

@@ -9,6 +9,7 @@ from aioproducer.errors import DeliveryError, KafkaError
 from aioproducer.producer.delivery import Delivery
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.testing.simulation.trace import Trace
+from aioproducer.testing.simulation.transactions import Transaction
 from aioproducer.types import Headers, ProducerRecord
 
 NUMBER = "number"
@@ -31,14 +32,18 @@ class Entry:
         "producer",
         "record",
         "sent_at",
+        "transaction",
         "watched",
     )
 
-    def __init__(self, number: int, producer: int, record: ProducerRecord, sent_at: float) -> None:
+    def __init__(
+        self, number: int, producer: int, record: ProducerRecord, sent_at: float, transaction: Transaction | None = None
+    ) -> None:
         self.number = number
         self.producer = producer
         self.record = record
         self.sent_at = sent_at
+        self.transaction = transaction
         self.accepted_at: float | None = None
         """When it is known to have been in the accumulator."""
         self.parked = False
@@ -88,6 +93,8 @@ class Ledger:
 
     def __init__(self, clock: Callable[[], float], trace: Trace) -> None:
         self.entries: list[Entry] = []
+        self.transactions: dict[int, Transaction] = {}
+        """By producer, the one that is open or was last."""
         self.on_end: Callable[[Entry], object] = lambda entry: None
         self._clock = clock
         self._trace = trace
@@ -97,7 +104,7 @@ class Ledger:
         number = len(self.entries)
         headers = ((NUMBER, b"%d" % number), *fields.pop("headers", ()))
         record = ProducerRecord(topic, **fields, headers=headers)
-        entry = Entry(number, producer, record, self._clock())
+        entry = Entry(number, producer, record, self._clock(), self.transactions.get(producer))
         self.entries.append(entry)
         return entry
 

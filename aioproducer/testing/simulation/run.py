@@ -14,6 +14,8 @@ from typing import Any
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import KafkaError
 from aioproducer.producer.producer import KafkaProducer, wait_all
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.testing.simulation.application import ENOUGH_MS, INPUT, Application, Surroundings
 from aioproducer.testing.simulation.chaos import Chaos
 from aioproducer.testing.simulation.faults import KINDS, SimulatedFaults
 from aioproducer.testing.simulation.interceptor import CountingInterceptor
@@ -24,6 +26,8 @@ from aioproducer.testing.simulation.network import Network
 from aioproducer.testing.simulation.scenario import NEVER, Ending, Scenario, draw, stream
 from aioproducer.testing.simulation.stacks import who_waits
 from aioproducer.testing.simulation.trace import Trace
+from aioproducer.testing.simulation.transaction_invariants import check_all_ended, check_transactions
+from aioproducer.testing.simulation.transactions import End, TransactionLedger
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.workload import CallbackRaised, Work
 
@@ -41,6 +45,8 @@ class Report:
     trace: list[str] = field(repr=False)
     records: int
     acknowledged: int
+    transactions: int
+    committed: int
     virtual_seconds: float
     steps: int
 
@@ -88,6 +94,9 @@ class Simulation:
         self.faults = SimulatedFaults(
             stream(seed, "faults"), scenario.rates, scenario.milliseconds("request_timeout_ms"), self.trace
         )
+        if scenario.transaction_version < 2:
+            # With the first protocol what is late may get into the next transaction: that is why there is a second.
+            self.faults.never_late = frozenset({ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
         self.faults.on_batch = BatchWatch(self.violations)
         self.network = Network(stream(seed, "network"), scenario.conditions, self.faults, self.trace)
         self.network.watch = WireWatch(scenario, self.violations)
@@ -104,16 +113,19 @@ class Simulation:
             clock=self.clock,
             newest_versions=scenario.newest_versions,
             old_nodes=scenario.old_nodes,
+            transaction_version=scenario.transaction_version,
             random=stream(seed, "cluster"),
             faults=self.faults,
         )
         self.chaos = Chaos(scenario, self.cluster, self.faults, self.trace, stream(seed, "chaos"))
         self.ledger = Ledger(self.loop.time, self.trace)
+        self.transactions = TransactionLedger(self.trace)
         if "recreate" not in scenario.rates:
             self.ledger.on_end = lambda entry: check_end(entry, self.cluster, self.violations)
         self.producers: list[KafkaProducer] = []
         self.interceptors: list[CountingInterceptor] = []
         self.acknowledged = 0
+        self._bootstrap_servers = ""
         self._random = stream(seed, "run")
 
     def run(self) -> Report:
@@ -126,6 +138,8 @@ class Simulation:
             self.trace.lines,
             len(self.ledger.entries),
             self.acknowledged,
+            len(self.transactions.transactions),
+            sum(transaction.end is End.COMMITTED for transaction in self.transactions.transactions),
             self.loop.now - self._began,
             self.loop.steps,
         )
@@ -133,13 +147,18 @@ class Simulation:
     def _run(self) -> None:
         loop = self.loop
         longest = sum(self.scenario.milliseconds(name) for name in ("max_block_ms", "delivery_timeout_ms"))
-        one_by_one = max(work.records for work in self.scenario.work) * longest
+        plans = [(work.records, work) for work in self.scenario.work]
+        plans += [
+            (one.lives * one.transactions * (one.work.records + 10), one.work) for one in self.scenario.applications
+        ]
+        one_by_one = max(records for records, _ in plans) * longest
         loop.at(self._began + 10 * (self.scenario.faults_until + longest) + one_by_one + 100, self._takes_too_long)
         main = loop.create_task(self._main(), name="main")
         try:
             loop.run_until_complete(main)
             topics = [*self.cluster.topics, *(topic for _, topic in self.chaos.deleted)]
             check(self.scenario, self.ledger, topics, self.violations)
+            check_transactions(self.scenario, self.ledger, self.transactions, self.cluster, self.violations)
             self.acknowledged = sum(entry.metadata() is not None for entry in self.ledger.entries)
         except Stuck as stuck:
             self.violations.add(str(stuck), "".join(f"\n  {line}" for line in who_waits(loop)))
@@ -174,33 +193,71 @@ class Simulation:
     async def _main(self) -> None:
         scenario = self.scenario
         async with self.cluster:
+            self._bootstrap_servers = self.cluster.bootstrap_servers
             for plan in scenario.topics:
                 if plan.created_at == 0:
                     self.chaos.create(plan)
-            for _ in range(scenario.producers):
-                await self._start_producer()
-            others = [self.loop.create_task(self.chaos.run(), name="chaos")]
-            others += [
-                self.loop.create_task(self._work(number), name=f"work {number}") for number in range(len(scenario.work))
-            ]
-            if scenario.ending is not Ending.AFTER_ALL:
-                others += [
-                    self.loop.create_task(self._close_early(producer), name=f"close {number}")
-                    for number, producer in enumerate(self.producers)
-                ]
-            await asyncio.gather(*others)
-            for number, producer in enumerate(self.producers):
-                if scenario.ending is Ending.AFTER_ALL:
-                    await self._finish(number, producer)
-                self._check_metrics(number, producer)
+            await (self._run_applications() if scenario.applications else self._run_producers())
             for interceptor in self.interceptors:
                 interceptor.check(self.ledger, self.violations)
             self._check_nothing_left()
             await asyncio.sleep(10)  # what is still on its way to the brokers arrives
 
-    async def _start_producer(self) -> None:
+    async def _run_producers(self) -> None:
+        scenario = self.scenario
+        for _ in range(scenario.producers):
+            await self._start_producer({})
+        others = [self.loop.create_task(self.chaos.run(), name="chaos")]
+        others += [
+            self.loop.create_task(self._work(number), name=f"work {number}") for number in range(len(scenario.work))
+        ]
+        if scenario.ending is not Ending.AFTER_ALL:
+            others += [
+                self.loop.create_task(self._close_early(producer), name=f"close {number}")
+                for number, producer in enumerate(self.producers)
+            ]
+        await asyncio.gather(*others)
+        for number, producer in enumerate(self.producers):
+            if scenario.ending is Ending.AFTER_ALL:
+                await self._finish(number, producer)
+            self._check_metrics(number, producer)
+
+    async def _run_applications(self) -> None:
+        scenario = self.scenario
+        self.chaos.create(INPUT)
+        around = Surroundings(
+            scenario,
+            self.cluster,
+            self.faults,
+            self.loop,
+            self.ledger,
+            self.transactions,
+            self.violations,
+            start=self._start_producer,
+            closed=self._check_closed,
+        )
+        applications = [
+            Application(plan, around, stream(scenario.seed, f"application {number}"))
+            for number, plan in enumerate(scenario.applications)
+        ]
+        tasks = [
+            self.loop.create_task(application.run(), name=f"application {number}")
+            for number, application in enumerate(applications)
+        ]
+        await asyncio.gather(self.loop.create_task(self.chaos.run(), name="chaos"), *tasks)
+        if self._random.random() < 0.7:
+            for application in applications:
+                await application.probe()
+        await asyncio.sleep(1 + max(ENOUGH_MS, *(plan.timeout_ms for plan in scenario.applications)) / 1000)
+        check_all_ended(self.cluster, self.violations)
+
+    def _check_closed(self, number: int) -> None:
+        self._check_all_ended(number)
+        self._check_metrics(number, self.producers[number])
+
+    async def _start_producer(self, more: dict[str, Any]) -> tuple[int, KafkaProducer]:
         number = len(self.producers)
-        config = {**self.scenario.config, "bootstrap_servers": self.cluster.bootstrap_servers}
+        config = {**self.scenario.config, **more, "bootstrap_servers": self._bootstrap_servers}
         if self.scenario.intercepts:
             self.interceptors.append(CountingInterceptor(number, stream(self.scenario.seed, f"interceptor {number}")))
             config["interceptor_classes"] = self.interceptors[-1:]
@@ -209,6 +266,7 @@ class Simulation:
         producer._random = stream(self.scenario.seed, f"producer {number}")
         self.producers.append(producer)
         await producer.start()
+        return number, producer
 
     async def _work(self, number: int) -> None:
         plan = self.scenario.work[number]

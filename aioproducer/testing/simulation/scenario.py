@@ -14,11 +14,20 @@ from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.testing.simulation.faults import KINDS
 from aioproducer.testing.simulation.network import Conditions
+from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan, draw_applications, draw_work
 
 LARGE = 2000
 """How much larger than a batch a large record may be, in bytes."""
 NEVER = math.inf
 """When a topic is created that never is."""
+_VERSIONED = (
+    ApiKey.PRODUCE,
+    ApiKey.METADATA,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.END_TXN,
+    ApiKey.TXN_OFFSET_COMMIT,
+)
 KEYS = [b"a", b"b", b"c", b"d", b"e", None, None, None]
 
 
@@ -55,24 +64,6 @@ class TopicPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkPlan:
-    """What one task does with a producer."""
-
-    producer: int
-    records: int
-    pause: float
-    """Mean seconds between bursts."""
-    burst: int
-    large: float
-    """How probable a record larger than a batch is."""
-    waits: float
-    """How probable it is that a record is awaited before the next one."""
-    enqueues: bool
-    cancels: float
-    flushes: float
-
-
-@dataclass(frozen=True, slots=True)
 class Scenario:
     """All there is to know before the run; times in seconds after its start."""
 
@@ -90,6 +81,10 @@ class Scenario:
     ends_at: float
     close_timeout: float
     conditions: Conditions
+    applications: list[ApplicationPlan]
+    """In place of producers and work: everything is written in transactions."""
+    transaction_version: int
+    """The protocol of transactions, as the cluster has finalized it; before 2 it is the first one."""
     newest_versions: dict[int, int]
     """Older brokers: the newest version they have of an API."""
     racks: list[str | None]
@@ -112,6 +107,10 @@ class Scenario:
         """What brokers take, in bytes."""
         return int(self.broker_configs["message.max.bytes"])
 
+    def users(self, transactional_id: str) -> int:
+        """How many applications have it."""
+        return sum(plan.transactional_id == transactional_id for plan in self.applications)
+
     def milliseconds(self, name: str) -> float:
         """A config in seconds."""
         return float(self.config[name]) / 1000
@@ -124,8 +123,10 @@ class Scenario:
             *(f"{topic}, replication {self.replication}" for topic in self.topics),
             f"{self.producers} producers, {self.promise.value}: {self.config}" + intercepted,
             *(str(work) for work in self.work),
+            *(str(application) for application in self.applications),
             f"{self.conditions}",
-            f"newest versions {self.newest_versions}, before KIP-1269: {self.old_nodes}"
+            f"newest versions {self.newest_versions}, before KIP-1269: {self.old_nodes}, "
+            f"transactions {self.transaction_version}"
             + (", garbage is collected all the time" if self.collects else ""),
             f"faults for {self.faults_until:.3f} s: {rates or 'none'}",
             f"{self.ending.value} ({self.ends_at:.3f} s, time-out {self.close_timeout:.3f} s)",
@@ -142,6 +143,9 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
     if versions:
         # Before topics had ids, clients could not tell a topic that was created anew from old news.
         rates.pop("recreate", None)
+    in_transactions = stream(seed, "transactions").random() < 0.3
+    # A transaction is not whole in a topic that was deleted; and who has no transactions has no coordinator.
+    rates.pop("recreate" if in_transactions else "coordinators", None)
     calm = not rates
     latency = random.choice((0.0001, 0.001, 0.005) if calm else (0.0001, 0.001, 0.005, 0.03))
     largest_batch = random.choice((1048588, 1048588, 1048588, 500, 2000))
@@ -155,7 +159,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         topics.append(TopicPlan("nowhere", 2, NEVER))
     ending = Ending.AFTER_ALL if calm or random.random() < 0.6 else random.choice(list(Ending))
     duration = random.choice((0.2, 1.0, 3.0))
-    work = [_draw_work(random, number % producers, duration, config) for number in range(random.choice((1, 2, 3, 4)))]
+    work = [draw_work(random, number % producers, duration) for number in range(random.choice((1, 2, 3, 4)))]
     if random.random() < 0.3:
         # All of it for one partition, in batches of few records that are on their way together.
         topics = [TopicPlan("topic0", 1, 0.0)]
@@ -163,6 +167,11 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         config |= {"batch_size": random.choice((0, 120)), "linger_ms": 0, "buffer_memory": 100_000}
         config["max_in_flight_requests_per_connection"] = random.choice((5, 20))
     replication = random.randint(1, nodes)
+    applications: list[ApplicationPlan] = []
+    if in_transactions:
+        applications = draw_applications(stream(seed, "applications"), duration, calm=calm)
+        config, promise = _transactional(config), Promise.EXACTLY_ONCE
+        work, producers, ending = [], 0, Ending.AFTER_ALL
     return Scenario(
         seed=seed,
         nodes=nodes,
@@ -191,6 +200,8 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
             writes_later=random.random() < 0.3,
             reset_drops_unread=random.random() < 0.3,
         ),
+        applications=applications,
+        transaction_version=random.choice((0, 1) if versions else (1, 2, 2)),
         newest_versions=versions,
         racks=[random.choice((None, "a", "b")) for _ in range(nodes)],
         old_nodes=[node for node in range(nodes) if random.random() < 0.2],
@@ -269,6 +280,12 @@ def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[
     return config, Promise.AT_MOST_ONCE
 
 
+def _transactional(config: dict[str, Any]) -> dict[str, Any]:
+    """Without what a transactional producer refuses."""
+    refused = {"acks", "enable_idempotence"}
+    return {name: value for name, value in config.items() if name not in refused and (name, value) != ("retries", 0)}
+
+
 def _draw_codec(random: Random) -> str:
     """Without the library of the one that is drawn, gzip."""
     name = random.choice(("none", "none", "none", "none", "gzip", "snappy", "lz4", "zstd"))
@@ -291,21 +308,5 @@ def _draw_versions(random: Random) -> dict[int, int]:
     if random.random() < 0.7:
         return {}
     # Kafka 2.1, 2.4, 3.3 and 3.7, as far as it matters.
-    produce, metadata = random.choice(((7, 7), (8, 9), (9, 12), (10, 12)))
-    return {ApiKey.PRODUCE: produce, ApiKey.METADATA: metadata}
-
-
-def _draw_work(random: Random, producer: int, duration: float, config: dict[str, Any]) -> WorkPlan:
-    records = random.choice((1, 20, 60, 120))
-    burst = random.choice((1, 1, 5, 40))
-    return WorkPlan(
-        producer=producer,
-        records=records,
-        pause=random.choice((0.0, duration * burst / records)),
-        burst=burst,
-        large=random.choice((0.0, 0.0, 0.05, 0.3)),
-        waits=random.choice((0.0, 0.0, 0.2, 1.0)),
-        enqueues=random.random() < 0.5,
-        cancels=random.choice((0.0, 0.0, 0.2)),
-        flushes=random.choice((0.0, 0.0, 0.05)),
-    )
+    versions = random.choice(((7, 7, 2, 3, 1, 2), (8, 9, 2, 3, 1, 2), (9, 12, 4, 4, 3, 3), (10, 12, 4, 4, 3, 3)))
+    return dict(zip(_VERSIONED, versions, strict=True))

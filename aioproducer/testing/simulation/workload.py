@@ -12,8 +12,9 @@ from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
-from aioproducer.testing.simulation.scenario import KEYS, LARGE, Scenario, WorkPlan
+from aioproducer.testing.simulation.scenario import KEYS, LARGE, Scenario
 from aioproducer.testing.simulation.violations import Violations
+from aioproducer.testing.simulation.work_plan import WorkPlan
 
 T = TypeVar("T")
 
@@ -34,7 +35,10 @@ class Work:
         violations: Violations,
         loop: SimulatedLoop,
         random: Random,
+        number: int | None = None,
     ) -> None:
+        """``number`` is the producer's, if it is not the plan's."""
+        self._number = plan.producer if number is None else number
         self._scenario = scenario
         self._plan = plan
         self._producer = producer
@@ -47,22 +51,26 @@ class Work:
 
     async def run(self) -> None:
         """Until all records were handed over, or the producer is closed."""
-        plan, random = self._plan, self._random
         try:
-            for count in range(plan.records):
-                if count and count % plan.burst == 0:
-                    await self._pause()
-                await self._hand_over()
-                if random.random() < plan.flushes:
-                    await self._flush()
-                if random.random() < 0.01:
-                    await self._ask_for_partitions()
-                if random.random() < 0.02:
-                    self._ask_how_it_is()
+            await self.hand_over(self._plan.records)
         except IllegalStateException:
             pass  # closed, or failed
 
-    async def _pause(self) -> None:
+    async def hand_over(self, records: int) -> None:
+        """So many of them; IllegalStateException if the producer takes no more."""
+        plan, random = self._plan, self._random
+        for count in range(records):
+            if count and count % plan.burst == 0:
+                await self.pause()
+            await self._hand_over()
+            if random.random() < plan.flushes:
+                await self._flush()
+            if random.random() < 0.01:
+                await self._ask_for_partitions()
+            if random.random() < 0.02:
+                self._ask_how_it_is()
+
+    async def pause(self) -> None:
         if self._plan.pause:
             await asyncio.sleep(self._random.expovariate(1 / self._plan.pause))
         elif self._random.random() < 0.2:
@@ -92,7 +100,7 @@ class Work:
         return topic.name, fields
 
     def _entry(self) -> Entry:
-        return self._ledger.open(self._plan.producer, *self._fields())
+        return self._ledger.open(self._number, *self._fields())
 
     async def _hand_over(self) -> None:
         if self._plan.enqueues and self._random.random() < 0.8:
@@ -131,7 +139,7 @@ class Work:
 
     async def _enqueue(self) -> None:
         try:
-            await self._maybe_cancelled(self._enqueue_now())
+            await self.maybe_cancelled(self._enqueue_now())
         except asyncio.CancelledError:
             pass
 
@@ -154,7 +162,7 @@ class Work:
     async def _wait(self, delivery: Delivery) -> None:
         began = self._loop.time()
         try:
-            metadata = await self._maybe_cancelled(_outcome(delivery))
+            metadata = await self.maybe_cancelled(_outcome(delivery))
             if metadata != delivery.result():
                 self._violations.add("who awaits is told the truth", f"{metadata}, not {delivery.result()}")
         except asyncio.CancelledError:
@@ -165,26 +173,28 @@ class Work:
                 self._violations.add("who awaits is told the truth", f"{error!r}, not {told!r}")
         self._in_time("a delivery", began, self._longest)
 
-    async def _maybe_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
+    async def maybe_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
         """Awaits it in a task of its own, which may be cancelled; CancelledError if it was."""
         random = self._random
         if random.random() >= self._plan.cancels:
             return await work
         task = self._loop.create_task(work, name="maybe cancelled")
-        for _ in range(random.randrange(6)):
-            await asyncio.sleep(0)
-        if random.random() < 0.5:
-            await asyncio.wait([task], timeout=random.expovariate(20))
-        task.cancel()
+        try:
+            for _ in range(random.randrange(6)):
+                await asyncio.sleep(0)
+            if random.random() < 0.5:
+                await asyncio.wait([task], timeout=random.expovariate(20))
+        finally:
+            task.cancel()
         return await task
 
     # The rest
 
     async def _flush(self) -> None:
-        pending = self._ledger.pending(self._plan.producer)
+        pending = self._ledger.pending(self._number)
         began = self._loop.time()
         try:
-            await self._maybe_cancelled(self._producer.flush())
+            await self.maybe_cancelled(self._producer.flush())
         except asyncio.CancelledError:
             return
         self._in_time("flush", began, self._longest)
@@ -196,7 +206,7 @@ class Work:
         topic = self._random.choice(self._scenario.topics)
         began = self._loop.time()
         try:
-            await self._maybe_cancelled(self._producer.partitions_for(topic.name))
+            await self.maybe_cancelled(self._producer.partitions_for(topic.name))
         except asyncio.CancelledError:
             return
         except IllegalStateException:

@@ -9,6 +9,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.simulation.chaos import Chaos
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan, draw
+from aioproducer.testing.simulation.work_plan import draw_applications
 
 from .simulated import World
 
@@ -16,7 +17,10 @@ TOPICS = [TopicPlan("now", 2, 0.0), TopicPlan("late", 1, 0.5), TopicPlan("never"
 
 
 def scenario(**rates: float) -> Scenario:
-    return replace(draw(0), nodes=3, topics=TOPICS, replication=2, rates=rates, faults_until=2.0)
+    applications = draw_applications(Random(0), 2.0, calm=False)
+    return replace(
+        draw(0), nodes=3, topics=TOPICS, replication=2, rates=rates, faults_until=2.0, applications=applications
+    )
 
 
 async def run(world: World, plan: Scenario) -> tuple[EmbeddedCluster, Chaos, SimulatedFaults]:
@@ -48,6 +52,7 @@ def test_topics_are_created_when_their_time_has_come() -> None:
     ("kind", "seen"),
     [
         ("leaders", {"leader"}),
+        ("coordinators", {"coordinator"}),
         ("restarts", {"stop", "start"}),
         ("outages", {"outage"}),
         ("recreate", {"delete", "create"}),

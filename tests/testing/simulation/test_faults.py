@@ -16,6 +16,8 @@ from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.faults import (
     APPENDED,
     KINDS,
+    NO_COORDINATOR_FOR_GOOD,
+    NO_COORDINATOR_FOR_NOW,
     REFUSED_FOR_GOOD,
     REFUSED_FOR_NOW,
     SEQUENCE_ERRORS,
@@ -86,6 +88,7 @@ def consulted(faults: SimulatedFaults, partition: Partition, batch: RecordBatch)
         faults.leaves_out(0),
         faults.throttle_ms(0),
         faults.on_topic_metadata(0, "t"),
+        faults.coordinator_error(0, "x"),
         faults.clock_jump(),
     ]
     return [answer for answer in answers if answer]
@@ -182,6 +185,21 @@ def test_a_producer_id_may_be_refused_for_good() -> None:
         assert faults.on_request(0, header(ApiKey.PRODUCE)) is None
     assert faults.fatal
     assert {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.CLUSTER_AUTHORIZATION_FAILED} <= codes
+
+
+def test_coordinators_are_not_ready_or_refuse_for_good() -> None:
+    faults = make("coordinators")
+    codes = {faults.coordinator_error(0, "x") for _ in range(TIMES)}
+    assert codes == {*NO_COORDINATOR_FOR_NOW, *NO_COORDINATOR_FOR_GOOD}
+    assert all(error_class(code).retriable for code in NO_COORDINATOR_FOR_NOW)
+    assert not any(error_class(code).retriable for code in NO_COORDINATOR_FOR_GOOD)
+
+
+def test_some_requests_are_never_late() -> None:
+    faults = make("queue")
+    faults.never_late = frozenset({ApiKey.END_TXN})
+    assert faults.on_request(0, header(ApiKey.END_TXN)) is None
+    assert faults.on_request(0, header(ApiKey.ADD_PARTITIONS_TO_TXN)) is not None
 
 
 def test_metadata_may_be_old_news(partition: Partition) -> None:

@@ -46,7 +46,11 @@ def test_everything_there_is_is_drawn_now_and_then() -> None:
     }
     for name, values in expected.items():
         assert values <= {scenario.config.get(name) for scenario in SCENARIOS}
-    assert {scenario.producers for scenario in SCENARIOS} == {1, 2}
+    assert {scenario.producers for scenario in SCENARIOS if not scenario.applications} == {1, 2}
+    assert {len(scenario.applications) for scenario in SCENARIOS} == {0, 1, 2, 3}
+    applications = [scenario for scenario in SCENARIOS if scenario.applications]
+    assert {scenario.transaction_version for scenario in applications} == {0, 1, 2}
+    assert any(scenario.calm for scenario in applications)
     assert 10 < sum(scenario.calm for scenario in SCENARIOS) < 100
     assert 10 < sum(scenario.log_append_time for scenario in SCENARIOS) < 250
 

@@ -14,9 +14,9 @@ from aioproducer.errors import IllegalStateException, KafkaError, TimeoutExcepti
 from aioproducer.producer.delivery import Delivery, ProduceResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Ledger
-from aioproducer.testing.simulation.scenario import WorkPlan
 from aioproducer.testing.simulation.trace import Trace
 from aioproducer.testing.simulation.violations import Violations
+from aioproducer.testing.simulation.work_plan import WorkPlan
 from aioproducer.testing.simulation.workload import Work
 
 from .histories import History, failure

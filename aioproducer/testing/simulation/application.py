@@ -1,0 +1,348 @@
+"""An application with a transactional id: its lives, and what it does with its producer in each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.errors import (
+    IllegalStateException,
+    KafkaError,
+    ProducerFencedException,
+    TimeoutException,
+    TransactionAbortableException,
+)
+from aioproducer.producer.producer import KafkaProducer, wait_all
+from aioproducer.testing.simulation.chaos import GROUPS
+from aioproducer.testing.simulation.faults import SimulatedFaults
+from aioproducer.testing.simulation.ledger import Ledger
+from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.testing.simulation.scenario import Scenario, TopicPlan
+from aioproducer.testing.simulation.transactions import End, Life, Transaction, TransactionLedger
+from aioproducer.testing.simulation.violations import Violations
+from aioproducer.testing.simulation.work_plan import ApplicationPlan
+from aioproducer.testing.simulation.workload import Work
+from aioproducer.types import TopicPartition
+
+INPUT = TopicPlan("input", 1, 0.0)
+"""Whose offsets groups commit."""
+
+ENOUGH_MS = 60_000
+"""A transaction.timeout.ms that nothing takes when all is well."""
+
+
+class Abandoned(Exception):
+    """Raised in a block, to abort it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run's applications share. ``start(config)`` makes a producer, ``closed(number)`` checks one that ended."""
+
+    scenario: Scenario
+    cluster: EmbeddedCluster
+    faults: SimulatedFaults
+    loop: SimulatedLoop
+    ledger: Ledger
+    transactions: TransactionLedger
+    violations: Violations
+    start: Callable[[dict[str, Any]], Awaitable[tuple[int, KafkaProducer]]]
+    closed: Callable[[int], object]
+
+    @property
+    def recovery(self) -> float:
+        """Seconds after the faults in which everything works again: back-offs may have become long."""
+        return 30 + 3 * self.scenario.milliseconds("socket_connection_setup_timeout_max_ms")
+
+
+class Application:
+    """Runs as its plan says, and checks what it is told at once."""
+
+    def __init__(self, plan: ApplicationPlan, around: Surroundings, random: Random) -> None:
+        self._plan = plan
+        self._around = around
+        self._random = random
+
+    async def run(self) -> None:
+        """All its lives."""
+        await asyncio.sleep(self._plan.begins_at)
+        for _ in range(self._plan.lives):
+            await self._live()
+            await asyncio.sleep(self._random.choice((0.0, 0.01, 0.5)))
+
+    async def probe(self) -> None:
+        """All is well again: the transactional id can be used, and every partition takes a transaction."""
+        around = self._around
+        deadline = around.loop.time() + around.recovery
+        while (failure := await self._try_once()) is not None:
+            if around.loop.time() > deadline:
+                around.violations.add(
+                    "a transactional id can be used again", f"{self._plan.transactional_id}: {failure!r}"
+                )
+                return
+            await asyncio.sleep(0.3)
+
+    # A life
+
+    async def _start(self, timeout_ms: int) -> _Living:
+        plan, around = self._plan, self._around
+        number, producer = await around.start(
+            {"transactional_id": plan.transactional_id, "transaction_timeout_ms": timeout_ms}
+        )
+        life = Life(plan.transactional_id, number, around.loop.time())
+        around.transactions.lives.append(life)
+        return _Living(plan, around, self._random, life, producer)
+
+    async def _live(self) -> None:
+        around, random = self._around, self._random
+        living = await self._start(self._plan.timeout_ms)
+        using = around.loop.create_task(living.use(), name=f"life {living.life.producer}")
+        span = random.expovariate(1 / self._plan.span) if self._plan.span else None
+        await asyncio.wait([using], timeout=span)
+        if not using.done() and random.random() < 0.5:
+            living.life.closing = True
+            using.cancel()
+        await living.close()
+        await asyncio.wait([using])
+        if not using.cancelled():
+            using.result()
+
+    async def _try_once(self) -> KafkaError | None:
+        living = await self._start(ENOUGH_MS)
+        try:
+            await living.write_everywhere()
+        except KafkaError as error:
+            return error
+        finally:
+            await living.close()
+        return None
+
+
+class _Living:
+    """One producer, and who uses it."""
+
+    def __init__(
+        self, plan: ApplicationPlan, around: Surroundings, random: Random, life: Life, producer: KafkaProducer
+    ) -> None:
+        self.life = life
+        self._plan = plan
+        self._around = around
+        self._random = random
+        self._producer = producer
+        self._work = Work(
+            around.scenario, plan.work, producer, around.ledger, around.violations, around.loop, random, life.producer
+        )
+
+    async def close(self) -> None:
+        around, scenario = self._around, self._around.scenario
+        self.life.closing = True
+        around.transactions.trace("close", self.life.producer)
+        timeout = self._random.choice((None, None, 0.0, scenario.close_timeout))
+        began = around.loop.time()
+        await self._producer.close(timeout)
+        names = ("max_block_ms", "delivery_timeout_ms", "request_timeout_ms")
+        allowed = sum(map(scenario.milliseconds, names)) if timeout is None else timeout
+        around.violations.in_time("close", began, around.loop.time(), allowed)
+        around.closed(self.life.producer)
+
+    async def use(self) -> None:
+        """Until all its transactions have ended, or the producer is of no further use."""
+        try:
+            await self._init()
+            for _ in range(self._plan.transactions):
+                await self._transact()
+                await self._work.pause()
+        except KafkaError as error:
+            if not self.life.closing and not self._may_end_it(error):
+                self._around.violations.add("only a newer producer ends an older", f"{self.life}: {error!r}")
+
+    def _may_end_it(self, error: KafkaError) -> bool:
+        rates = self._around.scenario.rates
+        if isinstance(error, ProducerFencedException):
+            # By a rival, or, with faults, as it took too long.
+            return bool(rates) or self._around.scenario.users(self.life.transactional_id) > 1
+        return not rates.keys().isdisjoint(("codes", "ids", "coordinators"))
+
+    async def write_everywhere(self) -> None:
+        """A transaction with a record for each partition."""
+        around = self._around
+        await self._init()
+        for topic in around.cluster.topics:
+            await self._until_ended("partitions_for", partial(self._producer.partitions_for, topic.name))
+        transaction = await self._begin()
+        for topic in around.cluster.topics:
+            for partition in topic.partitions:
+                entry = around.ledger.open(
+                    self.life.producer, topic.name, {"partition": partition.index, "value": b"probe"}
+                )
+                try:
+                    delivery = await self._producer.enqueue(entry.record)
+                except KafkaError as error:
+                    entry.error = error
+                    raise
+                around.ledger.accepted(entry, delivery, parked=False, watched=True)
+                await wait_all([delivery])
+        await self._commit(transaction)
+
+    async def _init(self) -> None:
+        self.life.init_asked_at = self._now()
+        await self._until_ended("init_transactions", self._producer.init_transactions)
+        self.life.initialized_at = self._now()
+
+    # A transaction
+
+    async def _transact(self) -> None:
+        aborts = self._random.random() < self._plan.aborts
+        if self._random.random() < self._plan.by_hand:
+            await self._by_hand(aborts)
+        else:
+            await self._in_a_block(aborts)
+
+    async def _begin(self) -> Transaction:
+        await self._producer.begin_transaction()
+        return self._begun()
+
+    def _begun(self) -> Transaction:
+        transaction = self._around.transactions.begin(self.life)
+        self._around.ledger.transactions[self.life.producer] = transaction
+        return transaction
+
+    async def _by_hand(self, aborts: bool) -> None:
+        transaction = await self._begin()
+        try:
+            await self._fill(transaction)
+        except KafkaError:
+            if self.life.closing:
+                raise
+            aborts = True
+        if not aborts:
+            try:
+                await self._commit(transaction)
+            except TransactionAbortableException:
+                pass
+            else:
+                return
+        await self._abort(transaction)
+
+    async def _in_a_block(self, aborts: bool) -> None:
+        transactions: list[Transaction] = []
+
+        async def block() -> None:
+            async with self._producer.transaction():
+                transactions.append(self._begun())
+                await self._fill(transactions[0])
+                if aborts:
+                    raise Abandoned
+                transactions[0].commit_asked_at = self._now()
+
+        try:
+            if await self._given_time(block()):
+                transactions[0].end = End.COMMITTED
+                return
+        except Abandoned:
+            transactions[0].end = End.ABORTED
+            return
+        except TransactionAbortableException:
+            if transactions[0].commit_asked_at is not None:
+                transactions[0].end = End.ABORTED
+                return
+        except KafkaError:
+            if self.life.closing or not transactions:
+                raise
+        if transactions:
+            await self._settle(transactions[0])
+
+    async def _settle(self, transaction: Transaction) -> None:
+        """A block was interrupted: whoever wants to know how it ends asks again."""
+        if transaction.commit_asked_at is not None:
+            try:
+                await self._commit(transaction)
+            except TransactionAbortableException:
+                pass
+            except IllegalStateException:
+                if self.life.closing:
+                    raise
+                # It has failed, and is being aborted, or was.
+            else:
+                return
+        try:
+            await self._abort(transaction)
+        except IllegalStateException:
+            if self.life.closing:
+                raise
+            # The block has done so.
+
+    async def _fill(self, transaction: Transaction) -> None:
+        records = self._random.randrange(self._plan.work.records + 1)
+        before = self._random.randrange(records + 1)
+        await self._work.hand_over(before)
+        if self._random.random() < self._plan.offsets:
+            await self._send_offsets(transaction)
+        await self._work.hand_over(records - before)
+
+    async def _send_offsets(self, transaction: Transaction) -> None:
+        transaction.group = self._random.choice(GROUPS)
+        transaction.offset = TopicPartition(INPUT.name, transaction.number)
+        offsets = {transaction.offset: transaction.number}
+        await self._until_ended(
+            "send_offsets_to_transaction",
+            lambda: self._producer.send_offsets_to_transaction(offsets, transaction.group),
+        )
+        transaction.offset_taken = True
+
+    async def _commit(self, transaction: Transaction) -> None:
+        if transaction.commit_asked_at is None:
+            transaction.commit_asked_at = self._now()
+        try:
+            await self._until_ended("commit_transaction", self._producer.commit_transaction)
+        except TransactionAbortableException:
+            transaction.end = End.ABORTED
+            raise
+        transaction.end = End.COMMITTED
+
+    async def _abort(self, transaction: Transaction) -> None:
+        await self._until_ended("abort_transaction", self._producer.abort_transaction)
+        transaction.end = End.ABORTED
+
+    # Waiting
+
+    def _now(self) -> float:
+        return self._around.loop.time()
+
+    async def _until_ended(self, what: str, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Calls until it has ended: waiting may be given up, and what is waited for goes on."""
+        around = self._around
+        deadline: float | None = None
+        while True:
+            began = self._now()
+            around.transactions.trace(what, self.life.producer)
+            try:
+                if await self._given_time(call()):
+                    around.transactions.trace(what, self.life.producer, "has ended")
+                    return
+            except TimeoutException:
+                pass
+            finally:
+                longest = around.scenario.milliseconds("max_block_ms")
+                around.violations.in_time(what, began, self._now(), longest)
+            if around.faults.over:
+                deadline = self._now() + around.recovery if deadline is None else deadline
+                if self._now() > deadline:
+                    around.violations.add("what was begun at the coordinator ends", f"{what} of {self.life}")
+                    raise TimeoutException(what)
+
+    async def _given_time(self, work: Coroutine[Any, Any, object]) -> bool:
+        """Awaits it, in a task that may be cancelled; whether it was not."""
+        try:
+            await self._work.maybe_cancelled(work)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return False
+        return True

@@ -1,0 +1,75 @@
+"""Every transaction, and what the producer said became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from aioproducer.testing.simulation.trace import Trace
+from aioproducer.types import TopicPartition
+
+
+class End(Enum):
+    """What a user was told."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+@dataclass(eq=False, slots=True)
+class Life:
+    """One producer of a transactional id. Times are the loop's."""
+
+    transactional_id: str
+    producer: int
+    init_asked_at: float
+    initialized_at: float | None = None
+    closing: bool = False
+    """It is being closed, so anything that is asked of it may be refused."""
+
+    def is_newer_than(self, other: Life) -> bool:
+        """Whether it has taken over from the other, for sure."""
+        before = other.initialized_at
+        return self.transactional_id == other.transactional_id and before is not None and self.init_asked_at >= before
+
+
+@dataclass(eq=False, slots=True)
+class Transaction:
+    """``offset`` is what a group committed in it (each transaction has a partition of its own for that)."""
+
+    number: int
+    life: Life
+    commit_asked_at: float | None = None
+    """From then on it may be committed; None: never."""
+    end: End | None = None
+    """None: the user was not told, or not for sure."""
+    group: str = ""
+    offset: TopicPartition | None = None
+    offset_taken: bool = False
+    """The user was told that the offset is a part of the transaction."""
+
+    def __repr__(self) -> str:
+        told = "undetermined" if self.end is None else self.end.value
+        return f"transaction {self.number} of {self.life.transactional_id} (producer {self.life.producer}, {told})"
+
+
+@dataclass(slots=True)
+class TransactionLedger:
+    """All lives and transactions of a run."""
+
+    trace: Trace
+    lives: list[Life] = field(default_factory=list)
+    transactions: list[Transaction] = field(default_factory=list)
+
+    def begin(self, life: Life) -> Transaction:
+        transaction = Transaction(len(self.transactions), life)
+        self.trace("begin", transaction)
+        self.transactions.append(transaction)
+        return transaction
+
+    def fenced(self, life: Life, at: float) -> bool:
+        """Whether a newer producer had certainly taken over by then."""
+        return any(
+            one.is_newer_than(life) and one.initialized_at is not None and one.initialized_at <= at
+            for one in self.lives
+        )

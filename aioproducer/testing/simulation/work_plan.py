@@ -1,0 +1,101 @@
+"""What users do with producers, as it is drawn: tasks that send, and applications that work in transactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPlan:
+    """What one task does with a producer."""
+
+    producer: int
+    records: int
+    pause: float
+    """Mean seconds between bursts."""
+    burst: int
+    large: float
+    """How probable a record larger than a batch is."""
+    waits: float
+    """How probable it is that a record is awaited before the next one."""
+    enqueues: bool
+    cancels: float
+    flushes: float
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationPlan:
+    """An application that uses a transactional id, from one of its starts to the next. Probabilities are of each
+    transaction; applications with the same id are rivals."""
+
+    transactional_id: str
+    timeout_ms: int
+    """Its transaction.timeout.ms."""
+    begins_at: float
+    lives: int
+    span: float
+    """Mean seconds after which a life is ended from outside; 0 for never."""
+    transactions: int
+    """In each life, at most."""
+    work: WorkPlan
+    """What it does in a transaction, of at most so many records."""
+    aborts: float
+    offsets: float
+    """That offsets of a group belong to it."""
+    by_hand: float
+    """That it is not a block."""
+
+
+def draw_work(random: Random, producer: int, duration: float) -> WorkPlan:
+    records = random.choice((1, 20, 60, 120))
+    burst = random.choice((1, 1, 5, 40))
+    return WorkPlan(
+        producer=producer,
+        records=records,
+        pause=random.choice((0.0, duration * burst / records)),
+        burst=burst,
+        large=random.choice((0.0, 0.0, 0.05, 0.3)),
+        waits=random.choice((0.0, 0.0, 0.2, 1.0)),
+        enqueues=random.random() < 0.5,
+        cancels=random.choice((0.0, 0.0, 0.2)),
+        flushes=random.choice((0.0, 0.0, 0.05)),
+    )
+
+
+def draw_applications(random: Random, duration: float, *, calm: bool) -> list[ApplicationPlan]:
+    """One to three of them, with one or two transactional ids."""
+    ids = random.choice((1, 1, 2))
+    return [
+        _draw_application(random, f"id{number % ids}", duration, calm=calm)
+        for number in range(random.choice((1, 2, 3)))
+    ]
+
+
+def _draw_application(random: Random, transactional_id: str, duration: float, *, calm: bool) -> ApplicationPlan:
+    lives = random.choice((1, 2, 4))
+    transactions = random.choice((1, 4, 8))
+    records = random.choice((1, 5, 20))
+    burst = random.choice((1, 5, 20))
+    return ApplicationPlan(
+        transactional_id,
+        timeout_ms=600_000 if calm else random.choice((300, 2000, 60_000)),
+        begins_at=random.choice((0.0, random.uniform(0, duration))),
+        lives=lives,
+        span=random.choice((0.0, duration / lives)),
+        transactions=transactions,
+        work=WorkPlan(
+            producer=-1,  # each life has another
+            records=records,
+            pause=random.choice((0.0, duration / lives / transactions)),
+            burst=burst,
+            large=random.choice((0.0, 0.0, 0.05)),
+            waits=random.choice((0.0, 0.0, 0.2)),
+            enqueues=random.random() < 0.5,
+            cancels=random.choice((0.0, 0.05, 0.3)),
+            flushes=random.choice((0.0, 0.05)),
+        ),
+        aborts=random.choice((0.0, 0.3)),
+        offsets=random.choice((0.0, 0.5)),
+        by_hand=random.choice((0.0, 0.5, 1.0)),
+    )
