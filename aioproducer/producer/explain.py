@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from aioproducer.config import ProducerConfig
@@ -94,6 +94,8 @@ class Situation:
     """In the order they were created."""
     lot: ParkingLot
     ids: ProducerIdSource
+    coordinator_error: Callable[[], KafkaError | None] = lambda: None
+    """What the transaction coordinator said last, if it was an error."""
 
 
 def explain(here: Situation, topic: str, partition: int, now: float, fatal: KafkaError | None = None) -> Explanation:
@@ -210,6 +212,11 @@ def _in_the_queue(
         )
     if reason is Reason.PRODUCER_ID:
         return _producer_id(here)
+    if reason is Reason.TRANSACTION:
+        error = here.coordinator_error()
+        last = "" if error is None else str(error)
+        text = "its partition is not a part of the transaction yet: the coordinator has not answered AddPartitionsToTxn"
+        return Obstacle(reason, f"{text}; its last answer was: {last}" if last else text, last_error=last)
     return None
 
 

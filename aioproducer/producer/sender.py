@@ -139,7 +139,13 @@ class Sender:
             wake=self._alarm.ring,
         )
         self._situation = Situation(
-            config, self._client, accumulator.topics, self._completer.incomplete, lot, self._id_source
+            config,
+            self._client,
+            accumulator.topics,
+            self._completer.incomplete,
+            lot,
+            self._id_source,
+            lambda: None if self.transactions is None else self.transactions.last_error,
         )
 
     def start(self) -> None:

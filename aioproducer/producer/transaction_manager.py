@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from random import Random
 from typing import Any, TypeVar
 
@@ -42,14 +42,14 @@ from aioproducer.producer.transaction_errors import (
     named,
     worst,
 )
-from aioproducer.producer.transaction_offsets import check_group, send_offsets
+from aioproducer.producer.transaction_offsets import Offsets, check, send_offsets
 from aioproducer.producer.transaction_partitions import TransactionPartitions
 from aioproducer.producer.transaction_state import TransactionState, check_transition
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.schema import Request, Response
-from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from aioproducer.types import ConsumerGroupMetadata
 
 log = logging.getLogger(__name__)
 
@@ -125,10 +125,8 @@ class TransactionManager:
         self._ids.transaction += 1
         self._gate(True)
 
-    async def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], group: ConsumerGroupMetadata
-    ) -> None:
-        check_group(group)
+    async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        check(offsets, group)
         if not offsets:
             return
         name = "send_offsets_to_transaction"

@@ -22,19 +22,30 @@ if TYPE_CHECKING:
 _LAST_FIRST_PROTOCOL_VERSION = 4
 
 
-def check_group(group: ConsumerGroupMetadata) -> None:
-    """IllegalArgumentException unless it names a group, and a member if it tells of a generation."""
+Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
+
+
+def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+    """IllegalArgumentException unless it is a group, of a member if it tells of a generation, and all are offsets."""
+    if not isinstance(group, ConsumerGroupMetadata):
+        raise IllegalArgumentException(f"the group is a {type(group).__name__}, no ConsumerGroupMetadata and no str")
     if not group.group_id:
         raise IllegalArgumentException("the group id is empty")
     if group.generation_id > 0 and not group.member_id:
         raise IllegalArgumentException(
             f"{group} is of generation {group.generation_id}, but without a member id: pass what the consumer tells"
         )
+    for (topic, partition), given in offsets.items():
+        offset = given.offset if isinstance(given, OffsetAndMetadata) else given
+        if not isinstance(offset, int):
+            raise IllegalArgumentException(f"the offset of {topic}-{partition} is a {type(offset).__name__}, no int")
+        if offset < 0:
+            raise IllegalArgumentException(f"offset {offset} of {topic}-{partition} is negative")
 
 
 async def send_offsets(
     manager: TransactionManager,
-    offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+    offsets: Offsets,
     group: ConsumerGroupMetadata,
     second_protocol: bool,
 ) -> None:
@@ -65,7 +76,7 @@ async def send_offsets(
     )
 
 
-def _topics(offsets: Mapping[TopicPartition, OffsetAndMetadata | int]) -> list[TxnOffsetCommitRequestTopic]:
+def _topics(offsets: Offsets) -> list[TxnOffsetCommitRequestTopic]:
     topics: dict[str, TxnOffsetCommitRequestTopic] = {}
     for (topic, partition), given in offsets.items():
         offset = OffsetAndMetadata(given) if isinstance(given, int) else given

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, NetworkException, ProducerFencedException, TimeoutException, error_for
-from aioproducer.producer.transaction_errors import Consequence, consequence, named, worst
+from aioproducer.producer.transaction_errors import FATAL_FOR_BATCHES, Consequence, consequence, named, worst
 from aioproducer.protocol.api_key import ApiKey
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "transactions.md"
 
 APIS = [
     ApiKey.INIT_PRODUCER_ID,
@@ -92,3 +97,25 @@ def test_fencing_has_one_name_for_users() -> None:
     assert told.__cause__ is not None
     other = error_for(ErrorCode.INVALID_TXN_STATE, "")
     assert named(other) is other
+
+
+WORDS = {
+    "again": Consequence.RETRY,
+    "find": Consequence.FIND_COORDINATOR,
+    "refused": Consequence.REFUSED,
+    "abort": Consequence.ABORT,
+    "fatal": Consequence.FATAL,
+}
+ROWS = re.findall(r"^\| ([A-Z_]+) \| (.*) \|$", DOCUMENT.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("code", "told"), ROWS, ids=[code for code, _ in ROWS])
+def test_the_table_in_the_documentation_is_true(code: str, told: str) -> None:
+    error = error_for(ErrorCode[code], "")
+    assert [WORDS[word] for word in told.split(" | ")] == [consequence(api, error) for api in APIS]
+
+
+def test_every_error_that_has_a_rule_is_documented() -> None:
+    documented = {ErrorCode[code] for code, _ in ROWS}
+    assert documented >= set(SAME_FOR_ALL) | FATAL_FOR_BATCHES
+    assert len(documented) == len(ROWS)

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from aioproducer import ConsumerGroupMetadata, KafkaProducer, TopicPartition
+from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
-    IllegalArgumentException,
     IllegalStateException,
     KafkaError,
     ProducerFencedException,
@@ -398,18 +397,6 @@ async def test_offsets_wait_no_longer_than_allowed_for_those_before_them(world: 
         first, second = await asyncio.gather(send_offsets(), send_offsets())
         assert first == pytest.approx(20, abs=0.1)
         assert second == pytest.approx(20, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    "group", [ConsumerGroupMetadata(""), ConsumerGroupMetadata("g", 2), ConsumerGroupMetadata("g", 1)]
-)
-async def test_group_metadata_that_cannot_be(group: ConsumerGroupMetadata) -> None:
-    async with a_cluster() as cluster, transactional(cluster) as producer:
-        await producer.init_transactions()
-        await producer.begin_transaction()
-        with pytest.raises(IllegalArgumentException, match=r"group id is empty|without a member id"):
-            await producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, group)
-        await producer.abort_transaction()
 
 
 class TestInitialization:

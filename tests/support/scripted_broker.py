@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
@@ -88,9 +88,9 @@ Step = Callable[[Exchange], Awaitable[None]]
 class ScriptedBroker:
     """One node. ``requests`` is everything it was sent, in order."""
 
-    def __init__(self, context: BrokerContext) -> None:
+    def __init__(self, context: BrokerContext, newest_versions: Mapping[int, int] | None = None) -> None:
         self.node_id = context.node_id
-        self.apis = KafkaApis(context)
+        self.apis = KafkaApis(context, newest_versions)
         self.requests: list[tuple[RequestHeader, Any]] = []
         self.accepted = 0
         self.connections: set[asyncio.StreamWriter] = set()
@@ -187,11 +187,11 @@ class ScriptedCluster(EmbeddedCluster):
 
     def __init__(self, nodes: int = 1, **config: Any) -> None:
         super().__init__(nodes, **config)
-        self.brokers = [ScriptedBroker(self._context(node_id)) for node_id in range(nodes)]
+        self.brokers = [self.another_broker(node_id) for node_id in range(nodes)]
 
     def another_broker(self, node_id: int = 0) -> ScriptedBroker:
         """One more with the id of a node, not started: for a port of its own."""
-        return ScriptedBroker(self._context(node_id))
+        return ScriptedBroker(self._context(node_id), self._newest_versions)
 
     @property
     def broker(self) -> ScriptedBroker:
