@@ -7,6 +7,7 @@ from typing import NamedTuple
 PRODUCER_GROUP = "producer-metrics"
 NODE_GROUP = "producer-node-metrics"
 TOPIC_GROUP = "producer-topic-metrics"
+PARTITION_GROUP = "producer-partition-metrics"
 
 Tags = tuple[tuple[str, str], ...]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 from aioproducer.metrics.metric_name import PRODUCER_GROUP
 from aioproducer.metrics.network_metrics import NetworkMetrics
@@ -16,6 +17,16 @@ from aioproducer.metrics.registry import MetricRegistry, RecordingLevel
 from aioproducer.metrics.snapshot import MetricsSnapshot
 from aioproducer.metrics.topic_metrics import TopicTable
 from aioproducer.metrics.waiting_time import WaitingTime
+from aioproducer.metrics.window_metrics import WindowMetrics
+
+TRANSACTIONAL_CALLS = {
+    "init": "init_transactions",
+    "begin": "begin_transaction",
+    "send-offsets": "send_offsets_to_transaction",
+    "commit": "commit_transaction",
+    "abort": "abort_transaction",
+}
+"""What the metrics of a transactional producer's calls name them, and the calls."""
 
 
 def _none() -> int:
@@ -55,6 +66,7 @@ class ProducerMetrics:
         self._buffer(registry, buffer_memory)
         self._life()
         self.network = NetworkMetrics(registry, tags)
+        self.windows = WindowMetrics(registry, tags)
         self._topics = TopicTable(registry, tags)
         registry.group("app-info", tags).gauge(
             "start-time-ms", "when the producer was made, in milliseconds since the epoch", lambda now: start_time_ms
@@ -144,6 +156,13 @@ class ProducerMetrics:
         self._flush_seconds = 0.0
         self.metadata_wait = WaitingTime(self.registry.sensor())
         self._group.gauge("flush-time-ns-total", "nanoseconds spent in flush()", lambda now: self._flush_seconds * 1e9)
+        self._transaction_seconds = dict.fromkeys(TRANSACTIONAL_CALLS, 0.0)
+        for call, name in TRANSACTIONAL_CALLS.items():
+            self._group.gauge(
+                f"txn-{call}-time-ns-total",
+                f"nanoseconds spent in {name}() that succeeded",
+                partial(self._transaction_ns, call),
+            )
         self._group.gauge(
             "metadata-wait-time-ns-total",
             "nanoseconds in which records waited for metadata",
@@ -154,6 +173,9 @@ class ProducerMetrics:
     def _metadata_age(self, now: float) -> float:
         came = self.gauges.metadata_time()
         return now - came if came > -math.inf else math.nan
+
+    def _transaction_ns(self, call: str, now: float) -> float:
+        return self._transaction_seconds[call] * 1e9
 
     def snapshot(self, now: float) -> MetricsSnapshot:
         """Every metric as it is now."""
@@ -213,6 +235,11 @@ class ProducerMetrics:
     def flushed(self, seconds: float) -> None:
         self._flush_seconds += seconds
 
+    def transactional_call(self, call: str, seconds: float) -> None:
+        """One of :data:`TRANSACTIONAL_CALLS` has succeeded."""
+        self._transaction_seconds[call] += seconds
+
     def keep_topics(self, topics: Collection[str]) -> None:
         """Topics that are not among these are not used any more."""
         self._topics.keep(topics)
+        self.windows.keep(topics)

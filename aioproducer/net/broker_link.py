@@ -155,6 +155,10 @@ class BrokerLink:
             )
         return chosen
 
+    def newest(self, api_key: int) -> int:
+        """The newest version of an API that the broker speaks; -1 if it does not."""
+        return self.versions.get(api_key, (0, -1))[1]
+
     def send(self, request: Request, version: int, handler: Handler, *, expect_response: bool = True) -> None:
         """Sends on the connection there is; NetworkException if there is none."""
         if self._connection is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
@@ -18,6 +19,9 @@ from aioproducer.producer.producer_id import ProducerIdSource
 from aioproducer.producer.readiness import NO_LEADER, why_waiting
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import TopicQueues
+from aioproducer.producer.sequences import WINDOW
+from aioproducer.producer.windows import KIP_1269_VERSION, WindowSource
+from aioproducer.protocol.api_key import ApiKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,13 @@ class Explanation:
     parked: int = 0
     parked_bytes: int = 0
     parked_ms: float = 0.0
+    window: int | None = None
+    """Batches that may be unresolved at once, as the broker remembers no more; None if nobody counts (without
+    idempotence, or for a partition that is not known)."""
+    unresolved: int = 0
+    """How many there are."""
+    window_source: str = ""
+    """Why the window is what it is."""
 
     @property
     def reason(self) -> Reason:
@@ -76,6 +87,8 @@ class Explanation:
             said += f", {self.bytes} bytes, the head for {duration(self.age_ms / 1000)}"
             if self.attempts:
                 said += f" and {_count(self.attempts, 'attempt')}"
+            if self.unresolved:
+                said += f"; in-flight window {self.unresolved}/{self.window} ({self.window_source})"
         return said
 
 
@@ -107,9 +120,11 @@ def explain(here: Situation, topic: str, partition: int, now: float, fatal: Kafk
     if fatal is not None:
         obstacles.append(Obstacle(Reason.FAILED, f"the producer has failed: {fatal}", last_error=str(fatal)))
     head: ProducerBatch | None = None
+    window: dict[str, Any] = {}
     if partition < len(queues):
         queue = queues[partition]
         batches = [batch for batch, its_queue in here.incomplete.items() if its_queue is queue]
+        window = _window(here, queue)
         head = next((batch for batch in batches if not batch.in_flight), batches[0] if batches else None)
         if head is not None:
             obstacles += why_not_delivered(here, queue, head, now)
@@ -132,7 +147,26 @@ def explain(here: Situation, topic: str, partition: int, now: float, fatal: Kafk
         parked=len(parked),
         parked_bytes=sum(record.size for record in parked),
         parked_ms=max(((now - record.parked_at) * 1000 for record in parked), default=0.0),
+        **window,
     )
+
+
+def _window(here: Situation, queue: PartitionQueue) -> dict[str, Any]:
+    sequences, leader = queue.sequences, queue.leader
+    if sequences is None:
+        return {}
+    link = here.client.link(leader)
+    if sequences.window != WINDOW:
+        source = WindowSource.ANNOUNCED
+    elif link is not None and link.ready() and link.newest(ApiKey.PRODUCE) < KIP_1269_VERSION:
+        source = WindowSource.OLD_BROKER
+    else:
+        source = WindowSource.DEFAULT
+    why = source.value.format(leader) if leader != NO_LEADER else "the default: there is no leader to announce another"
+    most = here.config.max_in_flight_requests_per_connection
+    if most < sequences.window:
+        why += f", but max.in.flight.requests.per.connection={most}"
+    return {"window": sequences.window, "unresolved": len(sequences.unresolved), "window_source": why}
 
 
 def _nothing(here: Situation, topic: str, partition: int, partitions: int) -> Obstacle:

@@ -388,6 +388,13 @@ class KafkaProducer(BulkCalls, TransactionalCalls):
         self._admission.check_open()
         return BulkSend(topic, self._accumulator, self._admission, self._placed, hooked=self._hooked)
 
+    def _transactional_call_took(self, call: str, seconds: float) -> None:
+        self._metrics.transactional_call(call, seconds)
+
+    def _seconds(self) -> float:
+        assert self._loop is not None, "only a producer that was started makes transactional calls"
+        return self._loop.time()
+
     def _transactional(self, call: str) -> TransactionManager:
         self._check_place()
         self._hooks.check_outside(call)

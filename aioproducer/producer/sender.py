@@ -106,7 +106,7 @@ class Sender:
             on_refused=self._id_refused,
             on_fatal=self._fatal,
         )
-        self._windows = InFlightWindows()
+        self._windows = InFlightWindows(metrics.windows)
         self._latencies: NodeLatencies | None = None
         if config.partitioner_availability_timeout_ms > 0:
             self._latencies = NodeLatencies(config.partitioner_availability_timeout_ms / 1000)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Self
 
 from aioproducer.errors import KafkaError
@@ -19,16 +19,35 @@ class TransactionalCalls(ABC):
     def _transactional(self, call: str) -> TransactionManager:
         """What carries the call out; IllegalStateException if it may not be made here and now."""
 
+    @abstractmethod
+    def _transactional_call_took(self, call: str, seconds: float) -> None:
+        """A call has succeeded (``TRANSACTIONAL_CALLS``)."""
+
+    @abstractmethod
+    def _seconds(self) -> float:
+        """The loop's time."""
+
+    @contextmanager
+    def _timed(self, call: str) -> Iterator[None]:
+        """What succeeds within is measured, as Kafka does it; what fails is not."""
+        began = self._seconds()
+        yield
+        self._transactional_call_took(call, self._seconds() - began)
+
     async def init_transactions(self) -> None:
         """Takes over the transactional.id: a producer that had it before is fenced, and its transaction aborted.
 
         Once, before the first transaction. TimeoutException after max.block.ms: calling again goes on waiting.
         """
-        await self._transactional("init_transactions()").init()
+        transactions = self._transactional("init_transactions()")
+        with self._timed("init"):
+            await transactions.init()
 
     async def begin_transaction(self) -> None:
         """From now on records belong to a transaction. Nothing is asked of a broker."""
-        self._transactional("begin_transaction()").begin()
+        transactions = self._transactional("begin_transaction()")
+        with self._timed("begin"):
+            transactions.begin()
 
     async def send_offsets_to_transaction(
         self,
@@ -40,7 +59,9 @@ class TransactionalCalls(ABC):
         ``group`` is what the consumer says of its place in the group, or the id of a group without members (KIP-447).
         """
         metadata = ConsumerGroupMetadata(group) if isinstance(group, str) else group
-        await self._transactional("send_offsets_to_transaction()").send_offsets(offsets, metadata)
+        transactions = self._transactional("send_offsets_to_transaction()")
+        with self._timed("send-offsets"):
+            await transactions.send_offsets(offsets, metadata)
 
     async def commit_transaction(self) -> None:
         """Delivers every record of the transaction, and commits it.
@@ -49,14 +70,18 @@ class TransactionalCalls(ABC):
         producer has taken over. TimeoutException after max.block.ms: the commit goes on, and calling again waits for
         its end. Cancelling whoever waits does not take it back either.
         """
-        await self._transactional("commit_transaction()").commit()
+        transactions = self._transactional("commit_transaction()")
+        with self._timed("commit"):
+            await transactions.commit()
 
     async def abort_transaction(self) -> None:
         """Gives up the transaction: what was sent is not read, and what was not fails (TransactionAbortedException).
 
         Time-outs and cancellation as with :meth:`commit_transaction`.
         """
-        await self._transactional("abort_transaction()").abort()
+        transactions = self._transactional("abort_transaction()")
+        with self._timed("abort"):
+            await transactions.abort()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Self]:
@@ -68,15 +93,18 @@ class TransactionalCalls(ABC):
                 producer.send("orders", b"value")
         """
         transactions = self._transactional("transaction()")
-        transactions.begin()
+        with self._timed("begin"):
+            transactions.begin()
         try:
             yield self
-            await transactions.commit()
+            with self._timed("commit"):
+                await transactions.commit()
         except BaseException as error:
             # Once a commit was asked for, nothing may take it back but what came of it.
             if transactions.is_open():
                 try:
-                    await transactions.abort()
+                    with self._timed("abort"):
+                        await transactions.abort()
                 except KafkaError as failed:
                     if isinstance(error, Exception):
                         raise

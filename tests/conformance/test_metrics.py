@@ -35,7 +35,7 @@ def parsed(line: str) -> tuple[MetricName, str]:
 
 
 async def test_names_groups_tags_and_figures_are_kafkas() -> None:
-    async with EmbeddedCluster() as cluster:
+    async with EmbeddedCluster(configs={"log.producer.state.batches.to.retain": 20}) as cluster:
         command = java_command(HERE / "ProducerMetrics.java", cluster.bootstrap_servers)
         pipe = asyncio.subprocess.PIPE
         java = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)

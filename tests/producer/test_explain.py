@@ -47,6 +47,7 @@ class Link:
         self.backoff_until = 0.0
         self.requests = 0
         self.reads = True
+        self.produce_version = 14
         self.__dict__.update(more)
 
     def __str__(self) -> str:
@@ -60,6 +61,10 @@ class Link:
 
     def in_flight(self) -> int:
         return self.requests
+
+    def newest(self, api_key: int) -> int:
+        assert api_key == ApiKey.PRODUCE
+        return self.produce_version
 
 
 class Client:
@@ -249,6 +254,32 @@ def test_the_windows() -> None:
     assert "1 batch has to end" in str(here.explain())
     here.config = producer_config({"bootstrap.servers": "b:1", "max.in.flight.requests.per.connection": 1})
     assert here.explain().reason is Reason.ORDER
+
+
+@pytest.mark.parametrize(
+    ("window", "link", "why"),
+    [
+        (20, {}, "announced by node 1"),
+        (5, {}, "the default until node 1 announces another"),
+        (5, {"produce_version": 13}, "as node 1 is a broker before KIP-1269"),
+        (5, {"state": LinkState.IDLE, "produce_version": -1}, "the default until node 1 announces another"),
+    ],
+)
+def test_where_the_window_comes_from(window: int, link: dict[str, Any], why: str) -> None:
+    here = Scene(Link(**link))
+    here.config = producer_config({"bootstrap.servers": "b:1", "max.in.flight.requests.per.connection": 30})
+    here.sequences.window = window
+    here.drained()
+    explained = here.explain()
+    assert (explained.unresolved, explained.window, explained.window_source) == (1, window, why)
+    assert f"in-flight window 1/{window} ({why})" in str(explained)
+
+
+def test_a_window_beyond_what_a_connection_may_have() -> None:
+    here = Scene()
+    here.sequences.window = 20
+    here.config = producer_config({"bootstrap.servers": "b:1", "max.in.flight.requests.per.connection": 7})
+    assert here.explain().window_source == "announced by node 1, but max.in.flight.requests.per.connection=7"
 
 
 def test_no_producer_id() -> None:

@@ -61,6 +61,20 @@ def all_stable(cluster: ScriptedCluster) -> bool:
     return all(log.last_stable_offset == log.log_end_offset for log in logs)
 
 
+async def test_how_long_its_calls_took_is_measured_as_kafka_does() -> None:
+    async with a_cluster() as cluster, transactional(cluster) as producer:
+        with pytest.raises(IllegalStateException):
+            await producer.commit_transaction()
+        names = [f"txn-{call}-time-ns-total" for call in ("init", "begin", "send-offsets", "commit", "abort")]
+        assert [producer.metrics()[name] for name in names] == [0.0] * 5, "what fails is not counted"
+        await producer.init_transactions()
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, "group")
+        await producer.begin_transaction()
+        await producer.abort_transaction()
+        assert all(producer.metrics()[name] > 0 for name in names)
+
+
 @PROTOCOLS
 async def test_committed_and_aborted_transactions(protocol: int) -> None:
     async with a_cluster(protocol) as cluster:

@@ -1,0 +1,64 @@
+"""The in-flight windows of partitions that leaders announced (KIP-1269)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from aioproducer.metrics.metric_name import PARTITION_GROUP, PRODUCER_GROUP, Tags
+from aioproducer.metrics.registry import Measure, MetricGroup, MetricRegistry
+
+
+class WindowMetrics:
+    """How often windows were learned and lost, and the windows themselves where they are not the default."""
+
+    def __init__(self, registry: MetricRegistry, tags: Tags) -> None:
+        self._registry = registry
+        self._tags = tags
+        self._discovered = 0
+        self._reset = 0
+        self._partitions: dict[tuple[str, int], MetricGroup] = {}
+        group = registry.group(PRODUCER_GROUP, tags)
+        group.gauge(
+            "in-flight-windows-discovered-total",
+            "in all: answers that told another window for a partition than it had (KIP-1269)",
+            lambda now: float(self._discovered),
+            own=True,
+        )
+        group.gauge(
+            "in-flight-windows-reset-total",
+            "in all: windows that are 5 again, as the leader changed or its connection was lost",
+            lambda now: float(self._reset),
+            own=True,
+        )
+
+    def discovered(self) -> None:
+        self._discovered += 1
+
+    def reset(self, topic: str, partition: int) -> None:
+        """Nothing is known of the partition's leader any more."""
+        self._reset += 1
+        self.forget(topic, partition)
+
+    def show(self, topic: str, partition: int, window: Measure, in_flight: Measure) -> None:
+        """Publishes a partition's window, and how many of its batches are within."""
+        self.forget(topic, partition)
+        tags = (*self._tags, ("partition", str(partition)), ("topic", topic))
+        group = self._partitions[topic, partition] = self._registry.group(PARTITION_GROUP, tags)
+        group.gauge(
+            "in-flight-window",
+            "batches that may be under way, as the leader announced; partitions with the default of 5 have no metric",
+            window,
+            own=True,
+        )
+        group.gauge("batches-in-flight", "batches that are not resolved, on the wire or not", in_flight, own=True)
+
+    def forget(self, topic: str, partition: int) -> None:
+        """The partition's window is the default."""
+        group = self._partitions.pop((topic, partition), None)
+        if group is not None:
+            group.remove()
+
+    def keep(self, topics: Collection[str]) -> None:
+        """Forgets the partitions of all other topics."""
+        for topic, partition in [place for place in self._partitions if place[0] not in topics]:
+            self.forget(topic, partition)
