@@ -201,6 +201,8 @@ class ScriptedCluster(EmbeddedCluster):
     async def start_node(self, node_id: int, *, port: int | None = None) -> None:
         """Starts a node on the port it had before, or on ``port`` (0: a free one)."""
         broker = self.brokers[node_id]
+        if node_id not in self._fetch_purgatories:  # it has been stopped
+            broker.apis = KafkaApis(self._context(node_id), self._newest_versions)
         self._ports[node_id] = await broker.open(self._host, self._ports[node_id] if port is None else port)
         self._servers[node_id] = broker  # type: ignore[assignment]
         self._state.node_started(Node(node_id, self._host, self._ports[node_id]))
