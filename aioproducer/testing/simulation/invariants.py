@@ -14,6 +14,7 @@ from aioproducer.errors import (
     IllegalStateException,
     Outcome,
     OutOfOrderSequenceException,
+    ProducerFencedException,
     RecordTooLargeException,
     TimeoutException,
 )
@@ -141,6 +142,8 @@ def check_counts(ledger: Ledger, producer: int, metrics: MetricsSnapshot, violat
             continue  # what is refused was never its record
         if entry.metadata() is not None:
             acknowledged += 1
+        elif entry.delivery is None and isinstance(entry.failure(), ProducerFencedException):
+            either += 1  # refused, or failed while it waited for its place
         elif entry.cancelled or (entry.parked and entry.awaited):
             either += 1
         else:

@@ -22,6 +22,9 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 EPOCH_MS = 1_700_000_000_000
 """What record timestamps count from: the loop's time 0, in milliseconds since 1970."""
 
+_TURNS_PER_SECOND = 2000
+"""Which a loop may take besides ``max_steps``: whoever asks again after each back-off does not spin."""
+
 
 class Stuck(Exception):
     """The simulation cannot go on, or would go on for ever; the message says which."""
@@ -42,7 +45,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         super().__init__()
         self._selector = self  # BaseEventLoop asks it: see select
         self._random = random
-        self._now = random.uniform(1, 1e6)
+        self._now = self._began = random.uniform(1, 1e6)
         self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._event_count = 0
         self._clock_resolution = 1e-9
@@ -93,7 +96,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def select(self, timeout: float | None) -> list[asyncio.Handle]:
         """Moves time on to the next thing that happens, at most by ``timeout``; returns what is to be called."""
         self.steps += 1
-        if self.steps > self.max_steps:
+        if self.steps > self.max_steps + _TURNS_PER_SECOND * (self._now - self._began):
             raise Stuck(f"the loop has turned {self.steps} times: something spins")
         if self.collects and self.steps % 16 == 0:
             gc.collect()

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from random import Random
 from typing import Any, TypeVar
 
-from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError
+from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, ProducerFencedException
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Entry, Ledger
@@ -17,6 +17,9 @@ from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.work_plan import WorkPlan
 
 T = TypeVar("T")
+
+REFUSALS = (IllegalStateException, ProducerFencedException)
+"""What a producer raises that takes no more records."""
 
 
 class CallbackRaised(Exception):
@@ -53,11 +56,11 @@ class Work:
         """Until all records were handed over, or the producer is closed."""
         try:
             await self.hand_over(self._plan.records)
-        except IllegalStateException:
+        except REFUSALS:
             pass  # closed, or failed
 
     async def hand_over(self, records: int) -> None:
-        """So many of them; IllegalStateException if the producer takes no more."""
+        """So many of them; raises one of the refusals if the producer takes no more."""
         plan, random = self._plan, self._random
         for count in range(records):
             if count and count % plan.burst == 0:
@@ -117,7 +120,7 @@ class Work:
         parked = lot.bytes
         try:
             delivery = self._producer.send(entry.record)
-        except IllegalStateException as error:
+        except REFUSALS as error:
             entry.error = error
             raise
         self._accepted(entry, delivery, parked=lot.bytes > parked)
@@ -134,7 +137,7 @@ class Work:
     def _send_another(self, delivery: Delivery) -> None:
         try:
             _ = self._send(self._entry())
-        except IllegalStateException:
+        except REFUSALS:
             pass
 
     async def _enqueue(self) -> None:
@@ -150,7 +153,7 @@ class Work:
         except asyncio.CancelledError:
             entry.cancelled = True
             raise
-        except IllegalStateException as error:
+        except REFUSALS as error:
             entry.error = error
             raise
         except KafkaError as error:
@@ -209,7 +212,7 @@ class Work:
             await self.maybe_cancelled(self._producer.partitions_for(topic.name))
         except asyncio.CancelledError:
             return
-        except IllegalStateException:
+        except REFUSALS:
             raise
         except KafkaError:
             pass
