@@ -1,19 +1,19 @@
-"""``python -m benchmarks`` compares; its other commands measure aioproducer alone."""
+"""``python -m benchmarks`` compares, ``curves`` as work grows; its other commands measure aioproducer alone."""
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import sys
 from collections.abc import Callable, Sequence
 
-from aioproducer.testing.apache_kafka import KafkaFailed, KafkaUnavailable
-from benchmarks import in_flight, memory, outage, scale, window
+from benchmarks import curves, in_flight, memory, outage, scale, window
 from benchmarks.arguments import parse_arguments
-from benchmarks.comparison import NoClients, compare
+from benchmarks.comparison import compare_or_say_why_not
+from benchmarks.works import WORKS
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "curves": curves.main,
     "in-flight": in_flight.main,
     "memory": memory.main,
     "outage": outage.main,
@@ -27,13 +27,8 @@ def main() -> int:
     if arguments and arguments[0] in COMMANDS:
         return COMMANDS[arguments[0]](arguments[1:])
     options = parse_arguments(arguments)
-    try:
-        report = asyncio.run(compare(options, lambda line: print(line, file=sys.stderr)))
-    except (KafkaFailed, KafkaUnavailable) as error:
-        print(f"{error}\nWith --bootstrap-server an existing cluster will do.", file=sys.stderr)
-        return 1
-    except NoClients as error:
-        print(f"There is nothing to measure: {error}", file=sys.stderr)
+    report = compare_or_say_why_not(options, [WORKS[name] for name in options.works])
+    if report is None:
         return 1
     if options.json is not None:
         options.json.write_text(json.dumps(report.json(), indent=2) + "\n", encoding="utf-8")

@@ -19,32 +19,13 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         description="Runs Kafka producers side by side and prints how aioproducer compares with each of them.",
         epilog="Exit status 0: every run was right; 1: some failed or lost records; 2: wrong usage.",
     )
-    parser.add_argument(
-        "--rounds",
-        type=positive,
-        metavar="N",
-        help=f"how often each client takes its turn ({ROUNDS}; with --quick {QUICK_ROUNDS})",
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="a tenth of the records, once: two minutes or less, and much noisier"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
-    parser.add_argument(
-        "--bootstrap-server",
-        metavar="HOST:PORT[,...]",
-        help="measure against this cluster, in topics made and deleted there, instead of starting Kafka here",
-    )
-    parser.add_argument(
-        "--clients", type=_some_of(CLIENTS), default=list(CLIENTS), metavar="NAME[,...]", help=_list_of(CLIENTS)
-    )
+    add_options(parser, quick="a tenth of the records, once: two minutes or less, and much noisier", clients=CLIENTS)
     parser.add_argument(
         "--works",
-        type=_some_of(WORKS),
+        type=some_of(WORKS),
         metavar="NAME[,...]",
-        help=f"{_list_of(WORKS)}; with --quick {', '.join(QUICK_WORKS)}",
+        help=f"{list_of(WORKS)}; with --quick {', '.join(QUICK_WORKS)}",
     )
-    parser.add_argument("--records", type=positive, metavar="N", help="records a run, in place of what the work says")
-    parser.add_argument("--no-uvloop", action="store_true", help="asyncio's own event loop, even if uvloop is there")
     parser.add_argument("--plain", action="store_true", help="Markdown, even on a terminal")
     options = parser.parse_args(arguments)
     if options.rounds is None:
@@ -52,6 +33,32 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     if options.works is None:
         options.works = list(QUICK_WORKS if options.quick else WORKS)
     return options
+
+
+def add_options(parser: argparse.ArgumentParser, *, quick: str, clients: Iterable[str], rounds: int = ROUNDS) -> None:
+    """What ``compare`` takes; ``clients`` is the default, ``quick`` what that means, in words."""
+    parser.add_argument(
+        "--rounds",
+        type=positive,
+        metavar="N",
+        help=f"how often each client takes its turn ({rounds}; with --quick {QUICK_ROUNDS})",
+    )
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
+    parser.add_argument(
+        "--bootstrap-server",
+        metavar="HOST:PORT[,...]",
+        help="measure against this cluster, in topics made and deleted there, instead of starting Kafka here",
+    )
+    parser.add_argument(
+        "--clients",
+        type=some_of(CLIENTS),
+        default=list(clients),
+        metavar="NAME[,...]",
+        help=f"{list_of(CLIENTS)}; {', '.join(clients)} by default",
+    )
+    parser.add_argument("--records", type=positive, metavar="N", help="records a run, in place of what the work says")
+    parser.add_argument("--no-uvloop", action="store_true", help="asyncio's own event loop, even if uvloop is there")
 
 
 def positive(text: str) -> int:
@@ -67,7 +74,7 @@ def numbers(text: str) -> list[int]:
     return [positive(size) for size in text.split(",")]
 
 
-def _some_of(known: Iterable[str]) -> Callable[[str], list[str]]:
+def some_of(known: Iterable[str]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         names = text.split(",")
         for name in names:
@@ -78,5 +85,5 @@ def _some_of(known: Iterable[str]) -> Callable[[str], list[str]]:
     return parse
 
 
-def _list_of(names: Iterable[str]) -> str:
-    return f"of {', '.join(names)}; separated by commas, all by default"
+def list_of(names: Iterable[str]) -> str:
+    return f"of {', '.join(names)}; separated by commas"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
+import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks.case import Case, Done
 from benchmarks.environment import Environment, best_loop
 from benchmarks.machine_cpu import MachineCpu
@@ -15,15 +17,26 @@ from benchmarks.report import Report
 from benchmarks.run import Description
 from benchmarks.runner import Runner
 from benchmarks.worker_process import describe
-from benchmarks.works import WORKS, Work
+from benchmarks.works import Work
 
 
 class NoClients(Exception):
     """None of the clients is installed."""
 
 
-async def compare(options: Namespace, told: Callable[[str], object]) -> Report:
-    """``options`` are those of ``parse_arguments``; ``told`` hears of every run, in a line each.
+def compare_or_say_why_not(options: Namespace, works: Iterable[Work]) -> Report | None:
+    """``compare`` from a command line, with a line on standard error about each run; None if nothing was measured."""
+    try:
+        return asyncio.run(compare(options, works, lambda line: print(line, file=sys.stderr, flush=True)))
+    except (KafkaFailed, KafkaUnavailable) as error:
+        print(f"{error}\nWith --bootstrap-server an existing cluster will do.", file=sys.stderr)
+    except NoClients as error:
+        print(f"There is nothing to measure: {error}", file=sys.stderr)
+    return None
+
+
+async def compare(options: Namespace, works: Iterable[Work], told: Callable[[str], object]) -> Report:
+    """``options`` are those of ``arguments.add_options``; ``told`` hears of every run, in a line each.
 
     Raises KafkaUnavailable or KafkaFailed when there is to be a Kafka and cannot be, and NoClients.
     """
@@ -31,7 +44,7 @@ async def compare(options: Namespace, told: Callable[[str], object]) -> Report:
     if all(client.missing for client in clients):
         raise NoClients("; ".join(f"{client.name}: {client.missing}" for client in clients))
     loop = "asyncio" if options.no_uvloop else best_loop()
-    cases = [Case(WORKS[name]) for name in options.works]
+    cases = [Case(work) for work in works]
 
     def records(work: Work, client: Description) -> int:
         return options.records or work.records_of(client.share, quick=options.quick)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 FLIGHTS = 100_000
 KEYS = 1_000
+TURN = 10
+"""Records that a topic gets before the next has its turn."""
 HEADERS = [("trace-id", b"4bf92f3577b34da6a3ce929d0e0e4736"), ("source", b"benchmarks")]
 
 
@@ -26,13 +28,19 @@ def write_payload(path: Path, record_size: int) -> None:
 class Payload:
     """The values of such a file; with ``keyed``, a key of 16 B for each and the same headers for all."""
 
-    def __init__(self, path: Path, *, keyed: bool) -> None:
+    def __init__(self, path: Path, topics: list[str], *, keyed: bool) -> None:
         self.values = path.read_bytes().split(b"\n")
         self.keys: list[bytes] = [b"key-%012d" % number for number in range(KEYS)] if keyed else []
         self.headers = HEADERS if keyed else None
+        self._topics = topics
 
-    def pairs(self, records: int) -> Iterator[tuple[bytes | None, bytes]]:
-        """So many (key, value), taken in turn."""
+    def records(self, count: int) -> Iterator[tuple[str, bytes | None, bytes]]:
+        """So many (topic, key, value), each taken in turn, topics for TURN records."""
         keys = itertools.cycle(self.keys) if self.keys else itertools.repeat(None)
         values = self.values
-        return zip(keys, itertools.islice(itertools.cycle(values), records), strict=False)
+        return zip(self._places(), keys, itertools.islice(itertools.cycle(values), count), strict=False)
+
+    def _places(self) -> Iterator[str]:
+        if len(self._topics) == 1:
+            return itertools.repeat(self._topics[0])
+        return (topic for topic in itertools.cycle(self._topics) for _ in range(TURN))

@@ -92,9 +92,16 @@ class Report:
             if case.skipped:
                 continue
             columns, rows = self.table(case)
-            lines += ["", f"### {case.work.name}: {case.work.title}", "", *_table(columns, rows), "", self.note(case)]
+            lines += [
+                "",
+                f"### {case.work.name}: {case.work.title}",
+                "",
+                *markdown_table(columns, rows),
+                "",
+                self.note(case),
+            ]
         if rows := self.target_rows():
-            lines += ["", "### Targets", "", *_table(TARGET_COLUMNS, rows)]
+            lines += ["", "### Targets", "", *markdown_table(TARGET_COLUMNS, rows)]
         if problems := self.problems():
             lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
         return "\n".join(lines) + "\n"
@@ -146,7 +153,8 @@ class Report:
         }
 
 
-def _table(columns: Row, rows: Sequence[Row]) -> list[str]:
+def markdown_table(columns: Row, rows: Sequence[Row]) -> list[str]:
+    """Its lines."""
     return ["| " + " | ".join(row) + " |" for row in (columns, ("---", *["---:"] * (len(columns) - 1)), *rows)]
 
 

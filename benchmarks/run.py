@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 class Run:
     """One client does one work once. ``warm_up`` records go before, and the clocks start after them.
 
-    ``payload`` is a file of values, a line each, taken in turn. ``batch_size`` is in bytes, 0 for the client's default;
-    ``rate`` in records a second, of paced work alone.
+    ``payload`` is a file of values, a line each, taken in turn; of several topics each gets some records in turn.
+    ``batch_size`` is in bytes, 0 for the client's default; ``rate`` in records a second, of paced work alone.
     """
 
     client: str
@@ -27,6 +27,11 @@ class Run:
     keyed: bool = False
     tasks: int = 0
     rate: float = 0.0
+    topics: int = 1
+
+    def topic_names(self) -> list[str]:
+        """``topic``, or where there are several, as many names that begin with it."""
+        return [self.topic] if self.topics == 1 else [f"{self.topic}-{number}" for number in range(self.topics)]
 
 
 @dataclass(frozen=True)

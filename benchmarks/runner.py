@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.case import Case, Done
 from benchmarks.figures import FIGURES
 from benchmarks.payload import write_payload
 from benchmarks.run import Description, Run
-from benchmarks.topic import fresh_topic
+from benchmarks.topic import Topics, fresh_topics
 from benchmarks.worker_process import WorkerFailed, measure
 from benchmarks.works import PACED, Work
 
-PARTITIONS = 6
 WARM_UP_SHARE = 10
 """The warm-up is a tenth of the records."""
 WARM_UP_CLIENTS = 3
 """So many clients have a run that counts for nothing before all others: brokers warm up."""
 RUN_TIMEOUT = 600.0
 """Seconds after which a run is given up."""
+MANY = 100
+"""More partitions than so many are made once for a case; fewer anew for each run."""
 PACE_MAKER, PACED_BY = "confluent-kafka", "stream-100"
 """Paced work is done at half the speed of this client in this work."""
 
@@ -49,25 +50,40 @@ class Runner:
             if case.work.way == PACED and not (rate := _half_speed(cases)):
                 case.skipped.append(f"there is no pace: {PACED_BY} was not done by {PACE_MAKER}")
                 continue
+            turns = [(client, 0) for client in able[:WARM_UP_CLIENTS] if number == 0]
+            turns += [(client, round_number) for round_number in range(1, rounds + 1) for client in able]
             with _payload(case.work) as payload:
-                if number == 0:
-                    for client in able[:WARM_UP_CLIENTS]:
-                        self._told(case, await self._turn(case, client, 0, payload, rate))
-                for round_number in range(1, rounds + 1):
-                    for client in able:
-                        done = await self._turn(case, client, round_number, payload, rate)
-                        case.done.append(done)
+                async with self._topics_of(case.work) as topics:
+                    for client, round_number in turns:
+                        done = await self._turn(case, client, round_number, payload, rate, topics)
+                        if round_number:
+                            case.done.append(done)
                         self._told(case, done)
 
-    async def _turn(self, case: Case, client: Description, round_number: int, payload: Path, rate: float) -> Done:
+    @contextlib.asynccontextmanager
+    async def _topics_of(self, work: Work) -> AsyncIterator[Topics | None]:
+        """Topics for all runs, where it takes long to make them."""
+        if work.topics * work.partitions <= MANY:
+            yield None
+            return
+        async with fresh_topics(self._bootstrap_servers, work.partitions, work.topics) as topics:
+            yield topics
+
+    async def _turn(
+        self, case: Case, client: Description, round_number: int, payload: Path, rate: float, shared: Topics | None
+    ) -> Done:
         work = case.work
         records = self._records(work, client)
-        async with fresh_topic(self._bootstrap_servers, PARTITIONS) as topic:
+        async with contextlib.AsyncExitStack() as stack:
+            topics = shared
+            if topics is None:
+                fresh = fresh_topics(self._bootstrap_servers, work.partitions, work.topics)
+                topics = await stack.enter_async_context(fresh)
             run = Run(
                 client=client.name,
                 work=work.name,
                 bootstrap_servers=self._bootstrap_servers,
-                topic=topic.name,
+                topic=topics.name,
                 payload=str(payload),
                 records=records,
                 warm_up=-(-records // WARM_UP_SHARE),
@@ -78,12 +94,14 @@ class Runner:
                 keyed=work.keyed,
                 tasks=work.tasks,
                 rate=rate,
+                topics=work.topics,
             )
+            before = 0 if shared is None else await shared.records()
             try:
                 measurement = await measure(run, timeout=RUN_TIMEOUT)
             except WorkerFailed as error:
                 return Done(client.name, round_number, None, str(error))
-            found, expected = await topic.records(), run.records + run.warm_up
+            found, expected = await topics.records() - before, run.records + run.warm_up
         return Done(client.name, round_number, measurement, _problem(measurement.failures, found, expected))
 
 

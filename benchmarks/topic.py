@@ -1,39 +1,76 @@
-"""A topic that exists for one run, and the broker's word on how many records are in it."""
+"""Topics that exist for one run or for one case, and the broker's word on how many records are in them."""
 
 from __future__ import annotations
 
 import contextlib
 import uuid
+from collections import defaultdict
 from collections.abc import AsyncIterator
 
 from aioproducer.admin import KafkaAdmin, NewTopic
-from aioproducer.reader import PartitionReader
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import KafkaError, error_for
+from aioproducer.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+LATEST = -1
+API_TIMEOUT_MS = 300_000
+"""Thousands of partitions take a broker a while."""
 
 
-class Topic:
-    """A topic with ``partitions`` partitions."""
+class Topics:
+    """``names``; ``name`` is the first one, or what all begin with."""
 
-    def __init__(self, bootstrap_servers: str, name: str, partitions: int) -> None:
+    def __init__(self, admin: KafkaAdmin, name: str, names: list[str]) -> None:
         self.name = name
-        self._bootstrap_servers = bootstrap_servers
-        self._partitions = partitions
+        self._admin = admin
+        self._names = names
 
     async def records(self) -> int:
-        """The sum of the partitions' end offsets."""
-        total = 0
-        for partition in range(self._partitions):
-            async with PartitionReader(self._bootstrap_servers, self.name, partition) as reader:
-                total += await reader.end_offset()
-        return total
+        """The sum of all partitions' end offsets."""
+        partitions: dict[int, dict[str, list[ListOffsetsPartition]]] = defaultdict(lambda: defaultdict(list))
+        for name, told in (await self._admin.describe_topics(self._names)).items():
+            if isinstance(told, KafkaError):
+                raise told
+            for info in told.partitions:
+                wanted = ListOffsetsPartition(partition_index=info.partition, timestamp=LATEST)
+                partitions[info.leader][name].append(wanted)
+        return sum([await self._end_offsets(leader, of_leader) for leader, of_leader in partitions.items()])
+
+    async def _end_offsets(self, leader: int, partitions: dict[str, list[ListOffsetsPartition]]) -> int:
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[ListOffsetsTopic(name=name, partitions=wanted) for name, wanted in partitions.items()],
+        )
+        client = self._admin._client()
+
+        async def attempt() -> int:
+            response = await client.client.request(request, ListOffsetsResponse, node_id=leader)
+            answers = [answer for topic in response.topics for answer in topic.partitions]
+            for answer in answers:
+                if answer.error_code != ErrorCode.NONE:
+                    raise error_for(answer.error_code, f"node {leader} does not tell an end offset")
+            if len(answers) != sum(map(len, partitions.values())):
+                raise KafkaError(f"node {leader} was asked for other partitions than it tells end offsets of")
+            return sum(answer.offset for answer in answers)
+
+        return await client.retry("asking for end offsets", attempt)
 
 
 @contextlib.asynccontextmanager
-async def fresh_topic(bootstrap_servers: str, partitions: int) -> AsyncIterator[Topic]:
-    """Makes a topic with the broker's default replication, and deletes it."""
+async def fresh_topics(bootstrap_servers: str, partitions: int, topics: int = 1) -> AsyncIterator[Topics]:
+    """Makes topics with the broker's default replication, and deletes them."""
     name = f"aioproducer-benchmark-{uuid.uuid4().hex[:12]}"
-    async with KafkaAdmin(bootstrap_servers=bootstrap_servers) as admin:
-        await admin.create_topic(NewTopic(name, partitions))
+    names = [name] if topics == 1 else [f"{name}-{number}" for number in range(topics)]
+    async with KafkaAdmin(bootstrap_servers=bootstrap_servers, default_api_timeout_ms=API_TIMEOUT_MS) as admin:
         try:
-            yield Topic(bootstrap_servers, name, partitions)
+            for error in (await admin.create_topics(NewTopic(name, partitions) for name in names)).values():
+                if error is not None:
+                    raise error
+            yield Topics(admin, name, names)
         finally:
-            await admin.delete_topic(name)
+            await admin.delete_topics(names)

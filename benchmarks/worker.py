@@ -14,6 +14,7 @@ from dataclasses import asdict
 
 from benchmarks.clients import load_client
 from benchmarks.clients.client import Missing
+from benchmarks.curve_works import CURVE_WORKS
 from benchmarks.run import Description, Measurement, Run
 from benchmarks.works import WORKS
 
@@ -36,7 +37,7 @@ def describe(name: str) -> Description:
         about = client.about()
     except (ImportError, Missing) as error:
         return Description(name, missing=str(error))
-    works = [work.name for work in WORKS.values() if client.can(work)]
+    works = [work.name for work in (*WORKS.values(), *CURVE_WORKS.values()) if client.can(work)]
     return Description(name, about, works, client.idempotent, client.share)
 
 

@@ -30,6 +30,9 @@ class Work:
     compression: str = "none"
     keyed: bool = False
     tasks: int = 0
+    partitions: int = 6
+    """Of each topic."""
+    topics: int = 1
 
     def records_of(self, share: int, *, quick: bool) -> int:
         """How many records a client has that is given one in ``share``."""

@@ -48,14 +48,14 @@ class Aiokafka(PythonClient):
         await self._producer.stop()
 
     async def stream(self, records: int) -> Counter[str]:
-        send, topic, headers = self._producer.send, self.topic, self.payload.headers
+        send, headers = self._producer.send, self.payload.headers
         failures: Counter[str] = Counter()
         earlier: list[asyncio.Future[object]] = []
-        pairs = self.payload.pairs(records)
+        given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
             for _ in range(min(CHUNK, records - start)):
-                key, value = next(pairs)
+                topic, key, value = next(given)
                 chunk.append(await send(topic, value, key=key, headers=headers))
             await _check(earlier, failures)
             earlier = chunk

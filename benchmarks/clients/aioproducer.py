@@ -54,14 +54,14 @@ class Aioproducer(PythonClient):
         await self.producer.close()
 
     async def stream(self, records: int) -> Counter[str]:
-        enqueue, topic, headers = self.producer.enqueue, self.topic, self.payload.headers
+        enqueue, headers = self.producer.enqueue, self.payload.headers
         failures: Counter[str] = Counter()
         earlier: list[Delivery] = []
-        pairs = self.payload.pairs(records)
+        given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
             for _ in range(min(CHUNK, records - start)):
-                key, value = next(pairs)
+                topic, key, value = next(given)
                 chunk.append(await enqueue(topic, value, key=key, headers=headers))
             await _check(earlier, failures)
             earlier = chunk
@@ -98,9 +98,9 @@ class Unread(Aioproducer):
     ways = (STREAM,)
 
     async def stream(self, records: int) -> Counter[str]:
-        enqueue, topic, headers = self.producer.enqueue, self.topic, self.payload.headers
+        enqueue, headers = self.producer.enqueue, self.payload.headers
         before = self.failed()
-        for key, value in self.payload.pairs(records):
+        for topic, key, value in self.payload.records(records):
             _ = await enqueue(topic, value, key=key, headers=headers)
         await self.producer.flush()
         return self.failures(before)

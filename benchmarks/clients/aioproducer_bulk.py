@@ -12,7 +12,7 @@ from typing import Any
 from aioproducer import KafkaProducer
 from benchmarks.clients.aioproducer import Aioproducer
 from benchmarks.clients.client import Missing
-from benchmarks.works import STREAM
+from benchmarks.works import STREAM, Work
 
 CHUNK = 20_000
 """Records of a call."""
@@ -29,6 +29,11 @@ class _Bulk(Aioproducer):
         if not hasattr(KafkaProducer, cls.call):
             raise Missing(f"KafkaProducer has no {cls.call} yet")
         return super().about()
+
+    @classmethod
+    def can(cls, work: Work) -> bool:
+        """A call is for one topic."""
+        return super().can(work) and work.topics == 1
 
     @abstractmethod
     def chunks(self, records: int) -> Iterator[Any]:
@@ -58,9 +63,9 @@ class Many(_Bulk):
     call = "send_many"
 
     def chunks(self, records: int) -> Iterator[Any]:
-        pairs = self.payload.pairs(records)
-        while chunk := list(itertools.islice(pairs, CHUNK)):
-            keys, values = zip(*chunk, strict=True)
+        given = self.payload.records(records)
+        while chunk := list(itertools.islice(given, CHUNK)):
+            _, keys, values = zip(*chunk, strict=True)
             yield values, keys if self.payload.keys else None
 
     async def send(self, chunk: Any) -> Any:
@@ -85,10 +90,10 @@ class Table(_Bulk):
         import pyarrow
 
         await super().start()
-        pairs = list(self.payload.pairs(CHUNK))
-        columns = {"value": [value for _, value in pairs]}
+        given = list(self.payload.records(CHUNK))
+        columns = {"value": [value for _, _, value in given]}
         if self.payload.keys:
-            columns["key"] = [key for key, _ in pairs if key is not None]
+            columns["key"] = [key for _, key, _ in given if key is not None]
         self._table = pyarrow.table(columns)
 
     def chunks(self, records: int) -> Iterator[Any]:

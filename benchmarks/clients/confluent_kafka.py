@@ -56,7 +56,7 @@ class ConfluentKafka(PythonClient):
         self._producer.flush()
 
     async def stream(self, records: int) -> Counter[str]:
-        produce, poll, topic = self._producer.produce, self._producer.poll, self.topic
+        produce, poll = self._producer.produce, self._producer.poll
         headers: Any = self.payload.headers
         failures: Counter[str] = Counter()
         ended = 0
@@ -67,7 +67,7 @@ class ConfluentKafka(PythonClient):
             if error is not None:
                 failures[error.name()] += 1
 
-        for number, (key, value) in enumerate(self.payload.pairs(records)):
+        for number, (topic, key, value) in enumerate(self.payload.records(records)):
             while True:
                 try:
                     produce(topic, value, key, on_delivery=on_delivery, headers=headers)

@@ -46,12 +46,12 @@ class ConfluentKafkaAio(PythonClient):
     async def stream(self, records: int) -> Counter[str]:
         failures: Counter[str] = Counter()
         earlier: list[asyncio.Future[Any]] = []
-        pairs = self.payload.pairs(records)
+        given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
             for _ in range(min(CHUNK, records - start)):
-                key, value = next(pairs)
-                chunk.append(await self._producer.produce(self.topic, value, key))
+                topic, key, value = next(given)
+                chunk.append(await self._producer.produce(topic, value, key))
             await _check(earlier, failures)
             earlier = chunk
         await self._producer.flush()

@@ -14,12 +14,18 @@ from pathlib import Path
 from aioproducer.testing.process_guard import ProcessGuard
 from benchmarks.clients.client import Client, Missing
 from benchmarks.run import Measurement, Run
+from benchmarks.works import Work
 
 SOURCE = Path(__file__).parents[1] / "franz_go"
 PROGRAM = Path(__file__).parents[2] / ".cache" / "benchmarks" / "franz-go"
 
 
 class FranzGo(Client):
+    @classmethod
+    def can(cls, work: Work) -> bool:
+        """The program knows one topic."""
+        return super().can(work) and work.topics == 1
+
     @classmethod
     def about(cls) -> str:
         go = shutil.which("go")

@@ -27,8 +27,8 @@ class Java(Client):
 
     @classmethod
     def can(cls, work: Work) -> bool:
-        """The tool knows no keys."""
-        return super().can(work) and not work.keyed
+        """The tool knows no keys, and one topic."""
+        return super().can(work) and not work.keyed and work.topics == 1
 
     @classmethod
     def about(cls) -> str:

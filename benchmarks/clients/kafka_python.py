@@ -42,14 +42,14 @@ class KafkaPython(PythonClient):
         self._producer.close()
 
     async def stream(self, records: int) -> Counter[str]:
-        send, topic, headers = self._producer.send, self.topic, self.payload.headers or []
+        send, headers = self._producer.send, self.payload.headers or []
         failures: Counter[str] = Counter()
         earlier: list[Any] = []
-        pairs = self.payload.pairs(records)
+        given = self.payload.records(records)
         for start in range(0, records, CHUNK):
             chunk = []
             for _ in range(min(CHUNK, records - start)):
-                key, value = next(pairs)
+                topic, key, value = next(given)
                 chunk.append(send(topic, value, key=key, headers=headers))
             _check(earlier, failures)
             earlier = chunk

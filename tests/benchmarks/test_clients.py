@@ -13,13 +13,14 @@ from benchmarks import ways
 from benchmarks.arguments import parse_arguments
 from benchmarks.clients import CLIENTS
 from benchmarks.comparison import compare
+from benchmarks.curve_works import CURVE_WORKS
 from benchmarks.heartbeat import INTERVAL, Heartbeat
-from benchmarks.payload import FLIGHTS, HEADERS, Payload, write_payload
+from benchmarks.payload import FLIGHTS, HEADERS, TURN, Payload, write_payload
 from benchmarks.quantiles import quantiles
 from benchmarks.worker_process import describe
 from benchmarks.works import PACED, STREAM, WORKS
 
-DIFFERENT = ("stream-100", "keyed", "zstd", "tasks-100", "single", "paced")
+DIFFERENT = ("stream-100", "keyed", "zstd", "tasks-100", "single", "paced", "topics=10")
 """The other works differ from these in numbers only."""
 
 
@@ -31,8 +32,8 @@ async def test_a_client_does_its_works(name: str) -> None:
         pytest.skip(client.missing)
     async with EmbeddedCluster() as cluster:
         arguments = ["--bootstrap-server", cluster.bootstrap_servers, "--rounds=1", "--records=300", "--clients", name]
-        works = ",".join(name for name in DIFFERENT if name in client.works)
-        report = await compare(parse_arguments([*arguments, "--works", works]), lambda line: None)
+        works = [work for name, work in {**WORKS, **CURVE_WORKS}.items() if name in DIFFERENT and name in client.works]
+        report = await compare(parse_arguments(arguments), works, lambda line: None)
     assert report.problems() == []
     for case in report.cases:
         # Nobody but confluent-kafka sets the pace.
@@ -115,22 +116,29 @@ def test_quantiles() -> None:
 def test_payload_of_a_size(tmp_path: Path) -> None:
     for size in (1, 100, 1001):
         write_payload(tmp_path / "values", size)
-        payload = Payload(tmp_path / "values", keyed=False)
+        payload = Payload(tmp_path / "values", ["t"], keyed=False)
         assert [len(value) for value in payload.values] == [size]
-        assert list(payload.pairs(3)) == [(None, payload.values[0])] * 3
+        assert list(payload.records(3)) == [("t", None, payload.values[0])] * 3
         assert payload.headers is None
 
 
 def test_payload_of_flights(tmp_path: Path) -> None:
     write_payload(tmp_path / "values", 0)
-    payload = Payload(tmp_path / "values", keyed=True)
+    payload = Payload(tmp_path / "values", ["t"], keyed=True)
     assert len(payload.values) == FLIGHTS
     assert all(value.count(b",") == 18 for value in payload.values)
-    pairs = list(payload.pairs(FLIGHTS + 1))
-    assert pairs[-1][1] == pairs[0][1] != pairs[1][1]
-    assert {len(key) for key, _ in pairs if key is not None} == {16}
+    records = list(payload.records(FLIGHTS + 1))
+    assert records[-1][2] == records[0][2] != records[1][2]
+    assert {len(key) for _, key, _ in records if key is not None} == {16}
     assert payload.headers == HEADERS
 
 
+def test_topics_take_turns(tmp_path: Path) -> None:
+    write_payload(tmp_path / "values", 1)
+    topics = [topic for topic, _, _ in Payload(tmp_path / "values", ["a", "b"], keyed=False).records(3 * TURN)]
+    assert topics == ["a"] * TURN + ["b"] * TURN + ["a"] * TURN
+
+
 def test_works_are_named_as_they_are_listed() -> None:
-    assert all(work.name == name for name, work in WORKS.items())
+    assert all(work.name == name for name, work in {**WORKS, **CURVE_WORKS}.items())
+    assert not WORKS.keys() & CURVE_WORKS.keys()

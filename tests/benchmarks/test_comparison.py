@@ -12,11 +12,13 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import __main__ as command
+from benchmarks import comparison
 from benchmarks import runner as runner_module
 from benchmarks.arguments import parse_arguments
 from benchmarks.case import Case, Done
 from benchmarks.clients import CLIENTS
 from benchmarks.comparison import NoClients
+from benchmarks.curve_works import CURVE_WORKS
 from benchmarks.environment import Environment
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.ratios import Spread, ratios
@@ -211,10 +213,10 @@ def test_quick_runs_and_slow_clients_have_fewer_records() -> None:
 def test_exit_status_and_json_file(
     problem: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def compared(options: object, told: object) -> Report:
+    async def compared(options: object, works: object, told: object) -> Report:
         return a_report(measured("ours", 1, 0.5, problem=problem))
 
-    monkeypatch.setattr(command, "compare", compared)
+    monkeypatch.setattr(comparison, "compare", compared)
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--json", str(tmp_path / "figures.json")])
     assert command.main() == status
     assert json.loads((tmp_path / "figures.json").read_text())["rounds"] == 3
@@ -222,10 +224,10 @@ def test_exit_status_and_json_file(
 
 
 def test_nothing_to_measure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    async def compared(options: object, told: object) -> Report:
+    async def compared(options: object, works: object, told: object) -> Report:
         raise NoClients("gone: not there")
 
-    monkeypatch.setattr(command, "compare", compared)
+    monkeypatch.setattr(comparison, "compare", compared)
     monkeypatch.setattr(sys, "argv", ["benchmarks"])
     assert command.main() == 1
     assert "gone: not there" in capsys.readouterr().err
@@ -241,17 +243,22 @@ class Stage:
         self, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Measurement | WorkerFailed], found: dict[str, int]
     ) -> None:
         self.runs: list[Run] = []
+        self.made: list[tuple[int, int]] = []
         self._answers = answers
         self._found = found
-        monkeypatch.setattr(runner_module, "fresh_topic", self.fresh_topic)
+        monkeypatch.setattr(runner_module, "fresh_topics", self.fresh_topics)
         monkeypatch.setattr(runner_module, "measure", self.measure)
 
     @contextlib.asynccontextmanager
-    async def fresh_topic(self, bootstrap_servers: str, partitions: int) -> AsyncIterator[SimpleNamespace]:
-        async def records() -> int:
-            return self._found[self.runs[-1].client]
+    async def fresh_topics(self, servers: str, partitions: int, topics: int) -> AsyncIterator[SimpleNamespace]:
+        """What is in them is counted before and after each run, or only after it."""
+        before = len(self.runs)
 
-        yield SimpleNamespace(name=f"topic-{len(self.runs)}", records=records)
+        async def records() -> int:
+            return sum(self._found[run.client] for run in self.runs[before:])
+
+        self.made.append((partitions, topics))
+        yield SimpleNamespace(name=f"topic-{before}", records=records)
 
     async def measure(self, run: Run, *, timeout: float) -> Measurement:
         self.runs.append(run)
@@ -285,6 +292,15 @@ async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {run.client: (run.records, run.warm_up) for run in stage.runs} == {"ours": (1000, 100), "theirs": (250, 25)}
     assert {run.tasks for run in stage.runs if run.work == "tasks-100"} == {1000}
     assert not any(done.problem for _, done in told)
+
+
+async def test_many_partitions_are_made_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1)}, found={"ours": 1100})
+    few, many = Case(CURVE_WORKS["partitions=10"]), Case(CURVE_WORKS["partitions=10000"])
+    client = Description("ours", "1.0", [few.work.name, many.work.name])
+    await a_runner().run([few, many], [client], 2)
+    assert stage.made == [(10, 1)] * 3 + [(10_000, 1)]
+    assert not any(done.problem for done in [*few.done, *many.done])
 
 
 async def test_paced_work_is_done_at_half_the_pace_makers_speed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +353,7 @@ async def test_a_worker_that_fails_does_not_end_the_others(monkeypatch: pytest.M
 
 async def test_clients_describe_themselves() -> None:
     ours = await describe("aioproducer")
-    assert ours.works == list(WORKS)
+    assert ours.works == [*WORKS, *CURVE_WORKS]
     assert ours.share == 1
     assert ours.about.endswith(("compiled", "interpreted"))
     assert ours.idempotent

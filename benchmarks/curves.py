@@ -1,0 +1,136 @@
+"""``python -m benchmarks curves``: what a record costs as work grows, beside other clients, on real Kafka.
+
+Along each axis one thing changes and nothing else. Of an axis of numbers the growth of a record's cost is told as the
+exponent of the power that fits best: 0 is flat, 1 is in proportion. The exit status is 0 only if every run was right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.arguments import QUICK_ROUNDS, add_options, list_of, some_of
+from benchmarks.case import Case
+from benchmarks.comparison import compare_or_say_why_not
+from benchmarks.curve_works import AXES, Axis
+from benchmarks.figures import FIGURES
+from benchmarks.ratios import Spread
+from benchmarks.report import NOTHING, Report, markdown_table
+
+CLIENTS = ("aioproducer", "confluent-kafka", "aiokafka")
+ROUNDS = 3
+COST = FIGURES["cpu"]
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float | None:
+    """Of the power of x that fits (x, y) best, by least squares of their logarithms; None for fewer than two."""
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    if len(logs) < 2:
+        return None
+    mean_x, mean_y = (sum(values) / len(logs) for values in zip(*logs, strict=True))
+    slope: float = sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
+    return slope
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A report whose cases are points of axes."""
+
+    report: Report
+    axes: Sequence[Axis]
+
+    def case(self, work: str) -> Case:
+        return next(case for case in self.report.cases if case.work.name == work)
+
+    def clients(self, axis: Axis) -> list[str]:
+        """Who can do anything there."""
+        return [
+            client.name for client in self.report.present if any(work.name in client.works for _, work in axis.points)
+        ]
+
+    def costs(self, axis: Axis, client: str) -> list[tuple[int | str, Spread]]:
+        """CPU microseconds a record, at each point that the client has."""
+        found = [(where, self.case(work.name).spread(client, COST)) for where, work in axis.points]
+        return [(where, cost) for where, cost in found if cost is not None]
+
+    def growth(self, axis: Axis, client: str) -> float | None:
+        """The exponent; None where there is none."""
+        return exponent([(where, cost.median) for where, cost in self.costs(axis, client) if isinstance(where, int)])
+
+    def markdown(self) -> str:
+        lines = [f"- {name}: {value}" for name, value in self.report.head()]
+        for axis in self.axes:
+            lines += ["", f"### {axis.title}", "", *self._table(axis)]
+        lines += ["", f"Medians of {self.report.rounds} rounds; CPU in microseconds a record."]
+        if problems := self.report.problems():
+            lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
+        return "\n".join(lines) + "\n"
+
+    def _table(self, axis: Axis) -> list[str]:
+        clients = self.clients(axis)
+        reference, *others = clients
+        columns = [axis.name]
+        columns += [f"{client}: {figure}" for client in clients for figure in ("records/s", "CPU")]
+        columns += [f"{reference} ÷ {client}: {figure}" for client in others for figure in ("speed", "CPU")]
+        rows = []
+        for where, work in axis.points:
+            case = self.case(work.name)
+            cells = [f"{where:,}" if isinstance(where, int) else where]
+            cells += [
+                NOTHING if (spread := case.spread(client, FIGURES[name])) is None else FIGURES[name].text(spread.median)
+                for client in clients
+                for name in ("speed", "cpu")
+            ]
+            cells += [
+                NOTHING if (ratio := case.ratio(reference, client, FIGURES[name])) is None else f"{ratio.median:.2f}"
+                for client in others
+                for name in ("speed", "cpu")
+            ]
+            rows.append(tuple(cells))
+        growths = {client: self.growth(axis, client) for client in clients}
+        if any(growth is not None for growth in growths.values()):
+            cells = ["CPU grows as n to the"]
+            for growth in growths.values():
+                cells += ["", NOTHING if growth is None else f"{growth:.2f}"]
+            rows.append((*cells, *("" for _ in range(2 * len(others)))))
+        return markdown_table(tuple(columns), rows)
+
+    def json(self) -> dict[str, Any]:
+        growths = {
+            axis.name: {client: self.growth(axis, client) for client in self.clients(axis)} for axis in self.axes
+        }
+        return {**self.report.json(), "exponents": growths}
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks curves",
+        description="Measures what a record costs as records, partitions, topics and senders grow, and by codec.",
+        epilog="Exit status 0: every run was right; 1: some failed or lost records; 2: wrong usage.",
+    )
+    add_options(parser, quick="a tenth of the records, once", clients=CLIENTS, rounds=ROUNDS)
+    parser.add_argument(
+        "--axes", type=some_of(AXES), default=list(AXES), metavar="NAME[,...]", help=list_of(AXES) + ", all by default"
+    )
+    options = parser.parse_args(arguments)
+    if options.rounds is None:
+        options.rounds = QUICK_ROUNDS if options.quick else ROUNDS
+    return options
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = parse_arguments(arguments)
+    axes = [AXES[name] for name in options.axes]
+    report = compare_or_say_why_not(options, [work for axis in axes for _, work in axis.points])
+    if report is None:
+        return 1
+    curves = Curves(report, axes)
+    if options.json is not None:
+        options.json.write_text(json.dumps(curves.json(), indent=2) + "\n", encoding="utf-8")
+    sys.stdout.write(curves.markdown())
+    return 1 if report.problems() else 0
