@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import KafkaError, error_for
+from aioproducer.errors import KafkaError, LeaderNotAvailableException, error_for
 from aioproducer.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -25,17 +25,23 @@ API_TIMEOUT_MS = 300_000
 class Topics:
     """``names``; ``name`` is the first one, or what all begin with."""
 
-    def __init__(self, admin: KafkaAdmin, name: str, names: list[str]) -> None:
+    def __init__(self, admin: KafkaAdmin, name: str, names: list[str], partitions: int) -> None:
         self.name = name
+        self._partitions = partitions
         self._admin = admin
         self._names = names
 
     async def records(self) -> int:
-        """The sum of all partitions' end offsets."""
+        """The sum of all partitions' end offsets; waits until every one has a leader that tells it."""
+        return await self._admin._client().retry("asking for end offsets", self._try_records)
+
+    async def _try_records(self) -> int:
         partitions: dict[int, dict[str, list[ListOffsetsPartition]]] = defaultdict(lambda: defaultdict(list))
         for name, told in (await self._admin.describe_topics(self._names)).items():
             if isinstance(told, KafkaError):
                 raise told
+            if len(told.partitions) != self._partitions or any(info.leader < 0 for info in told.partitions):
+                raise LeaderNotAvailableException(f"topic {name!r} is not whole yet")
             for info in told.partitions:
                 wanted = ListOffsetsPartition(partition_index=info.partition, timestamp=LATEST)
                 partitions[info.leader][name].append(wanted)
@@ -46,19 +52,14 @@ class Topics:
             replica_id=-1,
             topics=[ListOffsetsTopic(name=name, partitions=wanted) for name, wanted in partitions.items()],
         )
-        client = self._admin._client()
-
-        async def attempt() -> int:
-            response = await client.client.request(request, ListOffsetsResponse, node_id=leader)
-            answers = [answer for topic in response.topics for answer in topic.partitions]
-            for answer in answers:
-                if answer.error_code != ErrorCode.NONE:
-                    raise error_for(answer.error_code, f"node {leader} does not tell an end offset")
-            if len(answers) != sum(map(len, partitions.values())):
-                raise KafkaError(f"node {leader} was asked for other partitions than it tells end offsets of")
-            return sum(answer.offset for answer in answers)
-
-        return await client.retry("asking for end offsets", attempt)
+        response = await self._admin._client().client.request(request, ListOffsetsResponse, node_id=leader)
+        answers = [answer for topic in response.topics for answer in topic.partitions]
+        for answer in answers:
+            if answer.error_code != ErrorCode.NONE:
+                raise error_for(answer.error_code, f"node {leader} does not tell an end offset")
+        if len(answers) != sum(map(len, partitions.values())):
+            raise KafkaError(f"node {leader} was asked for other partitions than it tells end offsets of")
+        return sum(answer.offset for answer in answers)
 
 
 @contextlib.asynccontextmanager
@@ -71,6 +72,8 @@ async def fresh_topics(bootstrap_servers: str, partitions: int, topics: int = 1)
             for error in (await admin.create_topics(NewTopic(name, partitions) for name in names)).values():
                 if error is not None:
                     raise error
-            yield Topics(admin, name, names)
+            made = Topics(admin, name, names, partitions)
+            await made.records()  # they are ready: no client pays for elections
+            yield made
         finally:
             await admin.delete_topics(names)
