@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
+from aioproducer.errors import KafkaError
 from benchmarks.case import Case, Done
 from benchmarks.figures import FIGURES
 from benchmarks.payload import write_payload
@@ -53,12 +54,16 @@ class Runner:
             turns = [(client, 0) for client in able[:WARM_UP_CLIENTS] if number == 0]
             turns += [(client, round_number) for round_number in range(1, rounds + 1) for client in able]
             with _payload(case.work) as payload:
-                async with self._topics_of(case.work) as topics:
-                    for client, round_number in turns:
-                        done = await self._turn(case, client, round_number, payload, rate, topics)
-                        if round_number:
-                            case.done.append(done)
-                        self._told(case, done)
+                try:
+                    async with self._topics_of(case.work) as topics:
+                        for client, round_number in turns:
+                            done = await self._turn(case, client, round_number, payload, rate, topics)
+                            if round_number:
+                                case.done.append(done)
+                            self._told(case, done)
+                except KafkaError as error:  # the next case's may be better
+                    case.done.append(Done("topics", 0, None, str(error)))
+                    self._told(case, case.done[-1])
 
     @contextlib.asynccontextmanager
     async def _topics_of(self, work: Work) -> AsyncIterator[Topics | None]:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from aioproducer.errors import KafkaError
 from benchmarks import __main__ as command
 from benchmarks import comparison
 from benchmarks import runner as runner_module
@@ -244,6 +245,7 @@ class Stage:
     ) -> None:
         self.runs: list[Run] = []
         self.made: list[tuple[int, int]] = []
+        self.fails_for = 0
         self._answers = answers
         self._found = found
         monkeypatch.setattr(runner_module, "fresh_topics", self.fresh_topics)
@@ -257,6 +259,8 @@ class Stage:
         async def records() -> int:
             return sum(self._found[run.client] for run in self.runs[before:])
 
+        if partitions == self.fails_for:
+            raise KafkaError("no room")
         self.made.append((partitions, topics))
         yield SimpleNamespace(name=f"topic-{before}", records=records)
 
@@ -296,11 +300,20 @@ async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_many_partitions_are_made_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1)}, found={"ours": 1100})
-    few, many = Case(CURVE_WORKS["partitions=10"]), Case(CURVE_WORKS["partitions=10000"])
+    few, many = Case(CURVE_WORKS["partitions=10"]), Case(CURVE_WORKS["partitions=1000"])
     client = Description("ours", "1.0", [few.work.name, many.work.name])
     await a_runner().run([few, many], [client], 2)
-    assert stage.made == [(10, 1)] * 3 + [(10_000, 1)]
+    assert stage.made == [(10, 1)] * 3 + [(1000, 1)]
     assert not any(done.problem for done in [*few.done, *many.done])
+
+
+async def test_topics_that_cannot_be_made_are_a_problem_of_their_case_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1)}, found={"ours": 1100})
+    stage.fails_for = 10
+    bad, good = Case(CURVE_WORKS["partitions=10"]), Case(CURVE_WORKS["partitions=100"])
+    await a_runner().run([bad, good], [Description("ours", "1.0", [bad.work.name, good.work.name])], 1)
+    assert [done.problem for done in bad.done] == ["no room"]
+    assert [done.problem for done in good.done] == [""]
 
 
 async def test_paced_work_is_done_at_half_the_pace_makers_speed(monkeypatch: pytest.MonkeyPatch) -> None:
