@@ -154,6 +154,35 @@ class ClusterState:
             self._reconfigure(topic)
         return topic
 
+    def create_partitions(
+        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None, *, validate_only: bool = False
+    ) -> None:
+        """Gives a topic ``count`` partitions in all; ``assignments`` has the replicas of the new ones."""
+        topic = self.topics.get(name)
+        if topic is None:
+            raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
+        present = len(topic.partitions)
+        if count <= present:
+            raise InvalidPartitionsException(
+                f"topic {name!r} has {present} partitions: {count} would not be more of them"
+            )
+        factor = len(topic.partitions[0].replicas)
+        if assignments is None:
+            new = self._assign(NewTopic(name, count - present, factor))
+        elif len(assignments) != count - present:
+            raise InvalidReplicaAssignmentException(
+                f"{count - present} partitions are to be added, and replicas are assigned to {len(assignments)}"
+            )
+        else:
+            new = [self._checked_replicas(replicas, factor) for replicas in assignments]
+        if validate_only:
+            return
+        for index, replicas in enumerate(new, start=present):
+            log = PartitionLog(f"{name}-{index}", topic.config)
+            topic.partitions.append(Partition(name, index, replicas, log, self._first_alive(replicas)))
+        self._next_first_replica += len(new)
+        self._reconfigure(topic)
+
     def delete_topic(self, name: str) -> Topic:
         topic = self.topics.pop(name, None)
         if topic is None:

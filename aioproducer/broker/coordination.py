@@ -7,10 +7,15 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotCoordinatorException, UnknownMemberIdException, error_for
 
 
+def coordinates(context: BrokerContext, key: str) -> bool:
+    """Whether this node coordinates the group or transactional id."""
+    node = context.state.coordinator(key)
+    return node is not None and node.id == context.node_id
+
+
 def check_coordinator(context: BrokerContext, key: str) -> None:
     """Raises unless this node coordinates the group or transactional id, and is ready to."""
-    node = context.state.coordinator(key)
-    if node is None or node.id != context.node_id:
+    if not coordinates(context, key):
         raise NotCoordinatorException(f"node {context.node_id} does not coordinate {key!r}")
     code = context.faults.coordinator_error(context.node_id, key)
     if code is not ErrorCode.NONE:

@@ -10,11 +10,12 @@ from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.log_validator import validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerStateManager
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
-from aioproducer.broker.transaction_marker import end_transaction_marker
+from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker
 from aioproducer.errors import OffsetOutOfRangeException
 from aioproducer.records.record_batch import Record, RecordBatch, set_base_offset, set_log_append_time
 
 NO_TIMESTAMP = -1
+NO_OFFSET = -1
 
 
 class LogAppendInfo(NamedTuple):
@@ -25,6 +26,18 @@ class LogAppendInfo(NamedTuple):
     last_offset: int
     log_append_time: int
     duplicate: bool
+
+
+class ActiveProducer(NamedTuple):
+    """What the partition remembers of a producer. ``last_timestamp`` is in milliseconds, and -1 for none; so are the
+    epoch of the coordinator that ended its last transaction, and the offset at which the one under way began."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_start_offset: int
 
 
 class TimestampAndOffset(NamedTuple):
@@ -117,7 +130,7 @@ class PartitionLog:
         """Ends a producer's transaction in this partition; returns the offset of the marker."""
         marker = bytearray(end_transaction_marker(producer_id, producer_epoch, committed=committed, now_ms=now_ms))
         offset = self._store(marker, 0, now_ms, leader_epoch)
-        self.producer_state.transaction_ended(producer_id, producer_epoch)
+        self.producer_state.transaction_ended(producer_id, producer_epoch, COORDINATOR_EPOCH)
         self._transactions.ended(producer_id, offset, committed=committed)
         return offset
 
@@ -161,6 +174,24 @@ class PartitionLog:
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from offset ``start`` up to ``end``, which is not included."""
         return self._transactions.aborted(start, end)
+
+    def active_producers(self) -> list[ActiveProducer]:
+        """The idempotent producers whose batches the partition knows again."""
+        found = []
+        for producer_id, entry in self.producer_state.entries().items():
+            last_timestamp = entry.batches[-1].timestamp if entry.batches else NO_TIMESTAMP
+            began = self._transactions.first_offset(producer_id)
+            found.append(
+                ActiveProducer(
+                    producer_id,
+                    entry.producer_epoch,
+                    entry.last_sequence,
+                    last_timestamp,
+                    entry.coordinator_epoch,
+                    NO_OFFSET if began is None else began,
+                )
+            )
+        return found
 
     def batches(self) -> Iterator[RecordBatch]:
         """Every batch, for tests: views into the log."""

@@ -13,6 +13,7 @@ Simplification: entries of producers that went silent do not expire (Kafka's ``p
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from aioproducer.errors import InvalidProducerEpochException, OutOfOrderSequence
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
+NO_COORDINATOR_EPOCH = -1
 MAX_SEQUENCE = 2**31 - 1
 NUM_BATCHES_TO_RETAIN = 5
 """What every broker before KIP-1269 keeps."""
@@ -56,10 +58,11 @@ class BatchMetadata(NamedTuple):
 class ProducerStateEntry:
     """The latest epoch of one producer id in one partition, and its last batches in that epoch, oldest first."""
 
-    __slots__ = ("batches", "producer_epoch")
+    __slots__ = ("batches", "coordinator_epoch", "producer_epoch")
 
     def __init__(self) -> None:
         self.producer_epoch = NO_PRODUCER_EPOCH
+        self.coordinator_epoch = NO_COORDINATOR_EPOCH
         self.batches: deque[BatchMetadata] = deque()
 
     @property
@@ -97,6 +100,10 @@ class ProducerStateManager:
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerStateEntry] = {}
+
+    def entries(self) -> Mapping[int, ProducerStateEntry]:
+        """By producer id."""
+        return self._entries
 
     def entry(self, producer_id: int) -> ProducerStateEntry | None:
         return self._entries.get(producer_id)
@@ -152,9 +159,10 @@ class ProducerStateManager:
         for entry in self._entries.values():
             entry.retain(count)
 
-    def transaction_ended(self, producer_id: int, producer_epoch: int) -> None:
+    def transaction_ended(self, producer_id: int, producer_epoch: int, coordinator_epoch: int) -> None:
         """A marker was appended; one of a later epoch (KIP-890) ends the epoch it closes: sequences begin anew."""
         entry = self._entries.get(producer_id)
         if entry is None:
             entry = self._entries[producer_id] = ProducerStateEntry()
         entry.begin_epoch(producer_epoch)
+        entry.coordinator_epoch = coordinator_epoch

@@ -50,6 +50,10 @@ class TransactionCoordinator:
     def transaction(self, transactional_id: str) -> TransactionMetadata | None:
         return self._transactions.get(transactional_id)
 
+    def transactions(self) -> list[TransactionMetadata]:
+        """All transactional ids that anybody has used."""
+        return list(self._transactions.values())
+
     def close(self) -> None:
         """No transaction times out any more."""
         for timer in self._timers.values():
@@ -141,6 +145,7 @@ class TransactionCoordinator:
         if metadata.state is TransactionState.ONGOING:
             return
         metadata.become(TransactionState.ONGOING)
+        metadata.started_ms = self._clock.time_ms()
         self._timers[metadata.transactional_id] = asyncio.get_running_loop().call_later(
             metadata.timeout_ms / 1000, self._timed_out, metadata
         )

@@ -31,6 +31,10 @@ class TransactionIndex:
         if first_offset is not None and not committed:
             self._aborted.append(AbortedTransaction(producer_id, first_offset, marker_offset))
 
+    def first_offset(self, producer_id: int) -> int | None:
+        """Where the producer's transaction under way began; None without any."""
+        return self._first_offsets.get(producer_id)
+
     @property
     def first_unstable_offset(self) -> int | None:
         """Where the oldest transaction that has not ended began; None without any."""

@@ -12,14 +12,14 @@ _ABORT: Final = 0
 _COMMIT: Final = 1
 _KEY: Final = Struct(">hh")
 _VALUE: Final = Struct(">hi")
-_COORDINATOR_EPOCH: Final = 0  # the coordinator of this broker never moves to a successor with another one
+COORDINATOR_EPOCH: Final = 0  # the coordinator of this broker never moves to a successor with another one
 
 
 def end_transaction_marker(producer_id: int, producer_epoch: int, *, committed: bool, now_ms: int) -> bytes:
     """A control batch of one record; ``now_ms`` is its timestamp."""
     writer = RecordWriter()
     key = _KEY.pack(0, _COMMIT if committed else _ABORT)
-    writer.append(0, 0, key, _VALUE.pack(0, _COORDINATOR_EPOCH), None)
+    writer.append(0, 0, key, _VALUE.pack(0, COORDINATOR_EPOCH), None)
     body = writer.freeze()
     header = encode_batch_header(
         body,

@@ -43,6 +43,8 @@ class TransactionMetadata:
         """Id and epoch before the last bump: who asks with them again has not heard of it."""
         self.timeout_ms = timeout_ms
         self.state = TransactionState.EMPTY
+        self.started_ms = -1
+        """When the transaction under way began; -1 without any."""
         self.partitions: dict[tuple[str, int], None] = {}
         self.groups: dict[str, None] = {}
 
@@ -72,5 +74,6 @@ class TransactionMetadata:
 
     def clear(self) -> None:
         """The transaction has ended."""
+        self.started_ms = -1
         self.partitions.clear()
         self.groups.clear()

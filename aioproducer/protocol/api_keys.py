@@ -9,9 +9,17 @@ from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequ
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from aioproducer.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from aioproducer.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from aioproducer.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from aioproducer.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from aioproducer.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from aioproducer.protocol.messages.fetch import FetchRequest, FetchResponse
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -21,6 +29,7 @@ from aioproducer.protocol.messages.incremental_alter_configs import (
 )
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from aioproducer.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from aioproducer.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
@@ -51,6 +60,7 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.API_VERSIONS: Api(ApiVersionsRequest, ApiVersionsResponse, 2),
     ApiKey.CREATE_TOPICS: Api(CreateTopicsRequest, CreateTopicsResponse, 3),
     ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse, 2),
+    ApiKey.DELETE_RECORDS: Api(DeleteRecordsRequest, DeleteRecordsResponse, 1),
     ApiKey.INIT_PRODUCER_ID: Api(InitProducerIdRequest, InitProducerIdResponse, 1),
     ApiKey.ADD_PARTITIONS_TO_TXN: Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, 1),
     ApiKey.ADD_OFFSETS_TO_TXN: Api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, 1),
@@ -58,6 +68,11 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.TXN_OFFSET_COMMIT: Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, 1),
     ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse, 2),
     ApiKey.ALTER_CONFIGS: Api(AlterConfigsRequest, AlterConfigsResponse, 1),
+    ApiKey.CREATE_PARTITIONS: Api(CreatePartitionsRequest, CreatePartitionsResponse, 1),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),
+    ApiKey.DESCRIBE_CLUSTER: Api(DescribeClusterRequest, DescribeClusterResponse, 0),
+    ApiKey.DESCRIBE_PRODUCERS: Api(DescribeProducersRequest, DescribeProducersResponse, 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: Api(DescribeTransactionsRequest, DescribeTransactionsResponse, 0),
+    ApiKey.LIST_TRANSACTIONS: Api(ListTransactionsRequest, ListTransactionsResponse, 0),
 }
 """By key, in the order of the keys."""

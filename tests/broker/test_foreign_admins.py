@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.apache_kafka import KafkaFailed, KafkaTools
 
@@ -74,6 +75,22 @@ class TestConfluent:
             with pytest.raises(KafkaException) as refused:
                 alter(kind, name, (key, operation.SET, "9"))
             assert refused.value.args[0].code() == code
+
+    async def test_cluster_partitions_and_records(self, cluster: EmbeddedCluster, admin: Any, names: Any) -> None:
+        cluster.create_topic("t", 2, 2)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            for number in range(5):
+                _ = await producer.send("t", b"%d" % number, partition=1)
+        topic_partition = pytest.importorskip("confluent_kafka").TopicPartition
+        described = await asyncio.to_thread(admin.describe_cluster().result, 10)
+        assert described.cluster_id == cluster.cluster_id
+        assert [node.id for node in described.nodes] == [0, 1]
+        (future,) = admin.create_partitions([names.NewPartitions("t", 4)]).values()
+        await asyncio.to_thread(future.result, 10)
+        assert len(cluster.topic("t").partitions) == 4
+        ((_, future),) = admin.delete_records([topic_partition("t", 1, 3)]).items()
+        assert (await asyncio.to_thread(future.result, 10)).low_watermark == 3
+        assert cluster.log("t", 1).log_start_offset == 3
 
 
 class TestKafkaPython:
@@ -141,3 +158,19 @@ class TestKafkaTools:
         assert f"DYNAMIC_BROKER_CONFIG:log.{WINDOW}=8, DYNAMIC_DEFAULT_BROKER_CONFIG:log.{WINDOW}=9" in described
         with pytest.raises(KafkaFailed, match=r"num\.partitions"):
             await tools.configs("--alter", *brokers, "--entity-default", "--add-config", "num.partitions=3")
+
+    async def test_transactions(self, cluster: EmbeddedCluster, tools: KafkaTools) -> None:
+        cluster.create_topic("t")
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x") as producer:
+            await producer.init_transactions()
+            async with producer.transaction():
+                _ = await producer.send("t", b"value")
+                (listed,) = await tools.transactions("list")
+                assert (listed["TransactionalId"], listed["TransactionState"]) == ("x", "Ongoing")
+                (described,) = await tools.transactions("describe", "--transactional-id", "x")
+                assert (described["TopicPartitions"], described["ProducerEpoch"]) == ("t-0", "0")
+                where = "--topic", "t", "--partition", "0"
+                (active,) = await tools.transactions("describe-producers", *where)
+                assert (active["ProducerId"], active["CurrentTransactionStartOffset"]) == (described["ProducerId"], "0")
+            (listed,) = await tools.transactions("list")
+            assert listed["TransactionState"] == "CompleteCommit"

@@ -1,0 +1,33 @@
+"""DescribeCluster: the cluster's id, its nodes and its controller (KIP-700).
+
+Versions 0 to 2. Simplifications: every node may change everything, so the first one that lives is called the
+controller; there are no fenced nodes and no authorization.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 2)
+
+_BROKERS, _CONTROLLERS = 1, 2
+
+
+def handle(context: BrokerContext, request: Request, message: DescribeClusterRequest) -> DescribeClusterResponse:
+    kind = message.endpoint_type
+    if kind != _BROKERS:
+        code = ErrorCode.MISMATCHED_ENDPOINT_TYPE if kind == _CONTROLLERS else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        return DescribeClusterResponse(
+            error_code=code, error_message=f"endpoint type {kind} was asked for: this is a broker, type {_BROKERS}"
+        )
+    state = context.state
+    nodes = [DescribeClusterBroker(node.id, node.host, node.port, node.rack) for node in state.alive_nodes]
+    return DescribeClusterResponse(cluster_id=state.cluster_id, controller_id=state.controller_id, brokers=nodes)

@@ -1,0 +1,42 @@
+"""DescribeProducers: the idempotent producers that a partition remembers (KIP-664).
+
+Version 0. Only the leader answers.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException, NotLeaderOrFollowerException
+from aioproducer.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 0)
+
+
+def handle(context: BrokerContext, request: Request, message: DescribeProducersRequest) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(topic.name, [_describe(context, topic.name, index) for index in topic.partition_indexes])
+            for topic in message.topics
+        ]
+    )
+
+
+def _describe(context: BrokerContext, topic: str, index: int) -> PartitionResponse:
+    try:
+        partition = context.state.partition(topic, index)
+        if partition.leader != context.node_id:
+            raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
+    except ApiException as error:
+        return PartitionResponse(index, error.code, str(error))
+    return PartitionResponse(
+        index, ErrorCode.NONE, active_producers=[ProducerState(*one) for one in partition.log.active_producers()]
+    )

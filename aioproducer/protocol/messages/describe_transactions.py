@@ -1,0 +1,48 @@
+"""DescribeTransactions: how far transactions have come (KIP-664)."""
+
+from __future__ import annotations
+
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.schema import (
+    INT32,
+    STRING,
+    Request,
+    Response,
+    Struct,
+    array,
+    int16,
+    int32,
+    int64,
+    message,
+    string,
+    struct,
+)
+
+
+@message(ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+")
+class DescribeTransactionsRequest(Request):
+    transactional_ids: list[str] = array(STRING, "0+")
+
+
+@struct
+class TopicData(Struct):
+    topic: str = string("0+")
+    partitions: list[int] = array(INT32, "0+")
+
+
+@struct
+class TransactionState(Struct):
+    error_code: int = int16("0+")
+    transactional_id: str = string("0+")
+    transaction_state: str = string("0+")
+    transaction_timeout_ms: int = int32("0+")
+    transaction_start_time_ms: int = int64("0+")
+    producer_id: int = int64("0+")
+    producer_epoch: int = int16("0+")
+    topics: list[TopicData] = array(TopicData, "0+")
+
+
+@message(ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+")
+class DescribeTransactionsResponse(Response):
+    throttle_time_ms: int = int32("0+")
+    transaction_states: list[TransactionState] = array(TransactionState, "0+")
