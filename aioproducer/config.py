@@ -51,6 +51,9 @@ REPORTERS = Valid(
     lambda plugins: all(hasattr(plugin, "init") and hasattr(plugin, "close") for plugin in plugins),
 )
 
+AUTO_LINGER_MS = 100
+"""The bound of pipeline=auto where linger.ms is not given: enough for windows of 5 and round trips of 500 ms."""
+
 NO_PUSH = Valid("false", lambda wanted: not wanted)
 
 
@@ -155,6 +158,13 @@ class ProducerConfig(ClientConfig):
         Type.INT, 16384, between(0, INT_MAX), "A batch is sent when it has this many bytes; 0 means 1."
     )
     linger_ms: int = key(Type.LONG, 5, at_least(0), "How long a batch that is not full waits for more records.")
+    pipeline: str = key(
+        Type.STRING,
+        "fixed",
+        one_of("fixed", "auto"),
+        "With auto a batch that is not full leaves when the line has a place for it, by round trip, window and "
+        "arrivals as they are measured; linger.ms is then the longest it may wait, and 100 if not given.",
+    )
     buffer_memory: int = key(
         Type.LONG,
         33554432,
@@ -296,6 +306,8 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
         )
     if config.partitioner_rack_aware and not config.client_rack.strip():
         raise ConfigException("partitioner.rack.aware=true needs client.rack", name="client.rack", value="")
+    if config.pipeline == "auto" and "linger_ms" not in explicit:
+        config = dataclasses.replace(config, linger_ms=AUTO_LINGER_MS)
     config = _with_idempotence(config, explicit)
     return _with_delivery_timeout(config, explicit)
 

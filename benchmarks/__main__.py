@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import curves, in_flight, memory, outage, scale, window
+from benchmarks import curves, in_flight, memory, outage, pipeline, scale, window
 from benchmarks.arguments import parse_arguments
 from benchmarks.comparison import compare_or_say_why_not
 from benchmarks.works import WORKS
@@ -17,6 +17,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "in-flight": in_flight.main,
     "memory": memory.main,
     "outage": outage.main,
+    "pipeline": pipeline.main,
     "scale": scale.main,
     "window": window.main,
 }

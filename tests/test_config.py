@@ -55,6 +55,15 @@ def test_more_than_five_requests_in_flight_are_allowed_to_idempotent_producers(a
     assert made.enable_idempotence
 
 
+def test_with_an_automatic_pipeline_linger_is_a_bound_and_wide_unless_given() -> None:
+    assert (config().pipeline, config().linger_ms) == ("fixed", 5)
+    assert config(pipeline="auto").linger_ms == 100
+    assert config(pipeline="auto", linger_ms=5).linger_ms == 5
+    assert config(pipeline="auto", request_timeout_ms=200_000).delivery_timeout_ms == 200_100
+    with pytest.raises(ConfigException, match="pipeline"):
+        config(pipeline="maybe")
+
+
 def test_the_delivery_timeout_covers_linger_and_a_request() -> None:
     times = {"linger_ms": 100, "request_timeout_ms": 200_000}
     assert config(**times).delivery_timeout_ms == 200_100  # the default gives way

@@ -88,6 +88,13 @@ class ProducerMetrics:
         group.average_and_max(
             "record-queue-time", "milliseconds from a batch's first record to its request", self._queue_time
         )
+        self._lingers = registry.sensor()
+        group.average_and_max(
+            "batch-linger",
+            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless it is full before",
+            self._lingers,
+            own=True,
+        )
         self._record_size = registry.sensor()
         group.average_and_max(
             "record-size", "bytes of a batch's largest record, if it were sent alone, at most", self._record_size
@@ -197,6 +204,10 @@ class ProducerMetrics:
         of_topic.bytes.record(size, now)
         of_topic.compression.record(ratio, now)
         of_topic.queue_time.record(queued_ms, now)
+
+    def batch_lingers(self, milliseconds: float, now: float) -> None:
+        """A batch was opened, and pipeline=auto has chosen how long it waits at most."""
+        self._lingers.record(milliseconds, now)
 
     def request_sent(self, records: int, now: float) -> None:
         """A produce request goes out, with so many records in all its batches."""

@@ -14,6 +14,7 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
 from aioproducer.producer.parking import ParkedRecord, ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
 from aioproducer.producer.readiness import NO_LEADER, why_waiting
@@ -109,6 +110,7 @@ class Situation:
     ids: ProducerIdSource
     coordinator_error: Callable[[], KafkaError | None] = lambda: None
     """What the transaction coordinator said last, if it was an error."""
+    pipeline: Pipeline | None = None
 
 
 def explain(here: Situation, topic: str, partition: int, now: float, fatal: KafkaError | None = None) -> Explanation:
@@ -219,8 +221,10 @@ def _in_the_queue(
 ) -> Obstacle | None:
     """What the partition itself waits for."""
     if reason is Reason.LINGER:
-        left = batch.created + here.config.linger_ms / 1000 - now
-        return _timed(reason, f"its batch is not full and lingers for another {duration(left)} (linger.ms)", left)
+        left = queue.close_at - now
+        line = None if here.pipeline is None else here.pipeline.line(queue.leader)
+        by = "linger.ms" if line is None else f"pipeline=auto, with {duration(line.round_trip)} to an answer"
+        return _timed(reason, f"its batch is not full and lingers for another {duration(left)} ({by})", left)
     if reason is Reason.BACKOFF:
         head = queue.batches[0]
         left = head.retry_at - now

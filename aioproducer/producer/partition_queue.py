@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any, final
 
@@ -25,8 +26,10 @@ class PartitionQueue:
         self.batches: deque[ProducerBatch] = deque()
         self.due = False
         """The open batch may be drained as it is: it has lingered, or is being flushed."""
-        self.lingering = False
-        """A deadline is set for when the open batch, or an earlier one, has lingered."""
+        self.close_at: float = 0.0
+        """When the open batch has lingered."""
+        self.deadline: float = math.inf
+        """When to look whether it has; that may be an earlier batch's time."""
         self.ready = False
         """It stands in the ready set."""
         self.used = False

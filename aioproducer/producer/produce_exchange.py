@@ -18,6 +18,7 @@ from aioproducer.net.cluster import NO_TOPIC_ID, Node
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.drain import Drained
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.produce_request import FIRST_VERSION_WITH_TOPIC_IDS, build_request, match_response
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD
@@ -42,6 +43,7 @@ class ProduceExchange:
     time: Callable[[], float]
     wake: Callable[[], object]
     transactions: TransactionManager | None = None
+    pipeline: Pipeline | None = None
     _drained: int = 0
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
@@ -70,7 +72,7 @@ class ProduceExchange:
         by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
         answered = partial(self._answered, link, drained, topic_ids, by_id, now)
         link.send(request, version, answered, expect_response=acks != 0)
-        self._measure(drained, now)
+        self._measure(drained, link, now)
         if acks == 0:
             for one in drained:
                 self.completer.ended(one, ErrorCode.NONE, "", now)
@@ -96,7 +98,7 @@ class ProduceExchange:
         batch.leader_epoch = queue.leader_epoch
         queue.in_flight += 1
 
-    def _measure(self, drained: list[Drained], now: float) -> None:
+    def _measure(self, drained: list[Drained], link: BrokerLink, now: float) -> None:
         for queue, batch in drained:
             self.metrics.batch_sent(
                 queue.topic,
@@ -107,7 +109,10 @@ class ProduceExchange:
                 queued_ms=(now - batch.created) * 1000,
                 now=now,
             )
-        self.metrics.request_sent(sum(batch.count for _, batch in drained), now)
+        records = sum(batch.count for _, batch in drained)
+        self.metrics.request_sent(records, now)
+        if self.pipeline is not None:
+            self.pipeline.sent(link.node_id, records, now)
 
     def _answered(
         self,
@@ -126,6 +131,8 @@ class ProduceExchange:
                 self.completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         else:
             self.metrics.request_answered(link.node_id, (now - sent_at) * 1000, float(response.throttle_time_ms), now)
+            if self.pipeline is not None:
+                self.pipeline.answered(link.node_id, now - sent_at)
             answers = match_response(drained, topic_ids, response, by_id=by_id)
             self._take_leaders(drained, answers, response)
             for one, answer in zip(drained, answers, strict=True):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadySet
 
@@ -13,14 +15,22 @@ from aioproducer.producer.readiness import ReadySet
 class Schedule:
     """Puts partitions into the ready set when their time has come. Times are the loop's, in seconds.
 
-    A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on; but
-    nothing lingers while somebody flushes, or waits for the memory it holds. ``wake()`` is called when there is
-    something to look at, ``wake_at(when)`` when there will be.
+    A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on, or
+    as the ``pipeline`` says if there is one; but nothing lingers while somebody flushes, or waits for memory.
+    ``wake()`` is called when there is something to look at, ``wake_at(when)`` when there will be.
     """
 
-    def __init__(self, linger: float, *, wake: Callable[[], object], wake_at: Callable[[float], object]) -> None:
+    def __init__(
+        self,
+        linger: float,
+        *,
+        wake: Callable[[], object],
+        wake_at: Callable[[float], object],
+        pipeline: Pipeline | None = None,
+    ) -> None:
         self.ready = ReadySet()
         self._linger = linger
+        self._pipeline = pipeline
         self._wake = wake
         self._wake_at = wake_at
         self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
@@ -30,10 +40,13 @@ class Schedule:
 
     def opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """The queue has an open batch."""
-        if self._linger == 0 or self._flushing or self._hurrying:
-            self._due(queue, batch.created)
+        created = batch.created
+        pipeline = self._pipeline
+        queue.close_at = created + self._linger if pipeline is None else pipeline.close_at(queue, created)
+        if queue.close_at <= created or self._flushing or self._hurrying:
+            self._due(queue, created)
         else:
-            self._let_linger(queue, batch)
+            self._let_linger(queue)
 
     def full(self, queue: PartitionQueue, now: float) -> None:
         """The queue's last batch takes no more."""
@@ -85,25 +98,25 @@ class Schedule:
 
     def _all_due(self, now: float) -> None:
         for queue in self._lingers.pop_all():
-            queue.lingering = False
+            queue.deadline = math.inf
             if queue.open is not None:
                 self._due(queue, now)
 
-    def _let_linger(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Sets the deadline of an open batch, unless the queue has one already: it will be moved on when it comes."""
-        if not queue.lingering:
-            queue.lingering = True
-            when = batch.created + self._linger
-            self._lingers.push(when, queue)
-            self._wake_at(when)
+    def _let_linger(self, queue: PartitionQueue) -> None:
+        """Sets the deadline of an open batch, unless the queue has an earlier one: that will be moved on then."""
+        if queue.close_at < queue.deadline:
+            queue.deadline = queue.close_at
+            self._lingers.push(queue.deadline, queue)
+            self._wake_at(queue.deadline)
 
     def _lingered(self, queue: PartitionQueue, now: float) -> None:
         """The queue's open batch has lingered, or an earlier one would have."""
-        batch = queue.open
-        queue.lingering = False
-        if batch is None or queue.due:
+        if queue.deadline > now:
+            return  # one that was set before a later batch had less time
+        queue.deadline = math.inf
+        if queue.open is None or queue.due:
             return
-        if batch.created + self._linger <= now:
+        if queue.close_at <= now:
             self._due(queue, now)
         else:
-            self._let_linger(queue, batch)
+            self._let_linger(queue)

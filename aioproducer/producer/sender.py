@@ -35,6 +35,7 @@ from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
@@ -83,7 +84,11 @@ class Sender:
         transactional = config.transactional_id is not None
         sealer = Sealer(codec, config.compression_level, accumulator, transactional=transactional)
         self.transactions: TransactionManager | None = None
-        self._schedule = Schedule(config.linger_ms / 1000, wake=self._alarm.ring, wake_at=self._alarm.ring_at)
+        linger = config.linger_ms / 1000
+        self._pipeline: Pipeline | None = None
+        if config.pipeline == "auto":
+            self._pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection)
+        self._schedule = Schedule(linger, wake=self._alarm.ring, wake_at=self._alarm.ring_at, pipeline=self._pipeline)
         self._history = WaitHistory()
         self._completer = BatchCompleter(
             config, accumulator, metrics, failures, random, sealer, again=self._again, history=self._history
@@ -137,6 +142,7 @@ class Sender:
             metrics,
             time=self._loop.time,
             wake=self._alarm.ring,
+            pipeline=self._pipeline,
         )
         self._situation = Situation(
             config,
@@ -146,6 +152,7 @@ class Sender:
             lot,
             self._id_source,
             lambda: None if self.transactions is None else self.transactions.last_error,
+            self._pipeline,
         )
 
     def start(self) -> None:
@@ -191,6 +198,8 @@ class Sender:
         if self.transactions is not None:
             self.transactions.partition_used(queue)
         self._schedule.opened(queue, batch)
+        if self._pipeline is not None:
+            self._metrics.batch_lingers((queue.close_at - batch.created) * 1000, batch.created)
 
     def batch_full(self, queue: PartitionQueue) -> None:
         now = self._loop.time()

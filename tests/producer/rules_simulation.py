@@ -22,6 +22,7 @@ from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import why_waiting
 from aioproducer.producer.reason import Reason
@@ -56,14 +57,16 @@ class Waiting(NamedTuple):
 class RulesSimulation(Accumulation):
     """A producer, its requests under way by node, and the logs."""
 
-    def __init__(self, *, linger: float, max_in_flight: int, idempotent: bool) -> None:
+    def __init__(self, *, linger: float, max_in_flight: int, idempotent: bool, auto: bool = False) -> None:
         super().__init__(memory=6000, batch_size=1000, max_request_size=MAX_REQUEST_SIZE)
         self.idempotent = idempotent
         self.max_in_flight = max_in_flight
         self.keep_order = max_in_flight == 1
         self.woken = False
         self.wake_times: list[float] = []
-        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.wake_times.append)
+        self.linger = linger
+        self.pipeline = Pipeline(linger, max_in_flight) if auto else None
+        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.wake_times.append, pipeline=self.pipeline)
         self.ids = ProducerIds()
         self.ids.current = ProducerIdAndEpoch(1, 0)
         self.windows = InFlightWindows()
@@ -180,12 +183,16 @@ class RulesSimulation(Accumulation):
         assert len(drained) == len({id(queue) for queue, _ in drained}), "a partition is in a request once"
         assert size <= MAX_REQUEST_SIZE or len(drained) == 1
         self.wire[node].append(drained)
+        if self.pipeline is not None:
+            self.pipeline.sent(node, sum(batch.count for _, batch in drained), self.loop.now)
 
     # The brokers and the network
 
     def answer(self, node: int, refusals: list[ErrorCode]) -> None:
         """The oldest request is handled and answered; a partition with a refusal is not appended to."""
         drained = self.wire[node].popleft()
+        if self.pipeline is not None:
+            self.pipeline.answered(node, self.loop.now - drained[0].batch.sent_at)
         refusals = [*refusals, *[ErrorCode.NONE] * len(drained)]
         for one, refused in zip(drained, refusals, strict=False):
             code, offset = self._handle(node, one, refused)
@@ -278,7 +285,7 @@ class RulesSimulation(Accumulation):
                 assert not self.waiting
                 assert upcoming is not None
                 assert queue.open is not None
-                assert upcoming <= queue.open.created + self.schedule._linger
+                assert upcoming <= queue.close_at <= queue.open.created + self.linger
             elif reason is Reason.BACKOFF:
                 assert upcoming is not None
                 assert upcoming <= queue.batches[0].retry_at

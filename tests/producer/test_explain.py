@@ -26,6 +26,7 @@ from aioproducer.producer.explain import Situation, explain, link_reason, no_met
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.protocol.api_keys import ApiKey
 from tests.producer.parts import Accumulation
@@ -98,11 +99,13 @@ class Scene(Accumulation):
         self.lot = ParkingLot(self.accumulator, 10**6, FailureLog(), ProducerMetrics())
         self.lot.open()
         self.client: Any = Client(Link() if link is None else link)
+        self.pipeline: Pipeline | None = None
         self.source: Any = SimpleNamespace(missing=lambda: self.ids.current is None, last_error=None)
 
     def batch_opened(self, queue: Any, batch: Any) -> None:
         super().batch_opened(queue, batch)
         self.incomplete[batch] = queue
+        queue.close_at = batch.created + self.config.linger_ms / 1000
 
     def full(self, records: int = 1) -> Any:
         for _ in range(records):
@@ -125,7 +128,15 @@ class Scene(Accumulation):
         self.lot.park(record)
 
     def explain(self, topic: str = "t", partition: int = 0, fatal: KafkaError | None = None) -> Explanation:
-        situation = Situation(self.config, self.client, self.accumulator.topics, self.incomplete, self.lot, self.source)
+        situation = Situation(
+            self.config,
+            self.client,
+            self.accumulator.topics,
+            self.incomplete,
+            self.lot,
+            self.source,
+            pipeline=self.pipeline,
+        )
         return explain(situation, topic, partition, self.loop.now, fatal)
 
 
@@ -151,6 +162,10 @@ def test_linger() -> None:
         "t-0: its batch is not full and lingers for another 30 ms (linger.ms); 2 records in 1 batch, "
         f"{explained.bytes} bytes, the head for 20 ms"
     )
+    here.pipeline = Pipeline(1.0, 5)
+    here.pipeline.sent(1, 10, 99.0)
+    here.pipeline.answered(1, 0.15)
+    assert "for another 30 ms (pipeline=auto, with 150 ms to an answer)" in str(here.explain())
 
 
 def test_nothing_in_its_way() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +22,7 @@ def test_is_empty_at_first() -> None:
     queue = PartitionQueue("t", 3, "its sequences")
     assert (queue.topic, queue.partition, queue.sequences) == ("t", 3, "its sequences")
     assert (queue.open, list(queue.batches), queue.leader, queue.leader_epoch) == (None, [], -1, -1)
-    assert (queue.due, queue.lingering, queue.ready, queue.in_flight) == (False, False, False, 0)
+    assert (queue.due, queue.deadline, queue.ready, queue.in_flight) == (False, math.inf, False, 0)
 
 
 def test_depth_counts_the_open_batch() -> None:

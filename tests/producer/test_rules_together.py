@@ -26,10 +26,13 @@ class RulesMachine(RuleBasedStateMachine):
     """Anything that can happen, in any order."""
 
     @initialize(
-        linger=st.sampled_from([0.0, 1.0, 30.0]), max_in_flight=st.sampled_from([1, 2, 5, 20]), idempotent=st.booleans()
+        linger=st.sampled_from([0.0, 1.0, 30.0]),
+        max_in_flight=st.sampled_from([1, 2, 5, 20]),
+        idempotent=st.booleans(),
+        auto=st.booleans(),
     )
-    def begin(self, linger: float, max_in_flight: int, idempotent: bool) -> None:
-        self.here = RulesSimulation(linger=linger, max_in_flight=max_in_flight, idempotent=idempotent)
+    def begin(self, linger: float, max_in_flight: int, idempotent: bool, auto: bool) -> None:
+        self.here = RulesSimulation(linger=linger, max_in_flight=max_in_flight, idempotent=idempotent, auto=auto)
 
     @rule(sends=st.lists(st.tuples(place, st.sampled_from([0, 100, 450, 990, 1500])), min_size=1, max_size=6))
     def send(self, sends: list[tuple[Place, int]]) -> None:
