@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import Field, asdict
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 from benchmarks.environment import best_loop
 from benchmarks.worker import loop_factory
@@ -25,10 +25,21 @@ class Report(Protocol):
     def problems(self) -> list[str]: ...
 
 
+class Plotted(Protocol):
+    """A report that can draw itself, as the text of an SVG file."""
+
+    def plot(self) -> str: ...
+
+
 def add_options(parser: argparse.ArgumentParser, *, written: str = "all figures, each run's too,") -> None:
     """``written`` is what ``--json`` writes, in words."""
     parser.add_argument("--json", type=Path, metavar="FILE", help=f"write {written} to this file")
     parser.add_argument("--loop", choices=("asyncio", "uvloop"), default=best_loop())
+
+
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    """For commands whose report is ``Plotted``."""
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures into this SVG file")
 
 
 def report(
@@ -40,5 +51,8 @@ def report(
         made = runner.run(measure(options, lambda line: print(line, file=sys.stderr)))
     if options.json is not None:
         options.json.write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
+    drawing: Path | None = getattr(options, "plot", None)
+    if drawing is not None:
+        drawing.write_text(cast(Plotted, made).plot(), encoding="utf-8")
     print(made.markdown(), end="")
     return 1 if made.problems() else 0

@@ -27,6 +27,7 @@ from benchmarks.arguments import numbers, positive
 from benchmarks.environment import Environment
 from benchmarks.far_broker import TOPIC, far_broker
 from benchmarks.machine_cpu import MachineCpu
+from benchmarks.plot import Chart, Series, svg
 
 ROUND_TRIPS_MS = (1, 20, 50, 150)
 WINDOWS = (5, 20, 50)
@@ -40,6 +41,9 @@ RATE = 1000
 
 WITHIN, WITHIN_MS = 0.1, 2.0
 """How much worse than the best fixed setting auto may be: a tenth, and what the timers of event loops round."""
+
+TICK_MS = 0.1
+"""The least that is drawn."""
 
 BUFFER = 2 << 20
 """buffer.memory when saturating: more than any window holds, and not so much that it takes long to empty at the end."""
@@ -180,6 +184,26 @@ class Report:
             if auto > least * (1 + WITHIN) + WITHIN_MS:
                 yield f"{on}: {figure[:3]} {auto:.1f} ms with auto, {least:.1f} ms with the best fixed setting"
 
+    def plot(self) -> str:
+        """What the 99th percentile takes beyond the round trip, for each window a chart."""
+        paced = [line for line in self.lines if line.arrivals == PACED]
+        windows = sorted({line.window for line in paced})
+        return svg(*(self._chart(window, [line for line in paced if line.window == window]) for window in windows))
+
+    def _chart(self, window: int, lines: Sequence[Line]) -> Chart:
+        def beyond(line: Line, setting: str) -> float:
+            return max(self.of(line, setting, "p99_ms") - line.round_trip_ms, TICK_MS)
+
+        return Chart(
+            f"{RATE:,} records/s, window {window}",
+            "round trip, ms",
+            "p99 until acknowledged, ms beyond the round trip",
+            [
+                Series(_name(setting), [(line.round_trip_ms, beyond(line, setting)) for line in lines])
+                for setting in self.settings
+            ],
+        )
+
     def markdown(self) -> str:
         written = [f"- {name}: {value}" for name, value in self.environment.lines()]
         written += [
@@ -198,7 +222,7 @@ class Report:
         return "\n".join(written) + "\n"
 
     def _table(self, lines: Sequence[Line]) -> Iterator[str]:
-        names = [setting if setting == AUTO else f"linger {setting}" for setting in self.settings]
+        names = [_name(setting) for setting in self.settings]
         yield f"| round trip | window | {' | '.join(names)} |"
         yield "|---:|---:|" + "---:|" * len(names)
         for line in lines:
@@ -210,6 +234,10 @@ class Report:
         if line.arrivals == SATURATING:
             return f"{self.of(line, setting, 'records_per_s'):,.0f} {cost}"
         return f"{self.of(line, setting, 'p50_ms'):.1f} / {self.of(line, setting, 'p99_ms'):.1f} {cost}"
+
+
+def _name(setting: str) -> str:
+    return setting if setting == AUTO else f"linger {setting}"
 
 
 async def pipeline(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
@@ -245,6 +273,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=3.0, help="of each run, %(default)s")
     parser.add_argument("--rounds", type=positive, default=1, metavar="N", help="%(default)s, the medians count")
     alone.add_options(parser)
+    alone.add_plot(parser)
     return parser.parse_args(arguments)
 
 

@@ -24,6 +24,7 @@ from benchmarks.arguments import numbers, positive
 from benchmarks.environment import Environment
 from benchmarks.far_broker import TOPIC, far_broker
 from benchmarks.machine_cpu import MachineCpu
+from benchmarks.plot import Chart, Series, svg
 
 WINDOWS = (1, 5, 10, 20, 50)
 WITHIN = 0.03
@@ -104,6 +105,23 @@ class Report:
             if abs(self.share(window) - 1) > WITHIN
         ]
 
+    def plot(self) -> str:
+        return svg(
+            Chart(
+                f"One record of {len(VALUE)} B a batch, one partition, {self.round_trip_ms:g} ms there and back",
+                "window: batches under way",
+                "records/s",
+                [
+                    Series("aioproducer", [(window, self.rate(window)) for window in self.windows]),
+                    Series(
+                        "window ÷ round trip",
+                        [(window, window / self.round_trip_ms * 1000) for window in self.windows],
+                        dashed=True,
+                    ),
+                ],
+            )
+        )
+
     def markdown(self) -> str:
         lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
         lines += [
@@ -150,6 +168,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--rounds", type=positive, default=3, metavar="N", help="%(default)s, of which the medians count"
     )
     alone.add_options(parser)
+    alone.add_plot(parser)
     return parser.parse_args(arguments)
 
 

@@ -63,3 +63,9 @@ async def test_a_run(arrivals: str) -> None:
     assert (figures.p50_ms is None) == (arrivals == SATURATING)
     if figures.p50_ms is not None and figures.p99_ms is not None:
         assert 5 <= figures.p50_ms <= figures.p99_ms
+
+
+def test_the_plot_has_a_line_for_each_setting() -> None:
+    drawn = report(Line(PACED, 20, 5), **FIXED, auto=(1000.0, 51.0, 69.0)).plot()
+    assert drawn.count("<polyline") == 3
+    assert "linger 5" in drawn

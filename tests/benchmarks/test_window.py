@@ -38,3 +38,9 @@ async def test_a_run(size: int) -> None:
     assert (rate.window, rate.records) == (size, size * window.ROUND_TRIPS)
     assert 0 < rate.share <= 1.01, "no record comes before its round trip"
     assert rate.ping_ms >= 10.0
+
+
+def test_the_plot_has_the_rates_beside_the_ideal() -> None:
+    drawn = report(1.0, 0.9).plot()
+    assert drawn.count("<polyline") == 2
+    assert "window ÷ round trip" in drawn

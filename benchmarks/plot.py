@@ -1,0 +1,108 @@
+"""Line charts as SVG: small, the same for the same figures, and without a library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+COLORS = ("#0969da", "#cf222e", "#1a7f37", "#8250df", "#bf8700", "#57606a")
+WIDTH, HEIGHT = 460, 340
+LEFT, RIGHT, TOP, BOTTOM = 62, 16, 40, 46
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line through points; ``dashed`` without marks, for what is compared with."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Both axes are logarithmic, so that a factor looks the same everywhere; the x of the first series are written."""
+
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+
+    def svg(self, left: float = 0.0) -> Iterator[str]:
+        """The lines of a group, moved to the right by ``left``."""
+        across = _Axis([x for one in self.series for x, _ in one.points], LEFT, WIDTH - RIGHT)
+        up = _Axis([y for one in self.series for _, y in one.points], HEIGHT - BOTTOM, TOP)
+        yield f'<g transform="translate({left:g})">'
+        yield _text(WIDTH / 2, 20, self.title, weight="bold")
+        yield _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, self.x)
+        yield _text(14, (TOP + HEIGHT - BOTTOM) / 2, self.y, turned=True)
+        for value in sorted({x for x, _ in self.series[0].points}):
+            yield _line(across(value), TOP, across(value), HEIGHT - BOTTOM, "#e4e8ec")
+            yield _text(across(value), HEIGHT - BOTTOM + 16, f"{value:g}")
+        for value in up.ticks():
+            yield _line(LEFT, up(value), WIDTH - RIGHT, up(value), "#e4e8ec")
+            yield _text(LEFT - 6, up(value) + 4, f"{value:g}", anchor="end")
+        for number, one in enumerate(self.series):
+            yield from self._series(one, COLORS[number % len(COLORS)], number, across, up)
+        yield "</g>"
+
+    def _series(self, one: Series, color: str, number: int, across: _Axis, up: _Axis) -> Iterator[str]:
+        places = [(across(x), up(y)) for x, y in sorted(one.points)]
+        dash = ' stroke-dasharray="5 4"' if one.dashed else ""
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        yield f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{dash}/>'
+        if not one.dashed:
+            yield from (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{color}"/>' for x, y in places)
+        legend = TOP + 14 + 16 * number
+        ends = f'x1="{LEFT + 8}" y1="{legend}" x2="{LEFT + 28}" y2="{legend}"'
+        yield f'<line {ends} stroke="{color}" stroke-width="2"{dash}/>'
+        yield _text(LEFT + 34, legend + 4, one.name, anchor="start")
+
+
+class _Axis:
+    """Where values are between two ends, by their logarithm."""
+
+    def __init__(self, values: Sequence[float], begin: float, end: float) -> None:
+        self._low, self._high = min(values), max(values)
+        if self._low <= 0:
+            raise ValueError(f"a logarithmic axis has no place for {self._low:g}")
+        if self._low == self._high:
+            self._low, self._high = self._low / 2, self._high * 2
+        self._begin, self._end = begin, end
+
+    def __call__(self, value: float) -> float:
+        part = math.log(value / self._low) / math.log(self._high / self._low)
+        return self._begin + part * (self._end - self._begin)
+
+    def ticks(self) -> list[float]:
+        """1, 2 and 5 times the powers of ten that it has; of more than two decades the powers alone."""
+        decades = range(math.floor(math.log10(self._low)), math.ceil(math.log10(self._high)) + 1)
+        steps = (1,) if self._high / self._low > 100 else (1, 2, 5)
+        return [
+            value for decade in decades for step in steps if self._low <= (value := step * 10.0**decade) <= self._high
+        ]
+
+
+def svg(*charts: Chart) -> str:
+    """The charts side by side."""
+    width = WIDTH * len(charts)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{HEIGHT}" viewBox="0 0 {width} {HEIGHT}" '
+        'font-family="sans-serif" font-size="12" fill="#1f2328">',
+        f'<rect width="{width}" height="{HEIGHT}" fill="white"/>',
+        *(line for number, chart in enumerate(charts) for line in chart.svg(number * WIDTH)),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, color: str) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"/>'
+
+
+def _text(x: float, y: float, text: str, *, anchor: str = "middle", weight: str = "", turned: bool = False) -> str:
+    more = f' font-weight="{weight}"' if weight else ""
+    more += f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
