@@ -80,13 +80,13 @@ async def _transact(producer: KafkaProducer, work: Work, transaction: Transactio
             await producer.enqueue(work.topic, value, partition=partition)
             for partition, value in plan.values(transaction)
         ]
+        if plan.waits(transaction.number):
+            await wait_all(deliveries)
         if plan.commits(transaction.number):
             _tell(Step.COMMIT, transaction)
             await producer.commit_transaction()
             _tell(Step.COMMITTED, transaction)
             return
-        if plan.waits(transaction.number):
-            await wait_all(deliveries)
     except ProducerFencedException:
         raise
     except KafkaError as error:
