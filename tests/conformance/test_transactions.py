@@ -9,7 +9,7 @@ from collections import defaultdict
 import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord, TopicPartition, wait_all
-from aioproducer.errors import KafkaError
+from aioproducer.errors import KafkaError, ProducerFencedException
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.kafka_output import ConsumedRecord
 from aioproducer.testing.pytest_kafka import QUICK_FAILOVER, require_kafka
@@ -104,6 +104,40 @@ async def test_offsets_are_committed_with_the_transaction(kafka: ApacheKafka) ->
         line for line in described.stdout.decode().splitlines() if line.split()[:3] == ["readers", "offsets", "1"]
     ]
     assert line.split()[3] == "5"
+
+
+async def test_what_operators_see_of_an_open_transaction(kafka: ApacheKafka) -> None:
+    await kafka.tools.create_topic("operated", partitions=2)
+    async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="operated") as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        for partition in range(2):
+            await producer.send("operated", b"open", partition=partition)
+        listed = await kafka.tools.transactions("list")
+        assert [row["TransactionState"] for row in listed if row["TransactionalId"] == "operated"] == ["Ongoing"]
+        (described,) = await kafka.tools.transactions("describe", "--transactional-id", "operated")
+        assert set(described["TopicPartitions"].split(",")) == {"operated-0", "operated-1"}
+        (writing,) = await kafka.tools.transactions("describe-producers", "--topic", "operated", "--partition", "1")
+        assert writing["ProducerId"] == described["ProducerId"]
+        assert writing["CurrentTransactionStartOffset"] == "0"
+        await producer.abort_transaction()
+        (described,) = await kafka.tools.transactions("describe", "--transactional-id", "operated")
+        assert described["TransactionState"] == "CompleteAbort"
+        (writing,) = await kafka.tools.transactions("describe-producers", "--topic", "operated", "--partition", "1")
+        assert writing["CurrentTransactionStartOffset"] == "None"
+
+
+async def test_an_operator_terminates_a_transaction(kafka_431: ApacheKafka) -> None:
+    """Kafka 3.9 has no such command."""
+    await kafka_431.tools.create_topic("terminated", partitions=1)
+    async with KafkaProducer(bootstrap_servers=kafka_431.bootstrap_servers, transactional_id="terminated") as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("terminated", b"open")
+        await kafka_431.tools.transactions("forceTerminateTransaction", "--transactionalId", "terminated")
+        with pytest.raises(ProducerFencedException, match="close this one"):
+            await producer.commit_transaction()
+    assert await committed(kafka_431, "terminated") == {}
 
 
 @pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
