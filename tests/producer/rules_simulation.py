@@ -40,7 +40,7 @@ from .parts import Accumulation
 
 NODES = (1, 2)
 REMEMBERED = {1: 20, 2: WINDOW}
-"""Batches of a producer that each node remembers, and announces: the second is a broker before KIP-1269."""
+"""Batches of a producer that each node remembers at first, and announces: the second is a broker before KIP-1269."""
 
 TOPICS = {"t": 3, "u": 1}
 MAX_REQUEST_SIZE = 2500
@@ -96,6 +96,7 @@ class RulesSimulation(Accumulation):
         self.logs: dict[Place, broker_model.Partition] = {place: broker_model.Partition() for place in self.leaders}
         self.wire: dict[int, deque[list[Drained]]] = {node: deque() for node in NODES}
         self.up = dict.fromkeys(NODES, True)
+        self.remembered = dict(REMEMBERED)
         self.waiting: deque[Waiting] = deque()
         self.deliveries: dict[Place, dict[bytes, Any]] = {place: {} for place in self.leaders}
         self.count = 0
@@ -196,7 +197,7 @@ class RulesSimulation(Accumulation):
         refusals = [*refusals, *[ErrorCode.NONE] * len(drained)]
         for one, refused in zip(drained, refusals, strict=False):
             code, offset = self._handle(node, one, refused)
-            self.windows.told(one.queue, node, REMEMBERED[node])
+            self.windows.told(one.queue, node, self.remembered[node])
             self.completer.ended(one, code, "", self.loop.now, base_offset=offset)
         self.woken = True
 
@@ -210,7 +211,7 @@ class RulesSimulation(Accumulation):
         if refused is not ErrorCode.NONE and values[0] not in self.logs[place].log:
             return refused, -1
         request = broker_model.Request(read.producer_id, read.producer_epoch, read.base_sequence, values)
-        return self.logs[place].produce(request, REMEMBERED[node])
+        return self.logs[place].produce(request, self.remembered[node])
 
     def disconnect(self, node: int, handled: int) -> None:
         """The connection ends; of the requests on it the first few were handled all the same."""

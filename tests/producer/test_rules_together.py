@@ -70,6 +70,11 @@ class RulesMachine(RuleBasedStateMachine):
     def elect(self, place: Place, leader: int, told: bool) -> None:
         self.here.move(place, leader, told=told)
 
+    @rule(node=node, batches=st.sampled_from([5, 7, 20]))
+    def retain(self, node: int, batches: int) -> None:
+        """The node's producer.state.batches.to.retain is altered."""
+        self.here.remembered[node] = batches
+
     @rule()
     def metadata(self) -> None:
         self.here.follow()

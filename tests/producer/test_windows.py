@@ -147,6 +147,28 @@ class TestTheKipsTestPlan:
             create(cluster, "wide", 20)
             assert await most_in_flight(cluster, 30, "narrow", "wide") == {"narrow": 5, "wide": 20}
 
+    async def test_in_a_transaction_the_window_is_the_same(self) -> None:
+        async with ScriptedCluster() as cluster:
+            create(cluster, "wide", 20)
+            held = Held()
+            async with make_producer(
+                cluster.bootstrap_servers,
+                batch_size=0,
+                max_in_flight_requests_per_connection=30,
+                transactional_id="wide",
+            ) as producer:
+                await producer.init_transactions()
+                async with producer.transaction():
+                    await learn(producer, "wide")
+                    cluster.broker.always(ApiKey.PRODUCE, held)
+                    deliveries = send_batches(producer, "wide", 40)
+                    await settle()
+                    assert batches_in(cluster, held) == {"wide": 20}
+                    cluster.broker.always(ApiKey.PRODUCE, None)
+                    held.release()
+                await wait_all(deliveries)
+            assert cluster.values("wide") == [b"first"] * 2 + [b"%d" % number for number in range(40)]
+
     async def test_a_window_that_is_changed_meanwhile_is_learned_with_the_next_answer(self) -> None:
         async with ScriptedCluster() as cluster:
             create(cluster, "t", 5)
