@@ -85,8 +85,13 @@ class Admission:
         timestamp_ms: int | None,
         headers: Headers | None,
         condition: Callable[[], Any] | None = None,
+        *,
+        serialize: bool = True,
     ) -> Delivery | ParkedRecord:
-        """All of ``send`` or ``enqueue`` for a producer with interceptors, serializers or a partitioner."""
+        """All of ``send`` or ``enqueue`` for a producer with interceptors, serializers or a partitioner.
+
+        ``serialize`` is False for key and value that are bytes already, whatever the producer's serializers take.
+        """
         hooks = self._hooks
         if hooks.closed:
             self.check_open()
@@ -97,7 +102,7 @@ class Admission:
         try:
             self.check_open()
             key_bytes, value_bytes = key, value
-            if hooks.serializes:
+            if serialize and hooks.serializes:
                 key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
             choose = None
             if partition is None and hooks.partitions():

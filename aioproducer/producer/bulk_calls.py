@@ -9,6 +9,7 @@ from typing import Any
 from aioproducer.producer.bulk_columns import Columns
 from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.bulk_send import BulkSend
+from aioproducer.producer.table_columns import TableColumns
 from aioproducer.types import Headers
 
 
@@ -16,7 +17,7 @@ class BulkCalls(ABC):
     """A part of a producer."""
 
     @abstractmethod
-    def _bulk_send(self, topic: str) -> BulkSend:
+    def _bulk_send(self, topic: str, *, serialize: bool = True) -> BulkSend:
         """What carries one call out; IllegalStateException if none may be made here and now."""
 
     async def send_many(
@@ -46,13 +47,46 @@ class BulkCalls(ABC):
         """
         bulk = self._bulk_send(topic)
         columns = Columns(values, keys=keys, partitions=partitions, timestamps_ms=timestamps_ms, headers=headers)
-        try:
-            while (rows := columns.read()) is not None:
-                await bulk.send_rows(rows)
-            result = await bulk.ended(columns.count)
-        finally:
-            bulk.leave()
-        if columns.broken is not None:
-            columns.broken.add_note(f"before it, send_many sent {result.count} records: {result!r}")
-            raise columns.broken
-        return result
+        return await _send_all(bulk, columns)
+
+    async def send_table(
+        self,
+        topic: str,
+        table: Any,
+        *,
+        value: str,
+        key: str | None = None,
+        headers: str | None = None,
+        partition: str | None = None,
+        timestamp: str | None = None,
+    ) -> BulkResult:
+        """``send_many`` for a table: a record for each row, made of the columns named, with no Python object for any.
+
+        The table is anything with ``__arrow_c_stream__``: of pyarrow, polars or pandas (2.2 or newer), or a stream of
+        record batches, which is read as there is room. It is read on the event loop through pyarrow: what has to wait
+        or to compute for its batches should be gone through elsewhere, and each batch given to a call of its own.
+
+        ``value`` and ``key``: text or bytes of any kind, also as a dictionary. ``headers``: a list of structs of name
+        and value, or a map. ``partition``: integers. ``timestamp``: timestamps, dates, or integers in milliseconds.
+        Null is what None is to ``send``, and so is -1 for partition and timestamp. Columns are sent as they are,
+        without the producer's serializers; its interceptors and its partitioner are called for every record.
+
+        Errors, cancellation and the end are those of ``send_many``; indices are row numbers. Raises
+        IllegalArgumentException for a column that is missing or of another type, before anything is sent.
+        """
+        bulk = self._bulk_send(topic, serialize=False)
+        columns = TableColumns(table, value=value, key=key, headers=headers, partition=partition, timestamp=timestamp)
+        return await _send_all(bulk, columns)
+
+
+async def _send_all(bulk: BulkSend, columns: Columns | TableColumns) -> BulkResult:
+    try:
+        while (rows := columns.read()) is not None:
+            await bulk.send_rows(rows)
+        result = await bulk.ended(columns.count)
+    finally:
+        bulk.leave()
+    if columns.broken is not None:
+        columns.broken.add_note(f"before it {result.count} records were sent: {result!r}")
+        raise columns.broken
+    return result

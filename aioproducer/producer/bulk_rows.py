@@ -28,6 +28,7 @@ class Rows:
         headers: list[Any] | None,
     ) -> None:
         self.first = first
+        self.count = len(values)
         self.values = values
         self.keys = keys
         self.partitions = partitions
@@ -52,40 +53,39 @@ class Rows:
                 total += len(value)
         return total
 
+    def append_to(
+        self,
+        accumulator: RecordAccumulator,
+        topic: str,
+        begin: i64,
+        tally: BulkTally,
+        refused: list[tuple[int, KafkaError]],
+    ) -> i64:
+        """Appends rows from ``begin`` on, for as long as that needs no waiting; answers the first not looked at.
 
-def append_rows(
-    accumulator: RecordAccumulator,
-    topic: str,
-    rows: Rows,
-    begin: i64,
-    tally: BulkTally,
-    refused: list[tuple[int, KafkaError]],
-) -> i64:
-    """Appends rows from ``begin`` on, for as long as that needs no waiting; answers the first that was not looked at.
-
-    What can never be sent is put into ``refused``, by its number in the call.
-    """
-    values = rows.values
-    keys = rows.keys
-    partitions = rows.partitions
-    timestamps_ms = rows.timestamps_ms
-    headers = rows.headers
-    at = begin
-    while at < len(values):
-        try:
-            delivery = accumulator.append(
-                topic,
-                None if keys is None else keys[at],
-                values[at],
-                None if partitions is None else partitions[at],
-                None if timestamps_ms is None else timestamps_ms[at],
-                None if headers is None else headers[at],
-            )
-        except (IllegalArgumentException, RecordTooLargeException, SerializationException) as error:
-            refused.append((rows.first + at, error))
-        else:
-            if delivery is None:
-                break
-            tally.took(delivery._result, delivery._index, rows.first + at)
-        at += 1
-    return at
+        What can never be sent is put into ``refused``, by its number in the call.
+        """
+        values = self.values
+        keys = self.keys
+        partitions = self.partitions
+        timestamps_ms = self.timestamps_ms
+        headers = self.headers
+        at = begin
+        while at < self.count:
+            try:
+                delivery = accumulator.append(
+                    topic,
+                    None if keys is None else keys[at],
+                    values[at],
+                    None if partitions is None else partitions[at],
+                    None if timestamps_ms is None else timestamps_ms[at],
+                    None if headers is None else headers[at],
+                )
+            except (IllegalArgumentException, RecordTooLargeException, SerializationException) as error:
+                refused.append((self.first + at, error))
+            else:
+                if delivery is None:
+                    break
+                tally.took(delivery._result, delivery._index, self.first + at)
+            at += 1
+        return at

@@ -17,11 +17,12 @@ from aioproducer.errors import (
 )
 from aioproducer.producer.admission import Admission
 from aioproducer.producer.bulk_result import BulkResult
-from aioproducer.producer.bulk_rows import Rows, append_rows
+from aioproducer.producer.bulk_rows import Rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.parking import ParkedRecord
 from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.table_rows import TableRows
 
 YIELD_AFTER: Final = 0.001
 """Seconds of appending after which everybody else has a turn of the loop."""
@@ -34,7 +35,7 @@ class BulkSend:
     """Appends rows as there is room, and keeps the account of them.
 
     ``placed(record)`` waits until a parked record is in the accumulator or has failed. ``hooked``: there is code of the
-    user's to be called for every record.
+    user's to be called for every record; ``serialize``: serializers, if there are any, are a part of it.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class BulkSend:
         placed: Callable[[ParkedRecord], Awaitable[None]],
         *,
         hooked: bool,
+        serialize: bool,
     ) -> None:
         self._topic = topic
         self._accumulator = accumulator
         self._admission = admission
         self._placed = placed
+        self._serialize = serialize
         self._append = self._append_one if hooked else self._append_directly
         self._time = accumulator.loop.time
         self._turn = self._time()
@@ -59,9 +62,9 @@ class BulkSend:
         self._no_partition: KafkaError | None = None
         """What came of waiting for a partition that the topic does not have."""
 
-    async def send_rows(self, rows: Rows) -> None:
+    async def send_rows(self, rows: Rows | TableRows) -> None:
         """Appends them all, or accounts for what kept them out; gives the loop its turns."""
-        at, count = 0, len(rows.values)
+        at, count = 0, rows.count
         while at < count:
             if self._over is not None:
                 self._never_tried(range(rows.first + at, rows.first + count), self._over)
@@ -83,26 +86,26 @@ class BulkSend:
         """The call is over; if records have not ended yet, nobody waits for them here any more."""
         self._tally.abandoned = True
 
-    def _append_directly(self, rows: Rows, at: int) -> tuple[int, ParkedRecord | None]:
+    def _append_directly(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
         """Appends without waiting: how far that went, and the record that has to wait now."""
         refused: list[tuple[int, KafkaError]] = []
-        at = append_rows(self._accumulator, self._topic, rows, at, self._tally, refused)
+        at = rows.append_to(self._accumulator, self._topic, at, self._tally, refused)
         for index, error in refused:
             self._admission.refused(self._topic, error)
             self._refused(range(index, index + 1), error)
-        return (at, None) if at == len(rows.values) else self._append_one(rows, at)
+        return (at, None) if at == rows.count else self._append_one(rows, at)
 
-    def _append_one(self, rows: Rows, at: int) -> tuple[int, ParkedRecord | None]:
+    def _append_one(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
         """The same for a record that has to wait, or for which code of the user's is to be called."""
         index = rows.first + at
-        value, key, partition, timestamp_ms, headers = rows.record(at)
-        if self._no_partition is not None and self._lacks(partition):
-            self._never_tried(range(index, index + 1), self._no_partition)
-            return at + 1, None
         placed: Delivery | ParkedRecord
         try:
+            value, key, partition, timestamp_ms, headers = rows.record(at)
+            if self._no_partition is not None and self._lacks(partition):
+                self._never_tried(range(index, index + 1), self._no_partition)
+                return at + 1, None
             placed = self._admission.through_hooks(
-                self._topic, value, key, partition, timestamp_ms, headers, asyncio.Condition
+                self._topic, value, key, partition, timestamp_ms, headers, asyncio.Condition, serialize=self._serialize
             )
         except _REFUSED as error:
             self._refused(range(index, index + 1), error)

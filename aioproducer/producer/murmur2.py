@@ -7,12 +7,16 @@ from mypy_extensions import i64
 
 def murmur2(data: bytes) -> i64:
     """The 32-bit hash, as an unsigned number."""
-    size: i64 = len(data)
+    return murmur2_of(data, 0, len(data))
+
+
+def murmur2_of(data: bytes, begin: i64, size: i64) -> i64:
+    """The same of ``size`` bytes from ``begin`` on, which must be there."""
     m: i64 = 0x5BD1E995
     mask: i64 = 0xFFFFFFFF
     h: i64 = (0x9747B28C ^ size) & mask
-    i: i64 = 0
-    end: i64 = size & ~3
+    i: i64 = begin
+    end: i64 = begin + (size & ~3)
     while i < end:
         k: i64 = i64(data[i]) | (i64(data[i + 1]) << 8) | (i64(data[i + 2]) << 16) | (i64(data[i + 3]) << 24)
         k = (k * m) & mask
@@ -37,3 +41,8 @@ def murmur2(data: bytes) -> i64:
 def partition_for_key(key: bytes, partitions: i64) -> i64:
     """Where Kafka's producers put this key: ``toPositive(murmur2(key)) % partitions``."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def partition_for_key_of(data: bytes, begin: i64, size: i64, partitions: i64) -> i64:
+    """The same for a key that is ``size`` bytes of ``data``, from ``begin`` on."""
+    return (murmur2_of(data, begin, size) & 0x7FFFFFFF) % partitions

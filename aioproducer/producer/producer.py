@@ -380,13 +380,15 @@ class KafkaProducer(BulkCalls, TransactionalCalls):
             self._sender.flush_ended()
             self._metrics.flushed(loop.time() - began)
 
-    def _bulk_send(self, topic: str) -> BulkSend:
+    def _bulk_send(self, topic: str, *, serialize: bool = True) -> BulkSend:
         given: object = topic
         if not isinstance(given, str) or not given:
             raise IllegalArgumentException(f"the topic is {topic!r:.100}; it must be the name of one")
         self._check_place()
         self._admission.check_open()
-        return BulkSend(topic, self._accumulator, self._admission, self._placed, hooked=self._hooked)
+        hooks = self._hooks
+        hooked = self._hooked if serialize else hooks.intercepts() or hooks.partitions()
+        return BulkSend(topic, self._accumulator, self._admission, self._placed, hooked=hooked, serialize=serialize)
 
     def _transactional_call_took(self, call: str, seconds: float) -> None:
         self._metrics.transactional_call(call, seconds)

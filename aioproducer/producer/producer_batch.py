@@ -15,6 +15,7 @@ from mypy_extensions import i64
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.delivery import Delivery, ProduceResult
+from aioproducer.records.record_columns import RecordColumns
 
 BATCH_COST: Final = 1536
 """Bytes of memory that a batch takes beside its records, whatever it holds (``benchmarks/memory_cost.py`` measures)."""
@@ -124,6 +125,19 @@ class ProducerBatch:
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
         return Delivery(self.result, index)
+
+    def append_row(self, timestamp: i64, columns: RecordColumns, row: i64) -> None:
+        """Adds a record that lies in columns; the caller has seen that the batch is open and has room."""
+        buffer = self.buffer
+        if buffer is None:
+            raise IllegalStateException("the batch is closed for appends")
+        index = self.count
+        delta = timestamp - self.base_timestamp
+        columns.append_to(buffer.records, index, delta, row)
+        buffer.sizes.append(delta, columns.key_size(row), columns.value_size(row))
+        self.count = index + 1
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
 
     def size(self) -> i64:
         """Bytes of records so far, uncompressed, without the batch's header."""

@@ -130,6 +130,11 @@ class RecordAccumulator:
         size: i64 = BATCH_OVERHEAD + record_size_upper_bound(
             -1 if key is None else len(key), -1 if value is None else len(value), headers
         )
+        self.check_size(size)
+        return size
+
+    def check_size(self, size: i64) -> None:
+        """RecordTooLargeException if a record that takes up to ``size`` bytes can never be sent."""
         if size > self.max_request_size:
             raise RecordTooLargeException(
                 f"the record takes up to {size} bytes, more than max.request.size={self.max_request_size}: "
@@ -140,7 +145,6 @@ class RecordAccumulator:
                 f"the record takes up to {size} bytes, more than buffer.memory={self.pool.total} in all: "
                 "raise it, or send less at once"
             )
-        return size
 
     def append(
         self,
@@ -186,8 +190,7 @@ class RecordAccumulator:
         partitions: i64 = len(queues.queues)
         if partitions == 0:
             return None
-        partitioner = queues.partitioner
-        sticky = False
+        queue: PartitionQueue | None = None
         if partition is not None:
             index: i64 = partition
             if index >= partitions:
@@ -195,16 +198,28 @@ class RecordAccumulator:
             queue = queues.queues[index]
         elif key is not None and not self.ignore_keys:
             queue = queues.queues[partition_for_key(key, partitions)]
+        timestamp: i64 = self.now_ms() if timestamp_ms is None else timestamp_ms
+        batch = self.batch_for(queues.partitioner, queue, size, timestamp)
+        return None if batch is None else batch.append(timestamp, key, value, headers)
+
+    def now_ms(self) -> i64:
+        """The timestamp of a record that brings none."""
+        clock_ms = self.clock_ms
+        return now_ms() if clock_ms is None else clock_ms()
+
+    def batch_for(
+        self, partitioner: BuiltInPartitioner, given: PartitionQueue | None, size: i64, timestamp: i64
+    ) -> ProducerBatch | None:
+        """The open batch that the next record, which was checked, is to be appended to; None if there is no memory.
+
+        Of the ``given`` queue; of that which the partitioner stays with or turns to, if none is.
+        """
+        sticky = given is None
+        if given is not None:
+            queue = given
         else:
-            sticky = True
             current = partitioner.current
             queue = partitioner.next() if current is None else current
-        timestamp: i64
-        if timestamp_ms is not None:
-            timestamp = timestamp_ms
-        else:
-            clock_ms = self.clock_ms
-            timestamp = now_ms() if clock_ms is None else clock_ms()
         batch = queue.open
         if batch is not None and not self._has_room(batch, size):
             self.close_batch(queue)
@@ -227,7 +242,7 @@ class RecordAccumulator:
                 partitioner.current = None  # whether or not its batch is full: records with keys may keep it from that
         if size > batch.largest:
             batch.largest = size
-        return batch.append(timestamp, key, value, headers)
+        return batch
 
     def close_batch(self, queue: PartitionQueue) -> None:
         """Closes the open batch, if there is one, and queues it behind the others."""

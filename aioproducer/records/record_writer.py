@@ -68,7 +68,8 @@ def record_size_upper_bound(key_size: i64, value_size: i64, headers: Sequence[tu
     return size
 
 
-def _write_varint(writer: BytesWriter, value: i64) -> None:
+def write_varint(writer: BytesWriter, value: i64) -> None:
+    """Appends ``value`` (any signed 64-bit number) as a zigzag varint; compiled only."""
     rest: i64 = (value << 1) ^ (value >> 63)
     while rest & ~0x7F != 0:
         writer.append(u8((rest & 0x7F) | 0x80))
@@ -80,7 +81,7 @@ def _write_bytes(writer: BytesWriter, data: bytes | None) -> None:
     if data is None:
         writer.append(u8(1))
     else:
-        _write_varint(writer, len(data))
+        write_varint(writer, len(data))
         writer.write(data)
 
 
@@ -126,10 +127,10 @@ class RecordWriter:
             size += 1
 
         records = self._records
-        _write_varint(records, size)
+        write_varint(records, size)
         records.append(u8(0))
-        _write_varint(records, timestamp_delta)
-        _write_varint(records, offset_delta)
+        write_varint(records, timestamp_delta)
+        write_varint(records, offset_delta)
         _write_bytes(records, key)
         _write_bytes(records, value)
         if encoded_headers is None:
@@ -140,7 +141,7 @@ class RecordWriter:
     def _encode_headers(self, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
         writer = self._headers
         writer.truncate(0)
-        _write_varint(writer, len(headers))
+        write_varint(writer, len(headers))
         for name, value in headers:
             _write_bytes(writer, name.encode())
             _write_bytes(writer, value)

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from aioproducer import ProducerRecord
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
+from aioproducer.producer.murmur2 import partition_for_key
 from tests.support.producing import make_producer
+from tests.support.scripted_broker import ScriptedCluster
 
 
 @pytest.mark.parametrize("topic", [None, "", b"t", 5])
@@ -38,3 +42,75 @@ async def test_only_where_the_producer_lives_and_while_it_does() -> None:
     await producer.close()
     with pytest.raises(IllegalStateException, match="closed"):
         await producer.send_many("t", [])
+
+
+async def test_a_table_is_sent_row_by_row_without_serializers() -> None:
+    pa = pytest.importorskip("pyarrow")
+    async with ScriptedCluster(1) as cluster:
+        cluster.create_topic("t", 3)
+        async with make_producer(cluster.bootstrap_servers, value_serializer=str.encode, batch_size=2000) as producer:
+            table = pa.table({"id": [f"{number % 7}" for number in range(3000)], "text": map(str, range(3000))})
+            result = await producer.send_table("t", table, value="text", key="id")
+        assert (result.count, result.delivered, result.errors) == (3000, 3000, [])
+        seen: list[int] = []
+        for partition in cluster.topic("t").partitions:
+            records = [record for batch in partition.log.batches() for record in batch.records()]
+            numbers = [int(record.value or b"") for record in records]
+            assert numbers == sorted(numbers)
+            assert all(record.key == b"%d" % (number % 7) for number, record in zip(numbers, records, strict=True))
+            assert {partition_for_key(record.key or b"", 3) for record in records} <= {partition.index}
+            seen += numbers
+        assert sorted(seen) == list(range(3000))
+
+
+async def test_interceptors_and_the_partitioner_see_every_row() -> None:
+    pa = pytest.importorskip("pyarrow")
+    seen: list[ProducerRecord] = []
+
+    def intercept(record: ProducerRecord) -> ProducerRecord:
+        seen.append(record)
+        return record._replace(headers=[("seen", None)])
+
+    def last(topic: str, key: Any, key_bytes: Any, value: Any, value_bytes: Any, partitions: Any) -> int:
+        return len(partitions) - 1
+
+    async with ScriptedCluster(1) as cluster:
+        cluster.create_topic("t", 3)
+        async with make_producer(
+            cluster.bootstrap_servers, interceptor_classes=[intercept], partitioner_class=last
+        ) as producer:
+            result = await producer.send_table("t", pa.table({"v": ["a", None]}), value="v")
+        assert result.offsets["t", 2] == (0, 1, 2)
+        assert [record.value for record in seen] == [b"a", None]
+
+
+async def test_rows_that_can_never_be_sent_harm_no_other_wherever_they_come() -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"v": ["0", "1", "2", "3"], "p": [-3, 0, -3, -1]})
+    async with ScriptedCluster(1) as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers) as producer:
+            for _ in range(2):  # with the topic unknown, and known
+                result = await producer.send_table("t", table, value="v", partition="p")
+                assert [(index, str(error).partition(":")[0]) for index, error in result.errors] == [
+                    (0, "row 0, column 'p'"),
+                    (2, "row 2, column 'p'"),
+                ]
+                assert result.delivered == 2
+
+
+async def test_what_a_stream_raises_comes_after_the_rows_before_it() -> None:
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.record_batch({"v": ["a"] * 100})
+
+    def batches() -> Iterator[Any]:
+        yield batch
+        raise LookupError("no more")
+
+    async with ScriptedCluster(1) as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers) as producer:
+            with pytest.raises(Exception, match="no more") as caught:
+                await producer.send_table("t", pa.RecordBatchReader.from_batches(batch.schema, batches()), value="v")
+            note = "before it 100 records were sent: <BulkResult count=100 delivered=100 failed=0>"
+            assert caught.value.__notes__ == [note]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.bulk_rows import Rows, append_rows
+from aioproducer.producer.bulk_rows import Rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.producer_batch import ProducerBatch
 
@@ -46,7 +46,7 @@ def test_rows_are_appended_as_single_records_are(records: list[Any], memory: int
     rows = Rows(7, *([record[column] for record in records] for column in range(5)))
     refused: list[tuple[int, KafkaError]] = []
     tally = BulkTally(bulk.loop)
-    assert append_rows(bulk.accumulator, "t", rows, 0, tally, refused) == stopped
+    assert rows.append_to(bulk.accumulator, "t", 0, tally, refused) == stopped
     assert [(index, str(error)) for index, error in refused] == refused_singly
     assert bytes_of(bulk) == bytes_of(single)
 

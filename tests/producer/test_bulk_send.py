@@ -29,6 +29,7 @@ from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, make_producer
 from tests.support.scripted_broker import ScriptedCluster, edited, error, never, set_error
+from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
@@ -199,12 +200,14 @@ async def test_the_records_of_a_failed_batch_are_told_and_not_logged(caplog: pyt
         assert "9 record" not in caplog.text
 
 
-async def test_memory_that_does_not_come_back_ends_the_call_and_accounts_for_all() -> None:
-    config = {"buffer_memory": 6000, "batch_size": 1000, "max_block_ms": 50, "delivery_timeout_ms": 6000}
+@virtual
+async def test_memory_that_does_not_come_back_ends_the_call_and_accounts_for_all(world: World) -> None:
+    config = {"buffer_memory": 6000, "batch_size": 1000, "delivery_timeout_ms": 60_000}
     async with running(partitions=1, **config) as (cluster, producer):
         cluster.broker.script(ApiKey.PRODUCE, never())
         sending = asyncio.create_task(producer.send_many("t", numbered(1000)))
-        await metric_above_zero(producer, "buffer-exhausted-total")
+        await asyncio.sleep(6)  # max.block.ms is over
+        assert producer.metrics()["buffer-exhausted-total"] == 1
         cluster.broker.drop_connections()
         result = await sending
         assert 0 < result.delivered < 1000
@@ -214,10 +217,11 @@ async def test_memory_that_does_not_come_back_ends_the_call_and_accounts_for_all
         assert producer.metrics()["record-error-total"] == result.failed
 
 
-async def test_an_unknown_topic_is_waited_for_once() -> None:
+@virtual
+async def test_an_unknown_topic_is_waited_for_once(world: World) -> None:
     async with (
         ScriptedCluster(1, configs={"auto.create.topics.enable": False}) as cluster,
-        make_producer(cluster.bootstrap_servers, max_block_ms=50) as producer,
+        make_producer(cluster.bootstrap_servers) as producer,
     ):
         result = await producer.send_many("nowhere", numbered(1000))
         assert result.failed == 1000
@@ -225,16 +229,18 @@ async def test_an_unknown_topic_is_waited_for_once() -> None:
         assert "nowhere" in str(result.errors[999][1])
 
 
-async def test_a_partition_that_does_not_exist_is_waited_for_once_and_holds_up_no_other() -> None:
-    async with running(partitions=2, max_block_ms=50) as (cluster, producer):
+@virtual
+async def test_a_partition_that_does_not_exist_is_waited_for_once_and_holds_up_no_other(world: World) -> None:
+    async with running(partitions=2) as (cluster, producer):
         result = await producer.send_many("t", numbered(100), partitions=[number % 4 for number in range(100)])
         assert [index for index, _ in result.errors] == [number for number in range(100) if number % 4 >= 2]
         assert all("partition 2 of topic 't' did not exist" in str(error) for _, error in result.errors)
         assert result.delivered == len(values(cluster)) == 50
 
 
-async def test_without_a_broker_it_ends_by_max_block() -> None:
-    async with make_producer("127.0.0.1:1", max_block_ms=50) as producer:
+@virtual
+async def test_without_a_broker_it_ends_by_max_block(world: World) -> None:
+    async with make_producer("127.0.0.1:1") as producer:
         result = await producer.send_many("t", (value for value in numbered(10_000)))
         assert (result.failed, {type(error).__mro__[2] for _, error in result.errors}) == (10_000, {TimeoutException})
 
@@ -251,7 +257,7 @@ async def test_what_an_iterable_raises_comes_after_the_records_before_it() -> No
         with pytest.raises(LookupError, match="no more") as caught:
             await producer.send_many("t", made())
         assert caught.value.__notes__ == [
-            "before it, send_many sent 100 records: <BulkResult count=100 delivered=100 failed=0>"
+            "before it 100 records were sent: <BulkResult count=100 delivered=100 failed=0>"
         ]
         assert values(cluster) == numbered(100)
 

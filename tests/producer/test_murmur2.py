@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.murmur2 import murmur2, partition_for_key
+from aioproducer.producer.murmur2 import murmur2, murmur2_of, partition_for_key, partition_for_key_of
 
 # Printed by org.apache.kafka.common.utils.Utils.murmur2 of kafka-clients 4.3.1; the first six are in its own UtilsTest.
 KAFKA = {
@@ -64,3 +66,11 @@ def test_every_key_has_one_partition(key: bytes, partitions: int) -> None:
     assert 0 <= partition_for_key(key, partitions) < partitions
     assert partition_for_key(key, partitions) == partition_for_key(bytes(bytearray(key)), partitions)
     assert partition_for_key(key, 1) == 0
+
+
+@given(st.binary(max_size=60), st.data())
+def test_a_key_within_other_bytes(data: bytes, draws: Any) -> None:
+    begin = draws.draw(st.integers(0, len(data)))
+    size = draws.draw(st.integers(0, len(data) - begin))
+    assert murmur2_of(data, begin, size) == murmur2(data[begin : begin + size])
+    assert partition_for_key_of(data, begin, size, 7) == partition_for_key(data[begin : begin + size], 7)
