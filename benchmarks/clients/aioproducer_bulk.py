@@ -1,12 +1,9 @@
-"""aioproducer's bulk calls: one awaitable for many records."""
+"""aioproducer's bulk calls: one awaitable for all records."""
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from aioproducer import KafkaProducer
@@ -14,10 +11,8 @@ from benchmarks.clients.aioproducer import Aioproducer
 from benchmarks.clients.client import Missing
 from benchmarks.works import STREAM, Work
 
-CHUNK = 20_000
-"""Records of a call."""
-UNDER_WAY = 4
-"""Calls that are awaited at a time, so that the broker never waits for the next one."""
+TABLE_ROWS = 100_000
+"""Of the table that is made beforehand; larger ones are made of several such, without a copy."""
 
 
 class _Bulk(Aioproducer):
@@ -25,58 +20,39 @@ class _Bulk(Aioproducer):
     call: str
 
     @classmethod
+    def can(cls, work: Work) -> bool:
+        """A call is for one topic."""
+        return super().can(work) and work.topics == 1
+
+    @classmethod
     def about(cls) -> str:
         if not hasattr(KafkaProducer, cls.call):
             raise Missing(f"KafkaProducer has no {cls.call} yet")
         return super().about()
 
-    @classmethod
-    def can(cls, work: Work) -> bool:
-        """A call is for one topic."""
-        return super().can(work) and work.topics == 1
-
     @abstractmethod
-    def chunks(self, records: int) -> Iterator[Any]:
-        """What the calls take, of CHUNK records each; made before the clock starts where it can be."""
-
-    @abstractmethod
-    async def send(self, chunk: Any) -> Any:
-        """Its BulkResult."""
+    async def send(self, records: int) -> Any:
+        """The BulkResult of so many."""
 
     async def stream(self, records: int) -> Counter[str]:
-        failures: Counter[str] = Counter()
-        chunks = self.chunks(records)
-
-        async def sender() -> None:
-            for chunk in chunks:
-                result = await self.send(chunk)
-                for _, error in result.errors:
-                    failures[type(error).__name__] += 1
-
-        await asyncio.gather(*(sender() for _ in range(UNDER_WAY)))
-        return failures
+        result = await self.send(records)
+        return Counter(type(error).__name__ for _, error in result.errors) if result.failed else Counter()
 
 
 class Many(_Bulk):
-    """``send_many`` of lists."""
+    """``send_many`` of a list."""
 
     call = "send_many"
 
-    def chunks(self, records: int) -> Iterator[Any]:
-        given = self.payload.records(records)
-        while chunk := list(itertools.islice(given, CHUNK)):
-            _, keys, values = zip(*chunk, strict=True)
-            yield values, keys if self.payload.keys else None
-
-    async def send(self, chunk: Any) -> Any:
-        values, keys = chunk
-        bulk: Any = self.producer
-        headers = None if self.payload.headers is None else [self.payload.headers] * len(values)
-        return await bulk.send_many(self.topic, values, keys=keys, headers=headers)
+    async def send(self, records: int) -> Any:
+        payload = self.payload
+        keys = _repeated(payload.keys, records) if payload.keys else None
+        headers = None if payload.headers is None else [payload.headers] * records
+        return await self.producer.send_many(self.topic, _repeated(payload.values, records), keys=keys, headers=headers)
 
 
 class Table(_Bulk):
-    """``send_table`` of pyarrow's tables, made beforehand as those who have tables have them."""
+    """``send_table`` of one of pyarrow's tables, made beforehand as those who have tables have them."""
 
     call = "send_table"
 
@@ -87,19 +63,25 @@ class Table(_Bulk):
         return f"{super().about()}, pyarrow {pyarrow.__version__}"
 
     async def start(self) -> None:
-        import pyarrow
+        from pyarrow import array, binary, map_, string, table
 
         await super().start()
-        given = list(self.payload.records(CHUNK))
-        columns = {"value": [value for _, _, value in given]}
-        if self.payload.keys:
-            columns["key"] = [key for _, key, _ in given if key is not None]
-        self._table = pyarrow.table(columns)
+        payload = self.payload
+        columns = {"value": array(_repeated(payload.values, TABLE_ROWS), binary())}
+        if payload.headers is not None:
+            columns["key"] = array(_repeated(payload.keys, TABLE_ROWS), binary())
+            columns["headers"] = array([payload.headers] * TABLE_ROWS, map_(string(), binary()))
+        self._table = table(columns)
 
-    def chunks(self, records: int) -> Iterator[Any]:
-        for start in range(0, records, CHUNK):
-            yield self._table.slice(0, min(CHUNK, records - start))
+    async def send(self, records: int) -> Any:
+        from pyarrow import concat_tables
 
-    async def send(self, chunk: Any) -> Any:
-        bulk: Any = self.producer
-        return await bulk.send_table(self.topic, chunk, value="value", key="key" if self.payload.keys else None)
+        producer: Any = self.producer
+        table = concat_tables([self._table] * -(-records // TABLE_ROWS)).slice(0, records)
+        more = {name: name for name in table.column_names}
+        return await producer.send_table(self.topic, table, **more)
+
+
+def _repeated(items: list[bytes], count: int) -> list[bytes]:
+    """So many items, taken in turn."""
+    return (items * -(-count // len(items)))[:count]
