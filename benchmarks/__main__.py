@@ -33,6 +33,8 @@ def main() -> int:
         return 1
     if options.json is not None:
         options.json.write_text(json.dumps(report.json(), indent=2) + "\n", encoding="utf-8")
+    if options.plot is not None:
+        options.plot.write_text(report.svg(), encoding="utf-8")
     if sys.stdout.isatty() and not options.plain and importlib.util.find_spec("rich") is not None:
         report.print_to_terminal()
     else:

@@ -45,6 +45,7 @@ def add_options(parser: argparse.ArgumentParser, *, quick: str, clients: Iterabl
     )
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures, each run's too, to this file")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures, as SVG, into this file")
     parser.add_argument(
         "--bootstrap-server",
         metavar="HOST:PORT[,...]",

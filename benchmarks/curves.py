@@ -19,6 +19,7 @@ from benchmarks.case import Case
 from benchmarks.comparison import compare_or_say_why_not
 from benchmarks.curve_works import AXES, Axis
 from benchmarks.figures import FIGURES
+from benchmarks.plot import Chart, Series, svg
 from benchmarks.ratios import Spread
 from benchmarks.report import NOTHING, Report, markdown_table
 
@@ -100,6 +101,23 @@ class Curves:
             rows.append((*cells, *("" for _ in range(2 * len(others)))))
         return markdown_table(tuple(columns), rows)
 
+    def svg(self) -> str:
+        """A record's cost along each axis of numbers, side by side."""
+        return svg(*(self._chart(axis) for axis in self.axes if isinstance(axis.points[0][0], int)))
+
+    def _chart(self, axis: Axis) -> Chart:
+        lines = {client: self.costs(axis, client) for client in self.clients(axis)}
+        return Chart(
+            axis.name,
+            axis.title,
+            "CPU µs a record",
+            [
+                Series(client, [(where, cost.median) for where, cost in costs if isinstance(where, int)])
+                for client, costs in lines.items()
+                if costs
+            ],
+        )
+
     def json(self) -> dict[str, Any]:
         growths = {
             axis.name: {client: self.growth(axis, client) for client in self.clients(axis)} for axis in self.axes
@@ -132,5 +150,7 @@ def main(arguments: Sequence[str]) -> int:
     curves = Curves(report, axes)
     if options.json is not None:
         options.json.write_text(json.dumps(curves.json(), indent=2) + "\n", encoding="utf-8")
+    if options.plot is not None:
+        options.plot.write_text(curves.svg(), encoding="utf-8")
     sys.stdout.write(curves.markdown())
     return 1 if report.problems() else 0

@@ -1,4 +1,4 @@
-"""Line charts as SVG: small, the same for the same figures, and without a library."""
+"""Charts of lines as SVG: small, the same for the same figures, and without a library."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Protocol
 
 COLORS = ("#0969da", "#cf222e", "#1a7f37", "#8250df", "#bf8700", "#57606a")
 WIDTH, HEIGHT = 460, 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 16, 40, 46
+
+
+class Drawn(Protocol):
+    """What has a place of WIDTH and HEIGHT in a picture."""
+
+    def svg(self, left: float = 0.0) -> Iterator[str]:
+        """The lines of a group, moved to the right by ``left``."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +43,15 @@ class Chart:
         across = _Axis([x for one in self.series for x, _ in one.points], LEFT, WIDTH - RIGHT)
         up = _Axis([y for one in self.series for _, y in one.points], HEIGHT - BOTTOM, TOP)
         yield f'<g transform="translate({left:g})">'
-        yield _text(WIDTH / 2, 20, self.title, weight="bold")
-        yield _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, self.x)
-        yield _text(14, (TOP + HEIGHT - BOTTOM) / 2, self.y, turned=True)
+        yield text(WIDTH / 2, 20, self.title, weight="bold")
+        yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, self.x)
+        yield text(14, (TOP + HEIGHT - BOTTOM) / 2, self.y, turned=True)
         for value in sorted({x for x, _ in self.series[0].points}):
-            yield _line(across(value), TOP, across(value), HEIGHT - BOTTOM, "#e4e8ec")
-            yield _text(across(value), HEIGHT - BOTTOM + 16, f"{value:g}")
+            yield line(across(value), TOP, across(value), HEIGHT - BOTTOM, "#e4e8ec")
+            yield text(across(value), HEIGHT - BOTTOM + 16, f"{value:g}")
         for value in up.ticks():
-            yield _line(LEFT, up(value), WIDTH - RIGHT, up(value), "#e4e8ec")
-            yield _text(LEFT - 6, up(value) + 4, f"{value:g}", anchor="end")
+            yield line(LEFT, up(value), WIDTH - RIGHT, up(value), "#e4e8ec")
+            yield text(LEFT - 6, up(value) + 4, f"{value:g}", anchor="end")
         for number, one in enumerate(self.series):
             yield from self._series(one, COLORS[number % len(COLORS)], number, across, up)
         yield "</g>"
@@ -58,7 +66,7 @@ class Chart:
         legend = TOP + 14 + 16 * number
         ends = f'x1="{LEFT + 8}" y1="{legend}" x2="{LEFT + 28}" y2="{legend}"'
         yield f'<line {ends} stroke="{color}" stroke-width="2"{dash}/>'
-        yield _text(LEFT + 34, legend + 4, one.name, anchor="start")
+        yield text(LEFT + 34, legend + 4, one.name, anchor="start")
 
 
 class _Axis:
@@ -85,7 +93,7 @@ class _Axis:
         ]
 
 
-def svg(*charts: Chart) -> str:
+def svg(*charts: Drawn) -> str:
     """The charts side by side."""
     width = WIDTH * len(charts)
     lines = [
@@ -98,11 +106,11 @@ def svg(*charts: Chart) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, color: str) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, color: str) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"/>'
 
 
-def _text(x: float, y: float, text: str, *, anchor: str = "middle", weight: str = "", turned: bool = False) -> str:
+def text(x: float, y: float, words: str, *, anchor: str = "middle", weight: str = "", turned: bool = False) -> str:
     more = f' font-weight="{weight}"' if weight else ""
     more += f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'

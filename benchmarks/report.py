@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchmarks.bars import Bars
 from benchmarks.case import Case, Summary
 from benchmarks.environment import Environment
 from benchmarks.figures import FIGURES, RATIOS, Figure
+from benchmarks.plot import svg
 from benchmarks.ratios import Spread
 from benchmarks.run import Description
 from benchmarks.targets import TARGETS, Verdict, judge
 
 NOTHING = "–"
 TARGET_COLUMNS = ("work", "target", "measured (least–most)", "")
+PLOTTED = ("stream-100", "stream-1000", "tasks-100")
 Row = tuple[str, ...]
 
 
@@ -133,6 +136,16 @@ class Report:
         for problem in self.problems():
             console.print(Text(problem, style="bold red"))
 
+    def svg(self) -> str:
+        """Bars: how many times faster the reference was than other clients, in works that tell most."""
+        charts = []
+        for case in self.cases:
+            others = [client for client in case.clients() if case.work.name in PLOTTED and _is_another(client)]
+            found = [(client, case.ratio(self.reference, client, FIGURES["speed"])) for client in others]
+            if bars := [(client, ratio) for client, ratio in found if ratio is not None]:
+                charts.append(Bars(case.work.name, f"records/s: {self.reference} ÷ it", bars))
+        return svg(*charts)
+
     def json(self) -> dict[str, Any]:
         """Everything, each run included."""
         return {
@@ -156,6 +169,11 @@ class Report:
 def markdown_table(columns: Row, rows: Sequence[Row]) -> list[str]:
     """Its lines."""
     return ["| " + " | ".join(row) + " |" for row in (columns, ("---", *["---:"] * (len(columns) - 1)), *rows)]
+
+
+def _is_another(client: str) -> bool:
+    """Whether it is none of aioproducer's own ways."""
+    return not client.startswith("aioproducer")
 
 
 def _doubt(client: Description) -> str:

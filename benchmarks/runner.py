@@ -19,7 +19,7 @@ from benchmarks.works import PACED, Work
 WARM_UP_SHARE = 10
 """The warm-up is a tenth of the records."""
 WARM_UP_CLIENTS = 3
-"""So many clients have a run that counts for nothing before all others: brokers warm up."""
+"""So many clients have a run that counts for nothing before all others: brokers warm up, or fill many partitions."""
 RUN_TIMEOUT = 600.0
 """Seconds after which a run is given up."""
 MANY = 100
@@ -51,7 +51,7 @@ class Runner:
             if case.work.way == PACED and not (rate := _half_speed(cases)):
                 case.skipped.append(f"there is no pace: {PACED_BY} was not done by {PACE_MAKER}")
                 continue
-            turns = [(client, 0) for client in able[:WARM_UP_CLIENTS] if number == 0]
+            turns = [(client, 0) for client in able[:WARM_UP_CLIENTS] if number == 0 or _many(case.work)]
             turns += [(client, round_number) for round_number in range(1, rounds + 1) for client in able]
             with _payload(case.work) as payload:
                 try:
@@ -68,7 +68,7 @@ class Runner:
     @contextlib.asynccontextmanager
     async def _topics_of(self, work: Work) -> AsyncIterator[Topics | None]:
         """Topics for all runs, where it takes long to make them."""
-        if work.topics * work.partitions <= MANY:
+        if not _many(work):
             yield None
             return
         async with fresh_topics(self._bootstrap_servers, work.partitions, work.topics) as topics:
@@ -108,6 +108,10 @@ class Runner:
                 return Done(client.name, round_number, None, str(error))
             found, expected = await topics.records() - before, run.records + run.warm_up
         return Done(client.name, round_number, measurement, _problem(measurement.failures, found, expected))
+
+
+def _many(work: Work) -> bool:
+    return work.topics * work.partitions > MANY
 
 
 def _half_speed(cases: Sequence[Case]) -> float:

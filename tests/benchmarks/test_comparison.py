@@ -132,6 +132,12 @@ def test_markdown_names_what_went_wrong() -> None:
     assert report.problems()[0] in report.markdown()
 
 
+def test_plot_shows_other_clients_alone() -> None:
+    svg = a_report(measured("ours", 1, 1.0), measured("aioproducer-many", 1, 1.0), measured("theirs", 1, 2.0)).svg()
+    assert ">theirs<" in svg
+    assert "aioproducer-many" not in svg
+
+
 def test_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("rich")
     monkeypatch.setenv("COLUMNS", "200")
@@ -218,8 +224,10 @@ def test_exit_status_and_json_file(
         return a_report(measured("ours", 1, 0.5, problem=problem))
 
     monkeypatch.setattr(comparison, "compare", compared)
-    monkeypatch.setattr(sys, "argv", ["benchmarks", "--json", str(tmp_path / "figures.json")])
+    files = ["--json", str(tmp_path / "figures.json"), "--plot", str(tmp_path / "figures.svg")]
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *files])
     assert command.main() == status
+    assert (tmp_path / "figures.svg").read_text().startswith("<svg")
     assert json.loads((tmp_path / "figures.json").read_text())["rounds"] == 3
     assert capsys.readouterr().out == a_report(measured("ours", 1, 0.5, problem=problem)).markdown()
 

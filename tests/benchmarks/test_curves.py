@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from xml.etree import ElementTree
 
 import pytest
 
@@ -42,6 +43,16 @@ def test_growth_of_each_client() -> None:
     assert "| 1,000 | 1,000 | 1.00 | 1,000 | 1000.00 | 1.00 | 0.00 |" in text.replace("1,000.00", "1000.00")
     assert "| CPU grows as n to the |  | 0.00 |  | 1.00 |  |  |" in text
     assert found.json()["exponents"]["topics"]["theirs"] == pytest.approx(1.0)
+
+
+def test_plot_has_a_line_for_each_client_along_axes_of_numbers() -> None:
+    cost = {"ours": [1.0, 1.0, 2.0, 3.0], "theirs": [2.0, 2.0, 2.0, 2.0]}
+    drawn = ElementTree.fromstring(curves(AXES["topics"], cost).svg())
+    svg = "{http://www.w3.org/2000/svg}"
+    assert len(drawn.findall(f".//{svg}polyline")) == 2
+    assert {"ours", "theirs", "topics"} <= {text.text for text in drawn.iter(f"{svg}text")}
+    codecs = curves(AXES["compression"], {"ours": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    assert not ElementTree.fromstring(codecs.svg()).findall(f".//{svg}polyline")
 
 
 def test_codecs_have_no_growth() -> None:
