@@ -196,6 +196,13 @@ class ProducerConfig(ClientConfig):
     compression_gzip_level: int = key(Type.INT, -1, GZIP_LEVEL, "Level for gzip; -1 is the codec's default.")
     compression_lz4_level: int = key(Type.INT, 9, between(1, 17), "Level for lz4.")
     compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), "Level for zstd.")
+    compression_thread_bytes: int = key(
+        Type.LONG,
+        -1,
+        at_least(-1),
+        "Batches with so many bytes, uncompressed, are compressed in a worker thread, smaller ones on the event loop; "
+        "-1 is what takes about a millisecond with the codec and its level.",
+    )
     partitioner_class: Any = key(
         Type.CLASS,
         None,

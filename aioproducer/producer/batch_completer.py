@@ -276,8 +276,9 @@ class BatchCompleter:
                 sequences.break_off()
         else:
             if queue.open is batch:
-                self._accumulator.close_batch(queue)
-            queue.batches.remove(batch)
+                self._accumulator.take_open(queue)
+            else:
+                queue.batches.remove(batch)
             if sequences is not None and batch.has_sequence():
                 sequences.abandon(batch)
         self._fail(queue, batch, error)

@@ -11,6 +11,9 @@ from aioproducer.producer.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 
+NEVER = 2**63 - 1
+"""More bytes than any batch has."""
+
 MOST_BATCHES = 200
 """In one request: to make it, and to take its answer in, holds up the event loop for some 10 ms. The rest is next."""
 
@@ -23,18 +26,30 @@ class Drained(NamedTuple):
 
 
 def drain(
-    ready: ReadyQueues, accumulator: RecordAccumulator, now: float, max_request_size: int, *, keep_order: bool
+    ready: ReadyQueues,
+    accumulator: RecordAccumulator,
+    now: float,
+    max_request_size: int,
+    *,
+    keep_order: bool,
+    thread_bytes: int = NEVER,
 ) -> list[Drained]:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
     Partitions are taken from the front and those with more to send go to the back, so no partition starves another.
     Partitions that turn out to have nothing to send leave the ready set; what makes them ready again adds them anew.
+    An open batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Of smaller ones,
+    which are compressed when the request is made, twice as many bytes go into it at most.
     """
     drained: list[Drained] = []
     size = 0
+    to_compress = 0
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
         waiting = why_waiting(queue, now, keep_order=keep_order)
+        if waiting is None and not queue.batches and queue.open is not None and queue.open.size() >= thread_bytes:
+            accumulator.close_batch(queue)
+            waiting = why_waiting(queue, now, keep_order=keep_order)
         if waiting is not None:
             note_wait(queue, now, waiting)
             queue.ready = False
@@ -42,7 +57,12 @@ def drain(
         head = queue.batches[0] if queue.batches else queue.open
         assert head is not None
         head_size = head.expected_size() + BATCH_OVERHEAD
-        if drained and (size + head_size > max_request_size or len(drained) == MOST_BATCHES):
+        work = 0 if head.body else head.size()
+        if drained and (
+            size + head_size > max_request_size
+            or len(drained) == MOST_BATCHES
+            or (work > 0 and (to_compress + work) // 2 >= thread_bytes)
+        ):
             ready[queue] = None
             ready.move_to_end(queue, last=False)
             break
@@ -53,6 +73,7 @@ def drain(
         if queue.history is not None:
             note_wait(queue, now, Reason.READY)
         size += head_size
+        to_compress += work
         drained.append(Drained(queue, head))
         if queue.batches or queue.due:
             ready[queue] = None

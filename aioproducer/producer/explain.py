@@ -225,6 +225,10 @@ def _in_the_queue(
         line = None if here.pipeline is None else here.pipeline.line(queue.leader)
         by = "linger.ms" if line is None else f"pipeline=auto, with {duration(line.round_trip)} to an answer"
         return _timed(reason, f"its batch is not full and lingers for another {duration(left)} ({by})", left)
+    if reason is Reason.COMPRESSION:
+        head = queue.batches[0]
+        whose = "it" if head is batch else "an earlier batch"
+        return Obstacle(reason, f"{whose} has {head.size()} bytes, which a worker thread is compressing")
     if reason is Reason.BACKOFF:
         head = queue.batches[0]
         left = head.retry_at - now

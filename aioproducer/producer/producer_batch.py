@@ -36,6 +36,7 @@ class ProducerBatch:
         "base_timestamp",
         "body",
         "buffer",
+        "compressing",
         "count",
         "created",
         "drain_order",
@@ -85,6 +86,8 @@ class ProducerBatch:
         # Made when first drained, the same for every attempt (a retry must be byte-identical):
         self.header: bytes = b""
         self.body: bytes = b""
+        self.compressing = False
+        """A worker thread makes the body."""
         self.producer_id: i64 = -1
         self.producer_epoch: i64 = -1
         self.base_sequence: i64 = -1

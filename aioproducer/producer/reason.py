@@ -15,6 +15,7 @@ class Reason(Enum):
     PARTITION = "no such partition"
     MEMORY = "no memory"
     LINGER = "linger"
+    COMPRESSION = "being compressed"
     NO_LEADER = "no leader"
     LEADER_UNKNOWN = "leader not in the cluster"
     NOT_CONNECTED = "leader not connected"

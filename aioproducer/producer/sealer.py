@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from aioproducer.producer.drain import NEVER
 from aioproducer.producer.produce_request import seal
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator
-from aioproducer.records.compression import CompressionType, decompress
+from aioproducer.records.compression import CompressionType, compress, decompress, millisecond_of_work
 
 
 class Sealer:
     """One producer's codec, and what it does to its batches."""
 
     def __init__(
-        self, codec: CompressionType, level: int | None, accumulator: RecordAccumulator, *, transactional: bool = False
+        self,
+        codec: CompressionType,
+        level: int | None,
+        accumulator: RecordAccumulator,
+        *,
+        transactional: bool = False,
+        thread_bytes: int = NEVER,
     ) -> None:
         self._codec = codec
         self._level = level
         self._transactional = transactional
         self._accumulator = accumulator
+        self.thread_bytes = thread_bytes
+        """Batches with so many bytes, uncompressed, are for a worker thread (compression.thread.bytes)."""
+        if codec is CompressionType.NONE:
+            self.thread_bytes = NEVER
+        elif thread_bytes < 0:
+            self.thread_bytes = millisecond_of_work(codec, level)
 
     def records_of(self, batch: ProducerBatch) -> bytes:
         """The records of a batch that was sealed, uncompressed."""
@@ -30,12 +43,26 @@ class Sealer:
             ratios.reset(batch.result.topic, len(batch.body) / batch.size())
         return self._accumulator.limit(batch.result.topic)
 
+    def compressed(self, batch: ProducerBatch) -> bytes:
+        """The records of a closed batch as they will be sent; nothing if they have been let go. For any thread."""
+        return compress(self._codec, batch.records, self._level) if batch.records else b""
+
+    def take(self, batch: ProducerBatch, body: bytes) -> None:
+        """``body`` is what has become of the batch's records."""
+        batch.body = body
+        batch.records = b""
+        self._learn(batch)
+
     def seal(self, batch: ProducerBatch) -> None:
         """Compressed once, and with a header: every attempt sends the very same bytes."""
         is_new = not batch.body
         seal(batch, self._codec, self._level, transactional=self._transactional)
+        if is_new:
+            self._learn(batch)
+
+    def _learn(self, batch: ProducerBatch) -> None:
         ratios = self._accumulator.ratios
-        if is_new and ratios is not None:
+        if ratios is not None:
             ratios.observe(batch.result.topic, len(batch.body) / batch.size())
         if batch.allocated != batch.cost():
             self._accumulator.trim(batch)

@@ -28,6 +28,7 @@ from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.alarm import Alarm
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.built_in_partitioner import Partitioning
+from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.drain import drain
 from aioproducer.producer.explain import Explanation, Situation, explain, link_reason, no_metadata, why_not_delivered
 from aioproducer.producer.failure_log import FailureLog
@@ -82,7 +83,14 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         codec = CompressionType.of(config.compression_type)
         transactional = config.transactional_id is not None
-        sealer = Sealer(codec, config.compression_level, accumulator, transactional=transactional)
+        sealer = Sealer(
+            codec,
+            config.compression_level,
+            accumulator,
+            transactional=transactional,
+            thread_bytes=config.compression_thread_bytes,
+        )
+        self._thread_bytes = sealer.thread_bytes
         self.transactions: TransactionManager | None = None
         linger = config.linger_ms / 1000
         self._pipeline: Pipeline | None = None
@@ -102,6 +110,7 @@ class Sender:
         self.must_yield = False
         """``enqueue`` shall give the loop a turn."""
         self._supervisor = Supervisor(self._crashed)
+        self._compressor = Compressor(sealer, self._loop, on_done=self._compressed, on_crash=self._supervisor.crash)
         self._id_source = ProducerIdSource(
             config,
             self._supervisor,
@@ -203,6 +212,9 @@ class Sender:
 
     def batch_full(self, queue: PartitionQueue) -> None:
         now = self._loop.time()
+        batch = queue.batches[-1]
+        if batch.size() >= self._thread_bytes:
+            self._compressor.begin(queue, batch)
         self._schedule.full(queue, now)
         if now - self._last_pass > YIELD_AFTER:
             self.must_yield = True
@@ -321,6 +333,7 @@ class Sender:
                 now,
                 self._config.max_request_size,
                 keep_order=self._keep_order,
+                thread_bytes=self._thread_bytes,
             )
             if not drained:
                 break
@@ -353,6 +366,10 @@ class Sender:
     def _topics_in_use(self) -> set[str]:
         """Topics with records that have not ended: not to be forgotten, however long that takes."""
         return {queue.topic for queue in self._completer.incomplete.values()} | set(self._lot.metadata)
+
+    def _compressed(self, queue: PartitionQueue) -> None:
+        self._schedule.ready.add(queue)
+        self._alarm.ring()
 
     def _again(self, queue: PartitionQueue, when: float) -> None:
         self._schedule.again(queue, when, self._loop.time())
@@ -408,6 +425,7 @@ class Sender:
         self.abort(error)
         # Nothing is going to be sent any more, so nothing may stay behind, even if close() is never called.
         self._supervisor.cancel_all()
+        self._compressor.stop()
         self._stand_still()
         self._client.abort(error)
         if self._lot.settled:
@@ -431,6 +449,7 @@ class Sender:
             self.transactions.close()
         try:
             await self._notify_placed()
+            await self._compressor.stopped()
             await self._supervisor.stop()
             if self.transactions is not None:
                 await self.transactions.closed()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.drain import MOST_BATCHES, Drained, drain
+from aioproducer.producer.drain import MOST_BATCHES, NEVER, Drained, drain
+from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import ReadyQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 
@@ -35,8 +36,17 @@ class Draining(Accumulation):
             self.queues[partition].ready = True
             self.ready[self.queues[partition]] = None
 
-    def drain(self, max_request_size: int = 10**6, *, now: float = 0.0, keep_order: bool = False) -> list[Drained]:
-        return drain(self.ready, self.accumulator, now, max_request_size, keep_order=keep_order)
+    def drain(
+        self,
+        max_request_size: int = 10**6,
+        *,
+        now: float = 0.0,
+        keep_order: bool = False,
+        thread_bytes: int = NEVER,
+    ) -> list[Drained]:
+        return drain(
+            self.ready, self.accumulator, now, max_request_size, keep_order=keep_order, thread_bytes=thread_bytes
+        )
 
     def consistent(self) -> bool:
         return all(queue.ready == (queue in self.ready) for queue in self.queues)
@@ -226,3 +236,34 @@ def test_everything_goes_in_the_end_and_each_partition_in_order(
         assert here.consistent()
     assert taken == expected
     assert not here.ready
+
+
+class Compressing(Draining):
+    """What is closed has yet to be compressed."""
+
+    def batch_full(self, queue: PartitionQueue) -> None:
+        queue.batches[-1].compressing = True
+
+
+def test_an_open_batch_for_a_thread_is_closed_and_stays() -> None:
+    here = Compressing(1)
+    here.append(value=bytes(900))
+    here.queues[0].due = True
+    here.make_ready(0)
+    (batch,) = here.opened
+    assert here.drain(thread_bytes=900) == []
+    assert list(here.queues[0].batches) == [batch]
+    assert not here.queues[0].ready
+    batch.compressing = False
+    here.make_ready(0)
+    assert here.drain(thread_bytes=900) == [(here.queues[0], batch)]
+
+
+def test_what_is_compressed_with_the_request_is_bounded() -> None:
+    here = Draining(6)
+    for partition in range(6):
+        here.fill(partition)
+    sizes = [queue.batches[0].size() for queue in here.queues]
+    assert partitions(here.drain(thread_bytes=2 * sizes[0])) == [0, 1, 2]
+    here.queues[3].batches[0].body = b"compressed already"
+    assert partitions(here.drain(thread_bytes=2 * sizes[0])) == [3, 4, 5]

@@ -15,7 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aioproducer.errors import ConfigException, CorruptRecordException
-from aioproducer.records.compression import CompressionType, check_codec, compress, decompress
+from aioproducer.records.compression import (
+    CompressionType,
+    check_codec,
+    compress,
+    decompress,
+    millisecond_of_work,
+)
 
 COMPRESSED = [codec for codec in CompressionType if codec is not CompressionType.NONE]
 MIB = 1024 * 1024
@@ -243,3 +249,13 @@ def test_threads_do_not_disturb_each_other(codec: CompressionType) -> None:
     for thread in threads:
         thread.join()
     assert results == dict.fromkeys(range(4), True)
+
+
+@pytest.mark.parametrize("codec", COMPRESSED)
+def test_every_level_has_a_measure_of_its_work_and_higher_ones_do_less_in_a_millisecond(codec: CompressionType) -> None:
+    usual = millisecond_of_work(codec, codec.default_level)
+    assert usual == millisecond_of_work(codec, None)
+    levels = [level for level in codec.levels if level > -10 and level != codec.default_level]
+    measures = [millisecond_of_work(codec, level) for level in levels]
+    assert measures == sorted(measures, reverse=True)
+    assert min([usual, *measures]) >= 1024

@@ -257,6 +257,7 @@ def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[
         "metadata_max_age_ms": random.choice((300_000, 300_000, 300, 2000)),
         "connections_max_idle_ms": random.choice((540_000, 540_000, 100, 1000)),
         "compression_type": _draw_codec(random),
+        "compression_thread_bytes": random.choice((-1, 0, 500)),
         "partitioner_ignore_keys": random.random() < 0.1,
         "partitioner_adaptive_partitioning_enable": random.random() < 0.7,
         "partitioner_availability_timeout_ms": random.choice((0, 1, 100)),

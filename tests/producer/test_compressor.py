@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
+from aioproducer.errors import KafkaError, TimeoutException
+from aioproducer.producer.reason import Reason
+from aioproducer.protocol.api_keys import ApiKey
+from tests.support.leaks import no_leaks as no_leaks
+from tests.support.producing import all_memory_free, end_of, make_producer
+from tests.support.scripted_broker import ScriptedCluster, drop
+from tests.support.virtual_time import World, virtual
+
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
+
+
+class Threads:
+    """Worker threads that finish a batch when the test says so."""
+
+    def __init__(self, producer: KafkaProducer) -> None:
+        self.jobs: list[tuple[asyncio.Future[bytes], Callable[[], bytes]]] = []
+        producer._sender._compressor._run = self.run
+
+    def run(self, function: Callable[..., bytes], *args: Any) -> asyncio.Future[bytes]:
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.jobs.append((future, partial(function, *args)))
+        return future
+
+    def finish(self, number: int = 0) -> bytes:
+        future, job = self.jobs.pop(number)
+        body = job()
+        future.set_result(body)
+        return body
+
+    async def finish_all(self) -> None:
+        """Whatever there is to be compressed, and what comes after it."""
+        while self.jobs:
+            self.finish()
+            await asyncio.sleep(0.1)
+
+    def break_down(self, error: Exception) -> None:
+        self.jobs.pop(0)[0].set_exception(error)
+
+
+@asynccontextmanager
+async def compressing(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer, Threads]]:
+    """Every batch is for the threads, and has two records of 100 bytes."""
+    defaults = {"compression_type": "gzip", "compression_thread_bytes": 0, "batch_size": 400, "linger_ms": 5}
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with make_producer(cluster.bootstrap_servers, **(defaults | config)) as producer:
+            _ = await producer.partitions_for("t")
+            threads = Threads(producer)
+            try:
+                yield cluster, producer, threads
+            finally:
+                for future, _ in threads.jobs:
+                    future.cancel()
+
+
+def values(count: int) -> list[bytes]:
+    return [b"%100d" % number for number in range(count)]
+
+
+def send(producer: KafkaProducer, count: int) -> list[Delivery]:
+    return [producer.send("t", value) for value in values(count)]
+
+
+@virtual
+async def test_batches_go_out_in_order_whichever_is_compressed_first(world: World) -> None:
+    async with compressing() as (cluster, producer, threads):
+        deliveries = send(producer, 7)
+        await asyncio.sleep(1)
+        assert len(threads.jobs) == 3
+        threads.finish(2)
+        threads.finish(1)
+        await asyncio.sleep(1)
+        assert cluster.broker.count(ApiKey.PRODUCE) == 0
+        await threads.finish_all()
+        assert [delivery.result().offset for delivery in deliveries] == list(range(7))
+        assert cluster.values("t") == values(7)
+        assert [batch.base_sequence for batch in cluster.log("t").batches()] == [0, 2, 4, 6]
+        assert all_memory_free(producer)
+
+
+@virtual
+async def test_a_batch_that_lingered_and_one_that_is_flushed(world: World) -> None:
+    async with compressing(linger_ms=1000) as (cluster, producer, threads):
+        lingering = producer.send("t", b"lingers")
+        await asyncio.sleep(0.9)
+        assert not threads.jobs
+        await asyncio.sleep(0.2)
+        threads.finish()
+        assert (await lingering).offset == 0
+        flushed = producer.send("t", b"flushed")
+        flushing = asyncio.ensure_future(producer.flush())
+        await asyncio.sleep(0.1)
+        assert not flushing.done()
+        threads.finish()
+        await flushing
+        assert flushed.result().offset == 1
+        assert cluster.values("t") == [b"lingers", b"flushed"]
+
+
+@virtual
+async def test_what_is_small_is_compressed_on_the_loop(world: World) -> None:
+    async with compressing(compression_thread_bytes=200) as (cluster, producer, threads):
+        assert (await producer.send("t", bytes(100))).offset == 0
+        assert not threads.jobs
+        large = send(producer, 2)
+        await asyncio.sleep(1)
+        threads.finish()
+        assert [(await delivery).offset for delivery in large] == [1, 2]
+        assert {batch.codec.name for batch in cluster.log("t").batches()} == {"GZIP"}
+
+
+@virtual
+async def test_its_memory_is_charged_until_it_is_compressed(world: World) -> None:
+    async with compressing(buffer_memory=10**6) as (cluster, producer, threads):
+        pool = producer._accumulator.pool
+        cluster.broker.script(ApiKey.PRODUCE, drop())
+        deliveries = send(producer, 2)
+        await asyncio.sleep(1)
+        before = pool.available
+        body = threads.finish()
+        await asyncio.sleep(0)
+        assert pool.available > before
+        assert len(body) < 200
+        assert [(await delivery).offset for delivery in deliveries] == [0, 1]  # the second attempt sends the same
+        assert not threads.jobs
+
+
+@virtual
+async def test_a_batch_that_expires_while_it_is_compressed(world: World) -> None:
+    async with compressing(delivery_timeout_ms=1000, request_timeout_ms=900) as (cluster, producer, threads):
+        early, late = send(producer, 2), None
+        await asyncio.sleep(0.5)
+        obstacle = producer.explain("t", 0).obstacles[0]
+        assert obstacle.reason is Reason.COMPRESSION
+        assert "worker thread" in obstacle.text
+        late = send(producer, 2)
+        await asyncio.sleep(0.6)
+        for delivery in early:
+            ended = delivery.exception()
+            assert isinstance(ended, DeliveryError)
+            assert isinstance(ended, TimeoutException)
+            assert ended.outcome is Outcome.NOT_SENT
+            assert "being compressed" in str(ended)
+        assert threads.finish() == b""  # its records are let go
+        threads.finish()
+        assert [(await delivery).offset for delivery in late] == [0, 1]
+        assert [batch.base_sequence for batch in cluster.log("t").batches()] == [0]
+        assert all_memory_free(producer)
+
+
+@pytest.mark.parametrize("timeout", [0, 2])
+@virtual
+async def test_close_gives_up_what_is_still_compressed_when_its_time_is_over(world: World, timeout: float) -> None:
+    async with compressing() as (cluster, producer, threads):
+        deliveries = send(producer, 4)
+        await asyncio.sleep(1)
+        closing = asyncio.ensure_future(producer.close(timeout))
+        await asyncio.sleep(timeout + 0.5)
+        for delivery in deliveries:
+            ended = delivery.exception()
+            assert isinstance(ended, DeliveryError)
+            assert ended.outcome is Outcome.NOT_SENT
+        assert not closing.done()  # the threads are still at it
+        while threads.jobs:
+            assert threads.finish() == b""
+        await closing
+        assert cluster.broker.count(ApiKey.PRODUCE) == 0
+        assert all_memory_free(producer)
+
+
+@virtual
+async def test_close_delivers_what_is_being_compressed(world: World) -> None:
+    async with compressing() as (_, producer, threads):
+        deliveries = send(producer, 4)
+        closing = asyncio.ensure_future(producer.close())
+        await asyncio.sleep(1)
+        await threads.finish_all()
+        await closing
+        assert [delivery.result().offset for delivery in deliveries] == list(range(4))
+
+
+@virtual
+async def test_who_is_cancelled_while_it_is_compressed_harms_nobody(world: World) -> None:
+    async with compressing() as (_, producer, threads):
+        first, second = send(producer, 2)
+
+        async def wait() -> None:
+            _ = await first
+
+        waiting = asyncio.ensure_future(wait())
+        await asyncio.sleep(1)
+        waiting.cancel()
+        threads.finish()
+        assert (await second).offset == 1
+        assert waiting.cancelled()
+        assert first.result().offset == 0
+
+
+@virtual
+async def test_a_compression_that_fails_fails_everything_with_its_cause(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with compressing() as (_, producer, threads):
+        deliveries = send(producer, 4)
+        await asyncio.sleep(1)
+        threads.break_down(MemoryError("no more"))
+        for delivery in deliveries:
+            ended = await end_of(delivery)
+            assert isinstance(ended, KafkaError)
+            assert "MemoryError: no more" in str(ended)
+        threads.jobs.clear()
+        producer._sender._compressor._under_way.clear()
+    assert "unforeseen error" in caplog.text
+
+
+async def test_threads_of_its_own_that_end_with_it() -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        config = {"compression_type": "zstd", "compression_thread_bytes": 1000, "batch_size": 2000}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            deliveries = [producer.send("t", b"%100d" % number) for number in range(500)]
+            await producer.flush()
+            assert [delivery.result().offset for delivery in deliveries] == list(range(500))
+            assert any(thread.name.startswith("aioproducer compression") for thread in threading.enumerate())
+        assert cluster.values("t") == [b"%100d" % number for number in range(500)]
+    for thread in threading.enumerate():
+        if thread.name.startswith("aioproducer compression"):
+            thread.join()
