@@ -1,0 +1,120 @@
+"""What a record costs on its way in and at its end: calls and memory blocks, counted, not timed.
+
+``python -m benchmarks`` measures with a clock. What is counted here is the same on a busy machine.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.machinery import EXTENSION_SUFFIXES
+from types import FrameType
+from typing import Any
+
+from aioproducer import Delivery, KafkaProducer
+from aioproducer.producer import record_accumulator
+from tests.support.scripted_broker import ScriptedCluster
+from tests.support.virtual_time import World, virtual
+
+RECORDS = 2000
+
+COMPILED = record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
+
+
+class Calls:
+    """How many functions were called, of Python and of C."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        before = sys.getprofile()
+        sys.setprofile(self._event)
+        try:
+            yield
+        finally:
+            sys.setprofile(before)
+
+    def _event(self, frame: FrameType, event: str, arg: Any) -> None:
+        self.count += event in ("call", "c_call")
+
+
+@asynccontextmanager
+async def producing(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer]]:
+    """All records fit into one batch, which lingers."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        large = {"batch_size": 1 << 20, "linger_ms": 60_000, "delivery_timeout_ms": 120_000}
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **large, **config) as producer:
+            _ = await producer.partitions_for("t")
+            yield cluster, producer
+
+
+async def calls_of_send() -> float:
+    value, calls = bytes(100), Calls()
+    async with producing() as (_, producer):
+        send = producer.send
+        _ = send("t", value)  # opens the batch
+        with calls.counting():
+            for _ in range(RECORDS):
+                _ = send("t", value)
+    return calls.count / RECORDS
+
+
+async def calls_of_enqueue() -> float:
+    value, calls = bytes(100), Calls()
+    async with producing() as (_, producer):
+        enqueue = producer.enqueue
+        _ = await enqueue("t", value)
+        with calls.counting():
+            for _ in range(RECORDS):
+                _ = await enqueue("t", value)
+    return calls.count / RECORDS
+
+
+@virtual
+async def test_a_record_is_sent_with_few_calls(world: World) -> None:
+    # Compiled: send itself, where it is called, append.
+    assert 1 < await calls_of_send() < (3.1 if COMPILED else 40)
+
+
+@virtual
+async def test_a_record_is_enqueued_with_few_calls(world: World) -> None:
+    # One more: whether the answer is a Delivery.
+    assert 1 < await calls_of_enqueue() < (4.1 if COMPILED else 41)
+
+
+@virtual
+async def test_a_record_in_the_accumulator_is_one_block_of_memory(world: World) -> None:
+    value = bytes(100)
+    async with producing() as (_, producer):
+        deliveries: list[Delivery | None] = [None] * RECORDS
+        deliveries[0] = producer.send("t", value)
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for number in range(1, RECORDS):
+            deliveries[number] = producer.send("t", value)
+        blocks = (sys.getallocatedblocks() - before) / RECORDS
+    assert 0.5 < blocks < (1.1 if COMPILED else 4.1)  # its Delivery; interpreted, that and what it is made of
+
+
+async def calls_of_the_end(records: int) -> int:
+    """From the flush to the last delivery."""
+    value, calls = bytes(10), Calls()
+    async with producing() as (_, producer):
+        deliveries = [producer.send("t", value) for _ in range(records)]
+        with calls.counting():
+            await producer.flush()
+        assert all(delivery.done() for delivery in deliveries)
+    return calls.count
+
+
+@virtual
+async def test_the_end_of_a_batch_costs_the_same_however_many_records_nobody_awaits(world: World) -> None:
+    few = await calls_of_the_end(1)
+    many = await calls_of_the_end(1001)
+    assert few > 50
+    assert (many - few) / 1000 < 0.5  # the network's, which carries more
