@@ -285,26 +285,31 @@ class KafkaProducer(BulkCalls, TransactionalCalls):
             )
         if _here() != self._home:
             self._check_place()
-        make = asyncio.Condition
-        placed: Delivery | ParkedRecord | None
+        record: ParkedRecord
         if self._hooked:
-            placed = self._admission.through_hooks(topic, value, key, partition, timestamp_ms, headers, make)
+            placed = self._admission.through_hooks(
+                topic, value, key, partition, timestamp_ms, headers, asyncio.Condition
+            )
+            if isinstance(placed, Delivery):
+                delivery: Delivery | None = placed
+            else:
+                delivery, record = None, placed
         else:
             try:
-                placed = self._append(topic, key, value, partition, timestamp_ms, headers)
+                delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
             except (RecordTooLargeException, SerializationException) as error:
                 self._admission.refused(topic, error)
                 raise
-            if placed is None:
-                placed = self._admission.park(topic, key, value, partition, timestamp_ms, headers, make)
-        if isinstance(placed, Delivery):
+            if delivery is None:
+                record = self._admission.park(topic, key, value, partition, timestamp_ms, headers, asyncio.Condition)
+        if delivery is not None:
             if self._sender.must_yield:
                 await asyncio.sleep(0)
-            return placed
-        await self._placed(placed)
-        if placed.result.state != FORWARDED:
-            raise placed.result.raised(0)
-        return placed.delivery
+            return delivery
+        await self._placed(record)
+        if record.result.state != FORWARDED:
+            raise record.result.raised(0)
+        return record.delivery
 
     async def _placed(self, record: ParkedRecord) -> None:
         """Until a record that is waited for with a Condition is in the accumulator, or has failed."""
