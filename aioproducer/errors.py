@@ -435,6 +435,42 @@ class IllegalGenerationException(ApiException):
     code = ErrorCode.ILLEGAL_GENERATION
 
 
+class InconsistentGroupProtocolException(ApiException):
+    """A member of a group knows no protocol that all others know, too."""
+
+    code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+class InvalidGroupIdException(ApiException):
+    """The id of a group is not allowed."""
+
+    code = ErrorCode.INVALID_GROUP_ID
+
+
+class InvalidSessionTimeoutException(ApiException):
+    """A member's session.timeout.ms is not within what the brokers allow."""
+
+    code = ErrorCode.INVALID_SESSION_TIMEOUT
+
+
+class RebalanceInProgressException(ApiException):
+    """The group rebalances: its members have to join anew."""
+
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+
+
+class GroupNotEmptyException(ApiException):
+    """The group has members."""
+
+    code = ErrorCode.NON_EMPTY_GROUP
+
+
+class GroupIdNotFoundException(ApiException):
+    """There is no such group."""
+
+    code = ErrorCode.GROUP_ID_NOT_FOUND
+
+
 class FencedInstanceIdException(ApiException):
     """Another consumer has the group.instance.id by now."""
 

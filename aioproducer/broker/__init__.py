@@ -26,6 +26,8 @@
     producer_state.py  telling a retried batch from a new one
     transaction_*.py   transactions: their coordinator, what it knows of one, what a partition knows, their markers
     group_offsets.py   what groups have committed
+    classic_group.py   the members of a group, and how far they agree
+    group_coordinator.py  who joins, who waits for whom, who has been silent for too long
     coordination.py    what the handlers of a coordinator's APIs share
 
 It shares messages and record batches with the producer (``protocol``, ``records``) and nothing else.

@@ -73,6 +73,13 @@ class BrokerConfig:
     fetch_purgatory_purge_interval_requests: int = key(
         Type.INT, 1000, ANY, "The lists of waiting fetches are gone through when so many of them have ended."
     )
+    group_initial_rebalance_delay_ms: int = key(
+        Type.INT, 0, at_least(0), "How long the first rebalance of a group waits for more members."
+    )
+    group_max_session_timeout_ms: int = key(
+        Type.INT, 1800000, ANY, "Longest session.timeout.ms of a member of a group."
+    )
+    group_min_session_timeout_ms: int = key(Type.INT, 6000, ANY, "Shortest session.timeout.ms of a member of a group.")
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
     )

@@ -14,6 +14,7 @@ from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.faulty_apis import FaultyApis
+from aioproducer.broker.group_coordinator import GroupCoordinator
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
@@ -47,7 +48,7 @@ class EmbeddedCluster:
 
     Where it is simpler than Kafka: all replicas of a partition share one log in memory, so replication costs nothing
     and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
-    Topics are created and leaders move at once, and transactions end at once. Groups have offsets and no members. There
+    Topics are created and leaders move at once, and transactions end at once. There
     is no security and there are no quotas. What else is simpler is said in the file of each API, under ``handlers/``.
     """
 
@@ -77,7 +78,9 @@ class EmbeddedCluster:
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
         self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random)
-        self._transactions = TransactionCoordinator(self._state, GroupOffsets(), self._clock)
+        offsets = GroupOffsets()
+        self._groups = GroupCoordinator(self._state.config, offsets)
+        self._transactions = TransactionCoordinator(self._state, offsets, self._clock)
         self._transaction_version = transaction_version
         self._advertised = dict(advertised or {})
         self._newest_versions = newest_versions
@@ -106,6 +109,7 @@ class EmbeddedCluster:
         for node_id in tuple(self._servers):
             await self.stop_node(node_id)
         self._transactions.close()
+        self._groups.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -151,6 +155,7 @@ class EmbeddedCluster:
             self._state,
             self._clock,
             self._transactions,
+            self._groups,
             purgatory,
             self._transaction_version,
             self._faults,

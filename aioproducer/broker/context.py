@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
+from aioproducer.broker.group_coordinator import GroupCoordinator
 from aioproducer.broker.purgatory import DelayedOperationPurgatory
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock
@@ -20,6 +21,7 @@ class BrokerContext:
     state: ClusterState
     clock: Clock
     transactions: TransactionCoordinator
+    groups: GroupCoordinator
     fetch_purgatory: DelayedOperationPurgatory
     """Fetches that wait for records, by :class:`Partition`."""
     transaction_version: int

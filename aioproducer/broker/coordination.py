@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, NotCoordinatorException, UnknownMemberIdException, error_for
+from aioproducer.errors import ApiException, NotCoordinatorException, error_for
 
 
 def coordinates(context: BrokerContext, key: str) -> bool:
@@ -27,9 +27,3 @@ def fencing_code(error: ApiException, version: int, fenced_since: int) -> ErrorC
     if error.code is ErrorCode.PRODUCER_FENCED and version < fenced_since:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error.code
-
-
-def check_simple_consumer(group: str, generation: int, member: str) -> None:
-    """Raises for who says to be a member of a group: there are none here."""
-    if generation >= 0 or member:
-        raise UnknownMemberIdException(f"group {group!r} has no member {member!r}")

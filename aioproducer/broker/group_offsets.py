@@ -18,12 +18,18 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class GroupOffsets:
-    """All groups of the cluster: they consist of their offsets, there are no members."""
+    """What all groups of the cluster have committed; their members are the coordinator's."""
 
     def __init__(self) -> None:
         self._committed: dict[str, dict[TopicPartitionKey, OffsetAndMetadata]] = defaultdict(dict)
         # producer id → group → what its transaction wants to commit
         self._pending: dict[int, dict[str, dict[TopicPartitionKey, OffsetAndMetadata]]] = {}
+
+    def groups(self) -> list[str]:
+        return list(self._committed)
+
+    def delete(self, group: str) -> None:
+        self._committed.pop(group, None)
 
     def commit(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None:
         self._committed[group].update(offsets)

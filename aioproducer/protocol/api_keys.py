@@ -11,10 +11,12 @@ from aioproducer.protocol.messages.alter_configs import AlterConfigsRequest, Alt
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from aioproducer.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from aioproducer.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from aioproducer.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from aioproducer.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from aioproducer.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from aioproducer.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -23,17 +25,22 @@ from aioproducer.protocol.messages.describe_transactions import (
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from aioproducer.protocol.messages.fetch import FetchRequest, FetchResponse
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from aioproducer.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from aioproducer.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from aioproducer.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from aioproducer.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from aioproducer.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from aioproducer.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from aioproducer.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
+from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from aioproducer.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from aioproducer.protocol.schema import Request, Response
 
@@ -57,6 +64,12 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.OFFSET_COMMIT: Api(OffsetCommitRequest, OffsetCommitResponse, 4),
     ApiKey.OFFSET_FETCH: Api(OffsetFetchRequest, OffsetFetchResponse, 4),
     ApiKey.FIND_COORDINATOR: Api(FindCoordinatorRequest, FindCoordinatorResponse, 2),
+    ApiKey.JOIN_GROUP: Api(JoinGroupRequest, JoinGroupResponse, 3),
+    ApiKey.HEARTBEAT: Api(HeartbeatRequest, HeartbeatResponse, 2),
+    ApiKey.LEAVE_GROUP: Api(LeaveGroupRequest, LeaveGroupResponse, 2),
+    ApiKey.SYNC_GROUP: Api(SyncGroupRequest, SyncGroupResponse, 2),
+    ApiKey.DESCRIBE_GROUPS: Api(DescribeGroupsRequest, DescribeGroupsResponse, 2),
+    ApiKey.LIST_GROUPS: Api(ListGroupsRequest, ListGroupsResponse, 2),
     ApiKey.API_VERSIONS: Api(ApiVersionsRequest, ApiVersionsResponse, 2),
     ApiKey.CREATE_TOPICS: Api(CreateTopicsRequest, CreateTopicsResponse, 3),
     ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse, 2),
@@ -69,6 +82,7 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse, 2),
     ApiKey.ALTER_CONFIGS: Api(AlterConfigsRequest, AlterConfigsResponse, 1),
     ApiKey.CREATE_PARTITIONS: Api(CreatePartitionsRequest, CreatePartitionsResponse, 1),
+    ApiKey.DELETE_GROUPS: Api(DeleteGroupsRequest, DeleteGroupsResponse, 1),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),
     ApiKey.DESCRIBE_CLUSTER: Api(DescribeClusterRequest, DescribeClusterResponse, 0),
     ApiKey.DESCRIBE_PRODUCERS: Api(DescribeProducersRequest, DescribeProducersResponse, 0),

@@ -43,6 +43,6 @@ def test_api_versions_is_answered_whatever_its_version(apis: KafkaApis) -> None:
     assert apis.is_supported(ApiKey.API_VERSIONS, 99)
 
 
-@pytest.mark.parametrize("api_key", [ApiKey.JOIN_GROUP, ApiKey.LEADER_AND_ISR, 1000, -1])
+@pytest.mark.parametrize("api_key", [ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.LEADER_AND_ISR, 1000, -1])
 def test_other_apis_are_not_supported(apis: KafkaApis, api_key: int) -> None:
     assert not apis.is_supported(api_key, 0)

@@ -1,14 +1,12 @@
 """OffsetCommit: a group's offsets.
 
-Versions 2 to 10.
-
-Simplification: groups have no members: only consumers that assign their partitions themselves can commit.
+Versions 2 to 10. Members of a group commit for it, or anybody for one that has none.
 """
 
 from __future__ import annotations
 
 from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator, check_simple_consumer
+from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.group_offsets import OffsetAndMetadata
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Topic
@@ -32,7 +30,9 @@ def handle(context: BrokerContext, request: Request, message: OffsetCommitReques
     refused = ErrorCode.NONE
     try:
         check_coordinator(context, message.group_id)
-        check_simple_consumer(message.group_id, message.generation_id_or_member_epoch, message.member_id)
+        context.groups.check_commit(
+            message.group_id, message.member_id, message.group_instance_id, message.generation_id_or_member_epoch
+        )
     except ApiException as error:
         refused = error.code
     by_id = request.header.api_version >= _TOPIC_ID_VERSION
@@ -51,7 +51,7 @@ def handle(context: BrokerContext, request: Request, message: OffsetCommitReques
 
 
 def _commit(context: BrokerContext, group: str, topic: Topic, wanted: OffsetCommitRequestTopic) -> None:
-    context.transactions.offsets.commit(
+    context.groups.offsets.commit(
         group,
         {
             (topic.name, partition.partition_index): OffsetAndMetadata(

@@ -8,7 +8,7 @@ Simplification: groups have no members, so nobody who says to be one is.
 from __future__ import annotations
 
 from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator, check_simple_consumer, fencing_code
+from aioproducer.broker.coordination import check_coordinator, fencing_code
 from aioproducer.broker.group_offsets import OffsetAndMetadata
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
@@ -49,7 +49,9 @@ def _commit(context: BrokerContext, version: int, message: TxnOffsetCommitReques
     transactions = context.transactions
     try:
         check_coordinator(context, group)
-        check_simple_consumer(group, message.generation_id, message.member_id)
+        context.groups.check_transactional_commit(
+            group, message.member_id, message.group_instance_id, message.generation_id
+        )
         if version >= _IMPLICIT_VERSION:
             transactions.add_group(message.transactional_id, identity, group)
         else:

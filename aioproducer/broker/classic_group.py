@@ -1,0 +1,208 @@
+"""One group of consumers under the classic protocol (Kafka's ``ClassicGroup``): its members and how far they agree.
+
+Rules only. What may follow what is the table :data:`TRANSITIONS`; who waits and for how long is the coordinator's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from aioproducer.errors import (
+    FencedInstanceIdException,
+    IllegalGenerationException,
+    IllegalStateException,
+    InconsistentGroupProtocolException,
+    RebalanceInProgressException,
+    UnknownMemberIdException,
+)
+
+
+class GroupState(Enum):
+    """Kafka's ``ClassicGroupState``."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+_S = GroupState
+TRANSITIONS: dict[GroupState, frozenset[GroupState]] = {
+    _S.EMPTY: frozenset({_S.PREPARING_REBALANCE, _S.DEAD}),
+    _S.PREPARING_REBALANCE: frozenset({_S.COMPLETING_REBALANCE, _S.EMPTY, _S.DEAD}),
+    _S.COMPLETING_REBALANCE: frozenset({_S.STABLE, _S.PREPARING_REBALANCE, _S.DEAD}),
+    _S.STABLE: frozenset({_S.PREPARING_REBALANCE, _S.DEAD}),
+    _S.DEAD: frozenset(),
+}
+"""From a state to those that may follow: members join, the leader assigns, all work, until something changes."""
+
+
+@dataclass(slots=True)
+class Member:
+    """A member. ``protocols`` are the assignors it knows, the one it likes best first, each with what its leader needs
+    to know of the member. Times are milliseconds."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: Sequence[tuple[str, bytes]]
+    assignment: bytes = b""
+    joined: bool = False
+    """It takes part in the rebalance under way."""
+
+    def metadata(self, protocol: str) -> bytes:
+        return dict(self.protocols).get(protocol, b"")
+
+
+class ClassicGroup:
+    """The members of one group. Methods raise the exception whose code Kafka answers."""
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.state = GroupState.EMPTY
+        self.generation = 0
+        self.protocol_type = ""
+        self.protocol: str | None = None
+        self.leader: str | None = None
+        self.members: dict[str, Member] = {}
+        self._instances: dict[str, str] = {}
+
+    def become(self, state: GroupState) -> None:
+        if state not in TRANSITIONS[self.state]:
+            raise IllegalStateException(f"group {self.group_id!r} cannot go from {self.state.value} to {state.value}")
+        self.state = state
+
+    # members
+
+    def check_protocols(self, protocol_type: str, protocols: Sequence[tuple[str, bytes]]) -> None:
+        """Raises unless a member that knows these protocols can agree with all others."""
+        if not protocol_type or not protocols:
+            raise InconsistentGroupProtocolException("a member must know a protocol, and say of what type")
+        if not self.members:
+            return
+        common = self._known_to_all()
+        if protocol_type != self.protocol_type or common.isdisjoint(name for name, _ in protocols):
+            raise InconsistentGroupProtocolException(
+                f"the members of {self.group_id!r} agree on {self.protocol_type} {sorted(common)}",
+            )
+
+    def add(self, member: Member) -> None:
+        """The first one leads."""
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self._instances[member.instance_id] = member.member_id
+        if self.leader is None:
+            self.leader = member.member_id
+        self.protocol_type = member.protocol_type
+
+    def remove(self, member_id: str) -> None:
+        """Another member leads if this one did, one that has joined if there is any."""
+        member = self.members.pop(member_id)
+        if member.instance_id is not None and self._instances.get(member.instance_id) == member_id:
+            del self._instances[member.instance_id]
+        if self.leader == member_id:
+            self.leader = next(iter(sorted(self.members, key=lambda other: not self.members[other].joined)), None)
+
+    def replace(self, old_id: str, new_id: str) -> Member:
+        """A static member is back under another id; whoever still uses the old one is fenced."""
+        member = self.members[old_id]
+        leads = self.leader == old_id
+        self.members = {new_id if one == old_id else one: other for one, other in self.members.items()}
+        member.member_id = new_id
+        if member.instance_id is not None:
+            self._instances[member.instance_id] = new_id
+        if leads:
+            self.leader = new_id
+        return member
+
+    def static_member(self, instance_id: str | None) -> str | None:
+        """The member with this ``group.instance.id``."""
+        return None if instance_id is None else self._instances.get(instance_id)
+
+    def member(self, member_id: str, instance_id: str | None = None) -> Member:
+        """Raises ``UNKNOWN_MEMBER_ID``, or ``FENCED_INSTANCE_ID`` if another member is that instance by now."""
+        present = self.static_member(instance_id)
+        if instance_id is not None and present is None:
+            raise UnknownMemberIdException(f"group {self.group_id!r} has no instance {instance_id!r}")
+        if present is not None and present != member_id:
+            raise FencedInstanceIdException(f"instance {instance_id!r} is another member by now")
+        if member_id not in self.members:
+            raise UnknownMemberIdException(f"group {self.group_id!r} has no member {member_id!r}")
+        return self.members[member_id]
+
+    def check_generation(self, generation: int) -> None:
+        if generation != self.generation:
+            raise IllegalGenerationException(
+                f"group {self.group_id!r} is in generation {self.generation}, not {generation}",
+            )
+
+    def check_commit(self, member_id: str, instance_id: str | None, generation: int) -> Member | None:
+        """Raises unless who says so may commit offsets: a member, or anybody if there are none. None for the latter."""
+        if generation < 0 and not member_id and self.state is GroupState.EMPTY:
+            return None
+        member = self.member(member_id, instance_id)
+        self.check_generation(generation)
+        if self.state is GroupState.COMPLETING_REBALANCE:
+            raise RebalanceInProgressException(f"group {self.group_id!r} waits for its assignments")
+        return member
+
+    # rebalances
+
+    def prepare_rebalance(self) -> None:
+        """All members have to join anew."""
+        self.become(GroupState.PREPARING_REBALANCE)
+        for member in self.members.values():
+            member.joined = False
+
+    @property
+    def all_joined(self) -> bool:
+        return all(member.joined for member in self.members.values())
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """How long members have to join: what the most patient of them asks for."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def absent(self) -> list[Member]:
+        """Members that have not joined, and are to be dropped for it: static ones have until their session ends."""
+        return [member for member in self.members.values() if not member.joined and member.instance_id is None]
+
+    def next_generation(self) -> None:
+        """The rebalance's members are those that are there; they wait for their assignments, if there are any."""
+        self.generation += 1
+        if not self.members:
+            self.protocol = self.leader = None
+            self.become(GroupState.EMPTY)
+            return
+        if self.leader is None or not self.members[self.leader].joined:
+            self.leader = next((one.member_id for one in self.members.values() if one.joined), self.leader)
+        self.protocol = self.select_protocol()
+        for member in self.members.values():
+            member.assignment = b""
+        self.become(GroupState.COMPLETING_REBALANCE)
+
+    def select_protocol(self) -> str:
+        """Each member votes for the one it likes best of those that all know; the first of the most voted wins."""
+        common = self._known_to_all()
+        votes = Counter(
+            next(name for name, _ in member.protocols if name in common) for member in self.members.values()
+        )
+        return votes.most_common(1)[0][0]
+
+    def assign(self, assignments: Mapping[str, bytes]) -> None:
+        """The leader has spoken; whom it left out has nothing to do."""
+        for member in self.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+        self.become(GroupState.STABLE)
+
+    def _known_to_all(self) -> set[str]:
+        known = [{name for name, _ in member.protocols} for member in self.members.values()]
+        return set.intersection(*known) if known else set()

@@ -1,0 +1,35 @@
+"""DeleteGroups: delete groups without members, with their offsets.
+
+Versions 0 to 2.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 2)
+
+
+def handle(context: BrokerContext, request: Request, message: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[DeletableGroupResult(group_id, _delete(context, group_id)) for group_id in message.groups_names]
+    )
+
+
+def _delete(context: BrokerContext, group_id: str) -> ErrorCode:
+    try:
+        check_coordinator(context, group_id)
+        context.groups.delete(group_id)
+        return ErrorCode.NONE
+    except ApiException as error:
+        return error.code

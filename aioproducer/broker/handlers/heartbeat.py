@@ -1,0 +1,24 @@
+"""Heartbeat: a member of a group is still there.
+
+Versions 0 to 4.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator
+from aioproducer.broker.request import Request
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 4)
+
+
+def handle(context: BrokerContext, request: Request, message: HeartbeatRequest) -> HeartbeatResponse:
+    try:
+        check_coordinator(context, message.group_id)
+        context.groups.heartbeat(message.group_id, message.generation_id, message.member_id, message.group_instance_id)
+        return HeartbeatResponse()
+    except ApiException as error:
+        return HeartbeatResponse(error_code=error.code)

@@ -1,0 +1,46 @@
+"""LeaveGroup: members leave a group, since version 3 several at once.
+
+Versions 0 to 5.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 5)
+
+_SEVERAL_VERSION = 3
+
+
+def handle(context: BrokerContext, request: Request, message: LeaveGroupRequest) -> LeaveGroupResponse:
+    try:
+        check_coordinator(context, message.group_id)
+    except ApiException as error:
+        return LeaveGroupResponse(error_code=error.code)
+    if request.header.api_version < _SEVERAL_VERSION:
+        return LeaveGroupResponse(error_code=_leave(context, message.group_id, MemberIdentity(message.member_id)))
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(one.member_id, one.group_instance_id, _leave(context, message.group_id, one))
+            for one in message.members
+        ]
+    )
+
+
+def _leave(context: BrokerContext, group_id: str, member: MemberIdentity) -> ErrorCode:
+    try:
+        context.groups.leave(group_id, member.member_id, member.group_instance_id)
+        return ErrorCode.NONE
+    except ApiException as error:
+        return error.code

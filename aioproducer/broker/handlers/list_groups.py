@@ -1,0 +1,31 @@
+"""ListGroups: the groups that this node coordinates.
+
+Versions 0 to 5. There are classic groups only.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import coordinates
+from aioproducer.broker.request import Request
+from aioproducer.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 5)
+
+_TYPE = "classic"
+
+
+def handle(context: BrokerContext, request: Request, message: ListGroupsRequest) -> ListGroupsResponse:
+    states = {state.lower() for state in message.states_filter}
+    types = {kind.lower() for kind in message.types_filter}
+    groups = [
+        context.groups.group(group_id) for group_id in context.groups.group_ids() if coordinates(context, group_id)
+    ]
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(group.group_id, group.protocol_type, group.state.value, _TYPE)
+            for group in groups
+            if (not states or group.state.value.lower() in states) and (not types or _TYPE in types)
+        ]
+    )
