@@ -1,8 +1,9 @@
 """``python -m benchmarks pipeline``: pipeline=auto beside fixed settings of linger.ms, over lines of some lengths.
 
-One partition, behind a proxy that delays every byte. Records either come at their times whatever becomes of those
-before (*paced*: Poisson arrivals, the same times for all settings), and what counts is how long each takes from then
-until it is acknowledged; or as fast as the producer takes them (*saturating*), and what counts is how many are
+The broker is behind a proxy that delays every byte; with ``--virtual`` both are simulated, so that nothing counts but
+the producer's rules, and figures are the same on every machine. Records either come at their times whatever becomes of
+those before (*paced*: Poisson arrivals, the same times for all settings), and what counts is how long each takes from
+then until it is acknowledged; or as fast as the producer takes them (*saturating*), and what counts is how many are
 acknowledged. Requests per second are what a setting costs, on both sides of the line. auto should be near the best of
 all fixed settings on every line; which of those is the best differs from line to line.
 """
@@ -12,140 +13,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
-import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from random import Random
 from statistics import median
-from typing import Any
 
-from aioproducer import Delivery, KafkaProducer
-from aioproducer.metrics import MetricsSnapshot
 from benchmarks import alone
 from benchmarks.arguments import numbers, positive
 from benchmarks.environment import Environment
-from benchmarks.far_broker import TOPIC, far_broker
 from benchmarks.machine_cpu import MachineCpu
+from benchmarks.pipeline_run import AUTO, LINGERS_MS, PACED, RATE, SATURATING, VALUE, Figures, Line, measure, simulate
 from benchmarks.plot import Chart, Series, svg
 
 ROUND_TRIPS_MS = (1, 20, 50, 150)
 WINDOWS = (5, 20, 50)
-LINGERS_MS = (0, 5, 20, 100)
-AUTO = "auto"
-PACED, SATURATING = "paced", "saturating"
-
-VALUE = bytes(200)
-RATE = 1000
-"""Records a second, paced: 200 kB/s, so that every line can carry it in batches of batch.size."""
 
 WITHIN, WITHIN_MS = 0.1, 2.0
 """How much worse than the best fixed setting auto may be: a tenth, and what the timers of event loops round."""
 
 TICK_MS = 0.1
 """The least that is drawn."""
-
-BUFFER = 2 << 20
-"""buffer.memory when saturating: more than any window holds, and not so much that it takes long to empty at the end."""
-
-
-@dataclass(frozen=True)
-class Line:
-    arrivals: str
-    round_trip_ms: int
-    window: int
-
-
-@dataclass(frozen=True)
-class Figures:
-    """One run. ``setting`` is linger.ms, or "auto". Latencies are from send to acknowledgement; None if saturating."""
-
-    line: Line
-    setting: str
-    round: int
-    records_per_s: float
-    requests_per_s: float
-    batch_bytes: float
-    p50_ms: float | None
-    p99_ms: float | None
-
-
-def config_of(setting: str) -> dict[str, Any]:
-    """auto may choose whatever the fixed settings choose among."""
-    if setting == AUTO:
-        return {"pipeline": AUTO, "linger_ms": max(LINGERS_MS)}
-    return {"linger_ms": int(setting)}
-
-
-async def measure(line: Line, setting: str, round_: int, seconds: float) -> Figures:
-    """The measured time begins when five round trips have shown the line, and its windows, for what they are."""
-    warm_up = 0.5 + 5 * line.round_trip_ms / 1000
-    async with (
-        far_broker(line.round_trip_ms, window=line.window) as broker,
-        KafkaProducer(
-            bootstrap_servers=broker.bootstrap_servers,
-            max_in_flight_requests_per_connection=line.window,
-            buffer_memory=BUFFER,
-            **config_of(setting),
-        ) as producer,
-    ):
-        for _ in range(2):  # the first of a producer id goes alone, and the answers tell the window
-            await producer.send(TOPIC, VALUE)
-        send = paced if line.arrivals == PACED else saturate
-        latencies: list[float] = []
-        sending = asyncio.create_task(send(producer, warm_up, seconds, round_, latencies))
-        await asyncio.sleep(warm_up)
-        begun, before = time.perf_counter(), producer.metrics()
-        await asyncio.sleep(seconds)
-        elapsed, after = time.perf_counter() - begun, producer.metrics()
-        await sending
-    batches = after["batch-total"] - before["batch-total"]
-    sent = _bytes(after) - _bytes(before)
-    latencies.sort()
-    return Figures(
-        line,
-        setting,
-        round_,
-        (after["record-delivered-total"] - before["record-delivered-total"]) / elapsed,
-        batches / elapsed,  # of one partition: a batch is a request
-        sent / batches,
-        latencies[len(latencies) // 2] if latencies else None,
-        latencies[len(latencies) * 99 // 100] if latencies else None,
-    )
-
-
-def _bytes(metrics: MetricsSnapshot) -> float:
-    return metrics.topic(TOPIC)["byte-total"]
-
-
-async def paced(producer: KafkaProducer, warm_up: float, seconds: float, seed: int, latencies: list[float]) -> None:
-    """Latencies, in milliseconds, are those of the records that come after the warm-up."""
-
-    def note(came: float) -> Callable[[Delivery], object]:
-        return lambda delivery: latencies.append((time.perf_counter() - came) * 1000)
-
-    begun = time.perf_counter()
-    for at in arrivals(Random(seed), warm_up + seconds):
-        if (early := begun + at - time.perf_counter()) > 0:
-            await asyncio.sleep(math.ceil(early * 1000) / 1000)
-        delivery = producer.send(TOPIC, VALUE)
-        if at >= warm_up:
-            delivery.add_done_callback(note(begun + at))
-    await producer.flush()
-
-
-async def saturate(producer: KafkaProducer, warm_up: float, seconds: float, seed: int, latencies: list[float]) -> None:
-    end = time.perf_counter() + warm_up + seconds
-    while time.perf_counter() < end:
-        _ = await producer.enqueue(TOPIC, VALUE)
-    await producer.flush()
-
-
-def arrivals(random: Random, seconds: float) -> Iterator[float]:
-    """Seconds from the beginning."""
-    at = 0.0
-    while (at := at + random.expovariate(RATE)) < seconds:
-        yield at
 
 
 @dataclass(frozen=True)
@@ -208,7 +94,8 @@ class Report:
         written = [f"- {name}: {value}" for name, value in self.environment.lines()]
         written += [
             "",
-            f"One partition, records of {len(VALUE)} B; medians of {self.rounds} rounds of {self.seconds:g} s.",
+            f"{_partitions(self.lines[0].partitions)}, records of {len(VALUE)} B; medians of {self.rounds} rounds of "
+            f"{self.seconds:g} s.",
         ]
         titles = {
             PACED: f"{RATE:,} records/s come: p50 / p99 in ms until acknowledged, and (requests/s × bytes a batch)",
@@ -236,14 +123,19 @@ class Report:
         return f"{self.of(line, setting, 'p50_ms'):.1f} / {self.of(line, setting, 'p99_ms'):.1f} {cost}"
 
 
+def _partitions(number: int) -> str:
+    return "One partition" if number == 1 else f"{number} partitions in turn"
+
+
 def _name(setting: str) -> str:
     return setting if setting == AUTO else f"linger {setting}"
 
 
 async def pipeline(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
-    environment, cpu = Environment.now(loop=options.loop, broker="embedded, behind a slow line"), MachineCpu()
+    broker = "embedded, in virtual time" if options.virtual else "embedded, behind a slow line"
+    environment, cpu = Environment.now(loop=options.loop, broker=broker), MachineCpu()
     lines = [
-        Line(arrivals, round_trip, window)
+        Line(arrivals, round_trip, window, options.partitions)
         for arrivals in options.arrivals
         for round_trip in options.round_trips_ms
         for window in options.windows
@@ -252,7 +144,8 @@ async def pipeline(options: argparse.Namespace, told: Callable[[str], object]) -
     for round_ in range(1, options.rounds + 1):
         for line in lines:
             for setting in options.settings:
-                figures.append(await measure(line, setting, round_, options.seconds))
+                run = line, setting, round_, options.seconds
+                figures.append(await (asyncio.to_thread(simulate, *run) if options.virtual else measure(*run)))
                 told(f"{figures[-1]}")
     environment = dataclasses.replace(environment, others=cpu.others())
     return Report(environment, lines, options.settings, options.rounds, options.seconds, figures)
@@ -268,6 +161,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     every = [*map(str, LINGERS_MS), AUTO]
     parser.add_argument("--round-trips-ms", type=numbers, default=list(ROUND_TRIPS_MS), metavar="MS[,...]")
     parser.add_argument("--windows", type=numbers, default=list(WINDOWS), metavar="N[,...]")
+    parser.add_argument("--partitions", type=positive, default=1, metavar="N", help="%(default)s")
+    parser.add_argument("--virtual", action="store_true", help="simulate the line and the broker, in virtual time")
     parser.add_argument("--settings", nargs="+", choices=every, default=every)
     parser.add_argument("--arrivals", nargs="+", choices=(PACED, SATURATING), default=[PACED, SATURATING])
     parser.add_argument("--seconds", type=float, default=3.0, help="of each run, %(default)s")

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from benchmarks import pipeline
+from benchmarks import pipeline, pipeline_run
 from benchmarks.environment import Environment
-from benchmarks.pipeline import AUTO, PACED, SATURATING, Figures, Line
+from benchmarks.pipeline_run import AUTO, PACED, SATURATING, Figures, Line
 from tests.support.leaks import no_leaks as no_leaks
 
 
@@ -47,16 +47,16 @@ def test_the_tables() -> None:
 
 
 def test_arrivals_are_the_same_for_every_setting() -> None:
-    times = list(pipeline.arrivals(Random(1), 2.0))
-    assert times == list(pipeline.arrivals(Random(1), 2.0))
-    assert len(times) == pytest.approx(2 * pipeline.RATE, rel=0.1)
+    times = list(pipeline_run.arrivals(Random(1), 2.0))
+    assert times == list(pipeline_run.arrivals(Random(1), 2.0))
+    assert len(times) == pytest.approx(2 * pipeline_run.RATE, rel=0.1)
     assert max(times) < 2.0
 
 
 @pytest.mark.usefixtures("no_leaks")
 @pytest.mark.parametrize("arrivals", [PACED, SATURATING])
 async def test_a_run(arrivals: str) -> None:
-    figures = await pipeline.measure(Line(arrivals, 5, 20), AUTO, 1, 0.5)
+    figures = await pipeline_run.measure(Line(arrivals, 5, 20), AUTO, 1, 0.5)
     assert figures.records_per_s > 0
     assert figures.requests_per_s > 0
     assert figures.batch_bytes > 200

@@ -1,22 +1,14 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
-from random import Random
-from typing import Any, NamedTuple
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer import Delivery, KafkaProducer
-from aioproducer.broker import EmbeddedCluster
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import PATIENCE, SHORTEST, Line, Pipeline
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
-from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.network import Conditions, Network, NetworkFaults
-from aioproducer.testing.simulation.trace import Trace
+from benchmarks import pipeline_run
+from benchmarks.pipeline_run import AUTO, PACED
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster
 
@@ -148,79 +140,39 @@ def test_averages_begin_with_the_first_and_follow_the_newest() -> None:
 # The whole producer, in virtual time: what is measured is the rule alone, and the same on every machine.
 
 
-class Steady(Random):
-    """For a network on which everything takes its time exactly."""
-
-    def random(self) -> float:
-        return 0.5
-
-
-class Outcome(NamedTuple):
-    requests: int
-    p50: float
-    p99: float
+LINES = [
+    pipeline_run.Line(PACED, 150, 5),
+    pipeline_run.Line(PACED, 150, 20),
+    pipeline_run.Line(PACED, 50, 5),
+    pipeline_run.Line(PACED, 20, 20),
+    pipeline_run.Line(PACED, 1, 50),
+]
 
 
-SECONDS = 1.5
-LINES = [(0.15, 5), (0.15, 20), (0.05, 5), (0.02, 20), (0.001, 50)]
+def outcome(line: pipeline_run.Line, setting: str) -> tuple[float, float, float]:
+    """p50 and p99 in milliseconds, and requests a second."""
+    figures = pipeline_run.simulate(line, setting, 1, 1.5)
+    assert figures.p50_ms is not None
+    assert figures.p99_ms is not None
+    return figures.p50_ms, figures.p99_ms, figures.requests_per_s
 
 
-def arrivals(rate: float, until: float) -> Iterator[float]:
-    at, random = 0.0, Random(1)
-    while (at := at + random.expovariate(rate)) < until:
-        yield at
-
-
-async def produce(window: int, partitions: int, warm_up: float, config: dict[str, Any]) -> Outcome:
-    """Records come at 500 a second whatever becomes of them; measured are those after the warm-up."""
-    loop = asyncio.get_running_loop()
-    latencies: list[float] = []
-
-    def note(came: float) -> Callable[[Delivery], object]:
-        return lambda delivery: latencies.append((loop.time() - came) * 1000)
-
-    async with EmbeddedCluster() as cluster:
-        cluster.create_topic("t", partitions, configs={"producer.state.batches.to.retain": window})
-        async with KafkaProducer(
-            bootstrap_servers=cluster.bootstrap_servers, max_in_flight_requests_per_connection=window, **config
-        ) as producer:
-            for partition in (*range(partitions), *range(partitions)):
-                await producer.send("t", b"first", partition=partition)
-            begun, before = loop.time(), 0.0
-            for number, at in enumerate(arrivals(500, warm_up + SECONDS)):
-                await asyncio.sleep(begun + at - loop.time())
-                delivery = producer.send("t", bytes(200), partition=number % partitions)
-                if at >= warm_up:
-                    before = before or producer.metrics().node(0)["request-total"]
-                    delivery.add_done_callback(note(loop.time()))
-            requests = producer.metrics().node(0)["request-total"] - before
-    latencies.sort()
-    return Outcome(int(requests), latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100])
-
-
-def outcome(round_trip: float, window: int, partitions: int = 1, **config: Any) -> Outcome:
-    random = Steady()
-    conditions = Conditions(latency=round_trip / 2, bandwidth=1e9, splits=0.0)
-    network = Network(random, conditions, NetworkFaults(), Trace())
-    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(random, network, max_steps=5_000_000)) as runner:
-        return runner.run(produce(window, partitions, 0.2 + 5 * round_trip, config))
-
-
-@pytest.mark.parametrize(("round_trip", "window"), LINES)
-def test_auto_is_as_good_as_the_best_linger_for_each_line(round_trip: float, window: int) -> None:
-    fixed = [outcome(round_trip, window, linger_ms=linger) for linger in (0, 5, 20)]
-    auto = outcome(round_trip, window, pipeline="auto")
-    assert auto.p50 <= 1.05 * min(one.p50 for one in fixed) + 1
-    assert auto.p99 <= 1.05 * min(one.p99 for one in fixed) + 1.5
-    assert auto.requests <= 1.05 * fixed[0].requests
+@pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line.round_trip_ms}-{line.window}")
+def test_auto_is_as_good_as_the_best_linger_for_each_line(line: pipeline_run.Line) -> None:
+    fixed = [outcome(line, linger) for linger in ("0", "5", "20")]
+    p50, p99, requests = outcome(line, AUTO)
+    assert p50 <= 1.05 * min(one[0] for one in fixed) + 1
+    assert p99 <= 1.05 * min(one[1] for one in fixed) + 1.5
+    assert requests <= 1.05 * fixed[0][2]
 
 
 def test_auto_lets_partitions_share_requests() -> None:
     """With few requests in flight and partitions that go alone, some wait for all the others."""
-    fixed, auto = (outcome(0.15, 5, 6, **config) for config in ({"linger_ms": 20}, {"pipeline": "auto"}))
-    assert auto.p50 < fixed.p50
-    assert auto.p99 < 0.8 * fixed.p99
-    assert auto.requests <= 1.1 * fixed.requests
+    line = pipeline_run.Line(PACED, 150, 5, partitions=6)
+    fixed, auto = outcome(line, "20"), outcome(line, AUTO)
+    assert auto[0] < fixed[0]
+    assert auto[1] < 0.8 * fixed[1]
+    assert auto[2] <= 1.1 * fixed[2]
 
 
 async def test_what_it_chose_is_told() -> None:
