@@ -133,7 +133,7 @@ def _name(setting: str) -> str:
 
 async def pipeline(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
     broker = "embedded, in virtual time" if options.virtual else "embedded, behind a slow line"
-    environment, cpu = Environment.now(loop=options.loop, broker=broker), MachineCpu()
+    environment, cpu = Environment.now(loop="asyncio" if options.virtual else options.loop, broker=broker), MachineCpu()
     lines = [
         Line(arrivals, round_trip, window, options.partitions)
         for arrivals in options.arrivals
