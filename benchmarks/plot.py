@@ -10,6 +10,9 @@ from typing import Protocol
 
 COLORS = ("#0969da", "#cf222e", "#1a7f37", "#8250df", "#bf8700", "#57606a")
 WIDTH, HEIGHT = 460, 340
+LEGEND = 16
+"""The height of a line of the legend, which stands above the lines, in two columns."""
+
 LEFT, RIGHT, TOP, BOTTOM = 62, 16, 40, 46
 
 
@@ -41,13 +44,14 @@ class Chart:
     def svg(self, left: float = 0.0) -> Iterator[str]:
         """The lines of a group, moved to the right by ``left``."""
         across = _Axis([x for one in self.series for x, _ in one.points], LEFT, WIDTH - RIGHT)
-        up = _Axis([y for one in self.series for _, y in one.points], HEIGHT - BOTTOM, TOP)
+        top = TOP + LEGEND * math.ceil(len(self.series) / 2)
+        up = _Axis([y for one in self.series for _, y in one.points], HEIGHT - BOTTOM, top)
         yield f'<g transform="translate({left:g})">'
         yield text(WIDTH / 2, 20, self.title, weight="bold")
         yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, self.x)
-        yield text(14, (TOP + HEIGHT - BOTTOM) / 2, self.y, turned=True)
+        yield text(14, (top + HEIGHT - BOTTOM) / 2, self.y, turned=True)
         for value in sorted({x for x, _ in self.series[0].points}):
-            yield line(across(value), TOP, across(value), HEIGHT - BOTTOM, "#e4e8ec")
+            yield line(across(value), top, across(value), HEIGHT - BOTTOM, "#e4e8ec")
             yield text(across(value), HEIGHT - BOTTOM + 16, f"{value:g}")
         for value in up.ticks():
             yield line(LEFT, up(value), WIDTH - RIGHT, up(value), "#e4e8ec")
@@ -63,10 +67,11 @@ class Chart:
         yield f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"{dash}/>'
         if not one.dashed:
             yield from (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{color}"/>' for x, y in places)
-        legend = TOP + 14 + 16 * number
-        ends = f'x1="{LEFT + 8}" y1="{legend}" x2="{LEFT + 28}" y2="{legend}"'
+        column, row = number % 2, number // 2
+        left, middle = LEFT + column * (WIDTH - LEFT) / 2, TOP + LEGEND * row
+        ends = f'x1="{left:g}" y1="{middle:g}" x2="{left + 20:g}" y2="{middle:g}"'
         yield f'<line {ends} stroke="{color}" stroke-width="2"{dash}/>'
-        yield text(LEFT + 34, legend + 4, one.name, anchor="start")
+        yield text(left + 26, middle + 4, one.name, anchor="start")
 
 
 class _Axis:
