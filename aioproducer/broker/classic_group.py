@@ -5,6 +5,7 @@ Rules only. What may follow what is the table :data:`TRANSITIONS`; who waits and
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from aioproducer.errors import (
     RebalanceInProgressException,
     UnknownMemberIdException,
 )
+
+CONSUMER = "consumer"
+"""The type of protocol whose members say what they have subscribed to."""
 
 
 class GroupState(Enum):
@@ -154,6 +158,20 @@ class ClassicGroup:
             raise RebalanceInProgressException(f"group {self.group_id!r} waits for its assignments")
         return member
 
+    def subscribed_topics(self) -> set[str] | None:
+        """What the members consume; None if that cannot be told: they are no consumers, or have not agreed yet."""
+        if not self.members:
+            return set()
+        if self.protocol_type != CONSUMER or self.protocol is None:
+            return None
+        found: set[str] = set()
+        try:
+            for member in self.members.values():
+                found |= _topics_of(member.metadata(self.protocol))
+        except (struct.error, UnicodeDecodeError):
+            return None
+        return found
+
     # rebalances
 
     def prepare_rebalance(self) -> None:
@@ -206,3 +224,14 @@ class ClassicGroup:
     def _known_to_all(self) -> set[str]:
         known = [{name for name, _ in member.protocols} for member in self.members.values()]
         return set.intersection(*known) if known else set()
+
+
+def _topics_of(subscription: bytes) -> set[str]:
+    """The topics in a consumer's metadata (``ConsumerProtocolSubscription``): they come first in every version."""
+    (count,) = struct.unpack_from(">i", subscription, 2)
+    at, topics = 6, set()
+    for _ in range(count):
+        (size,) = struct.unpack_from(">h", subscription, at)
+        topics.add(subscription[at + 2 : at + 2 + size].decode())
+        at += 2 + size
+    return topics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 TopicPartitionKey = tuple[str, int]
@@ -30,6 +30,10 @@ class GroupOffsets:
 
     def delete(self, group: str) -> None:
         self._committed.pop(group, None)
+
+    def forget(self, group: str, partitions: Iterable[TopicPartitionKey]) -> None:
+        for partition in partitions:
+            self._committed[group].pop(partition, None)
 
     def commit(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None:
         self._committed[group].update(offsets)

@@ -38,6 +38,7 @@ from aioproducer.protocol.messages.list_offsets import ListOffsetsRequest, ListO
 from aioproducer.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from aioproducer.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from aioproducer.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -84,6 +85,7 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.CREATE_PARTITIONS: Api(CreatePartitionsRequest, CreatePartitionsResponse, 1),
     ApiKey.DELETE_GROUPS: Api(DeleteGroupsRequest, DeleteGroupsResponse, 1),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),
+    ApiKey.OFFSET_DELETE: Api(OffsetDeleteRequest, OffsetDeleteResponse, 0),
     ApiKey.DESCRIBE_CLUSTER: Api(DescribeClusterRequest, DescribeClusterResponse, 0),
     ApiKey.DESCRIBE_PRODUCERS: Api(DescribeProducersRequest, DescribeProducersResponse, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(DescribeTransactionsRequest, DescribeTransactionsResponse, 0),

@@ -196,6 +196,17 @@ class KafkaTools:
         )
         return parse_table(output.stdout.decode())
 
+    async def consumer_groups(self, *arguments: str, timeout: float = 60.0) -> str:
+        """What ``kafka-consumer-groups`` prints, asked ``"--describe", "--group", "g"`` and so on."""
+        output = await self.run(
+            "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+            *self._bootstrap,
+            *arguments,
+            config_option="--command-config",
+            timeout=timeout,
+        )
+        return output.stdout.decode()
+
     # -- records
 
     async def console_consumer(

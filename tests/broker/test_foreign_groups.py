@@ -143,3 +143,14 @@ async def test_kafkas_own_consumer(
     read = await tools.console_consumer("t", max_messages=COUNT, configs=configs)
     assert {record.value for record in read} == EVERYTHING
     assert committed(cluster, "g") == dict.fromkeys(range(4), COUNT // 4)
+    group = "--group", "g"
+    listed = await tools.consumer_groups("--list", "--state")
+    assert listed.split()[-2:] == ["g", "Empty"]
+    described = await tools.consumer_groups("--describe", *group)
+    assert described.count(" 10 ") >= 8, "offset and end of each partition"
+    await tools.consumer_groups("--reset-offsets", *group, "--topic", "t:1", "--to-offset", "3", "--execute")
+    assert committed(cluster, "g")[1] == 3
+    await tools.consumer_groups("--delete-offsets", *group, "--topic", "t:1")
+    assert sorted(committed(cluster, "g")) == [0, 2, 3]
+    await tools.consumer_groups("--delete", *group)
+    assert committed(cluster, "g") == {}

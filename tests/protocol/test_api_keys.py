@@ -33,6 +33,7 @@ VERSIONS = {
     "DESCRIBE_GROUPS": (0, 6),
     "LIST_GROUPS": (0, 5),
     "DELETE_GROUPS": (0, 2),
+    "OFFSET_DELETE": (0, 0),
     "DESCRIBE_CONFIGS": (1, 4),
     "ALTER_CONFIGS": (0, 2),
     "INCREMENTAL_ALTER_CONFIGS": (0, 1),

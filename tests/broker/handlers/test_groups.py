@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -19,6 +20,11 @@ from aioproducer.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+)
+from aioproducer.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
 )
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
@@ -213,3 +219,42 @@ async def test_only_the_coordinator_answers(cluster: EmbeddedCluster, connect: C
     assert deleted.error_code == ErrorCode.NOT_COORDINATOR
     await enter(await connect(coordinator.id))
     assert (await other.request(ListGroupsRequest(), 5)).groups == []
+
+
+async def test_offsets_are_deleted_but_those_of_what_members_consume(
+    cluster: EmbeddedCluster, client: RawClient
+) -> None:
+    for name in "tu":
+        cluster.create_topic(name)
+    subscription = struct.pack(">hih1si", 3, 1, 1, b"t", -1)
+    joined = await join(client, metadata=subscription)
+    topics = [OffsetCommitRequestTopic(name, partitions=[OffsetCommitRequestPartition(0, 5)]) for name in "tu"]
+
+    async def delete(*names: str, group: str = "g") -> Any:
+        wanted = [OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(0)]) for name in names]
+        answer = await client.request(OffsetDeleteRequest(group, wanted), 0)
+        codes = [ErrorCode(topic.partitions[0].error_code).name for topic in answer.topics]
+        return codes or ErrorCode(answer.error_code).name
+
+    assigned = [SyncGroupRequestAssignment(joined.member_id, b"mine")]
+    await client.request(SyncGroupRequest("g", joined.generation_id, joined.member_id, assignments=assigned), 5)
+    commit = OffsetCommitRequest("g", joined.generation_id, joined.member_id, topics=topics)
+    await client.request(commit, 8)
+    assert await delete("t", "u", "v") == ["GROUP_SUBSCRIBED_TO_TOPIC", "NONE", "UNKNOWN_TOPIC_OR_PARTITION"]
+    offsets = cluster._groups.offsets
+    assert set(offsets.committed("g")) == {("t", 0)}
+    await client.request(LeaveGroupRequest("g", members=[MemberIdentity(joined.member_id)]), 5)
+    assert await delete("t") == ["NONE"]
+    assert offsets.committed("g") == {}
+    assert await delete("t", group="nosuch") == "GROUP_ID_NOT_FOUND"
+
+
+@pytest.mark.parametrize("metadata", [b"", b"m", struct.pack(">hih", 0, 5, 3), struct.pack(">hih1s", 0, 1, 1, b"\xff")])
+async def test_what_is_no_subscription_keeps_all_offsets(
+    cluster: EmbeddedCluster, client: RawClient, metadata: bytes
+) -> None:
+    await join(client, metadata=metadata)
+    cluster.create_topic("t")
+    wanted = [OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(0)])]
+    answer = await client.request(OffsetDeleteRequest("g", wanted), 0)
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC

@@ -1,0 +1,46 @@
+"""OffsetDelete: forget committed offsets of a group (KIP-496).
+
+Version 0. Offsets of topics that members of the group have subscribed to are kept.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.coordination import check_coordinator
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException, GroupIdNotFoundException
+from aioproducer.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 0)
+
+
+def handle(context: BrokerContext, request: Request, message: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    groups, group_id = context.groups, message.group_id
+    try:
+        check_coordinator(context, group_id)
+        if group_id not in groups.group_ids():
+            raise GroupIdNotFoundException(f"there is no group {group_id!r}")
+    except ApiException as error:
+        return OffsetDeleteResponse(error_code=error.code)
+    subscribed = groups.group(group_id).subscribed_topics()
+    topics = []
+    for topic in message.topics:
+        indexes = [partition.partition_index for partition in topic.partitions]
+        if subscribed is None or topic.name in subscribed:
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        elif topic.name not in context.state.topics:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            code = ErrorCode.NONE
+            groups.offsets.forget(group_id, [(topic.name, index) for index in indexes])
+        topics.append(
+            OffsetDeleteResponseTopic(topic.name, [OffsetDeleteResponsePartition(index, code) for index in indexes])
+        )
+    return OffsetDeleteResponse(topics=topics)
