@@ -38,19 +38,6 @@ _AXES = (
         ),
     ),
     Axis(
-        "partitions",
-        "partitions of the topic, records of 100 B without a key",
-        tuple(
-            (count, _stream("partitions", count, 100, partitions=count))
-            for count in (1, 10, 100, 1_000, MOST_PARTITIONS)
-        ),
-    ),
-    Axis(
-        "topics",
-        "topics of one partition, records of 100 B, ten to each in turn",
-        tuple((count, _stream("topics", count, 100, topics=count, partitions=1)) for count in (1, 10, 100, 1_000)),
-    ),
-    Axis(
         "senders",
         "tasks that each await every record of 100 B, linger 0",
         tuple(
@@ -75,6 +62,20 @@ _AXES = (
         tuple(
             (codec, _stream("compression", codec, 0, compression=codec))
             for codec in ("none", "gzip", "snappy", "lz4", "zstd")
+        ),
+    ),
+    # The last ones: a broker goes on deleting many partitions for a while.
+    Axis(
+        "topics",
+        "topics of one partition, records of 100 B, ten to each in turn",
+        tuple((count, _stream("topics", count, 100, topics=count, partitions=1)) for count in (1, 10, 100, 1_000)),
+    ),
+    Axis(
+        "partitions",
+        "partitions of the topic, records of 100 B without a key",
+        tuple(
+            (count, _stream("partitions", count, 100, partitions=count))
+            for count in (1, 10, 100, 1_000, MOST_PARTITIONS)
         ),
     ),
 )

@@ -23,7 +23,7 @@ from benchmarks.plot import Chart, Series, svg
 from benchmarks.ratios import Spread
 from benchmarks.report import NOTHING, Report, markdown_table
 
-CLIENTS = ("aioproducer", "confluent-kafka", "aiokafka")
+CLIENTS = ("aioproducer", "confluent-kafka")
 ROUNDS = 3
 COST = FIGURES["cpu"]
 
