@@ -46,6 +46,8 @@ class Schedule:
         if queue.close_at <= created or self._flushing or self._hurrying:
             self._due(queue, created)
         else:
+            # uvloop's clock has whole milliseconds: a sum that is a bit beyond one would keep the Sender turning.
+            queue.close_at = round(queue.close_at, 6)
             self._let_linger(queue)
 
     def full(self, queue: PartitionQueue, now: float) -> None:

@@ -286,7 +286,7 @@ class RulesSimulation(Accumulation):
                 assert not self.waiting
                 assert upcoming is not None
                 assert queue.open is not None
-                assert upcoming <= queue.close_at <= queue.open.created + self.linger
+                assert upcoming <= queue.close_at <= round(queue.open.created + self.linger, 6)
             elif reason is Reason.BACKOFF:
                 assert upcoming is not None
                 assert upcoming <= queue.batches[0].retry_at

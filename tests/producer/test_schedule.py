@@ -61,6 +61,14 @@ def test_a_new_batch_lingers_from_its_first_record_on() -> None:
     assert (scene.wakes, scene.schedule.next()) == (1, None)
 
 
+def test_on_a_clock_of_whole_milliseconds_it_is_ready_at_that_millisecond() -> None:
+    """As uvloop's: 0.001 + 0.005 is more than 0.006, and nobody shall wait for the one after."""
+    for created in range(1, 2000):
+        scene = Scene(linger=0.005)
+        scene.open(created / 1000)
+        assert scene.ready((created + 5) / 1000)
+
+
 def test_without_linger_it_is_ready_at_once() -> None:
     scene = Scene(linger=0.0)
     scene.open()
