@@ -7,13 +7,14 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import curves, in_flight, memory, outage, pipeline, scale, window
+from benchmarks import curves, encode, in_flight, memory, outage, pipeline, scale, window
 from benchmarks.arguments import parse_arguments
 from benchmarks.comparison import compare_or_say_why_not
 from benchmarks.works import WORKS
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "curves": curves.main,
+    "encode": encode.main,
     "in-flight": in_flight.main,
     "memory": memory.main,
     "outage": outage.main,

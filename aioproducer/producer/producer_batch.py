@@ -129,15 +129,15 @@ class ProducerBatch:
             self.max_timestamp = timestamp
         return Delivery(self.result, index)
 
-    def append_row(self, timestamp: i64, columns: RecordColumns, row: i64) -> None:
+    def append_row(self, timestamp: i64, columns: RecordColumns, row: i64, key_size: i64, value_size: i64) -> None:
         """Adds a record that lies in columns; the caller has seen that the batch is open and has room."""
         buffer = self.buffer
         if buffer is None:
             raise IllegalStateException("the batch is closed for appends")
         index = self.count
         delta = timestamp - self.base_timestamp
-        columns.append_to(buffer.records, index, delta, row)
-        buffer.sizes.append(delta, columns.key_size(row), columns.value_size(row))
+        columns.append_to(buffer.records, index, delta, row, key_size, value_size)
+        buffer.sizes.append(delta, key_size, value_size)
         self.count = index + 1
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp

@@ -76,7 +76,9 @@ class TableRows:
         while at < self.count:
             partition: i64 = -1 if self._partitions is None else self._partitions.value(at)
             timestamp: i64 = -1 if self._timestamps_ms is None else self._timestamps_ms.value(at)
-            size = BATCH_OVERHEAD + columns.size_upper_bound(at)
+            key_size = columns.key_size(at)
+            value_size = columns.value_size(at)
+            size = BATCH_OVERHEAD + columns.size_upper_bound(at, key_size, value_size)
             if partition < -1 or timestamp < -1 or size > limit or (headers is not None and headers.nameless(at)):
                 error = self._error(at)
                 refused.append((self.first + at, self._too_large(accumulator, at, size) if error is None else error))
@@ -87,17 +89,15 @@ class TableRows:
             queue: PartitionQueue | None = None
             if partition >= 0:
                 queue = queues.queues[partition]
-            elif keys is not None:
-                key_size = keys.size(at)
-                if key_size >= 0:
-                    queue = queues.queues[partition_for_key_of(keys.data, keys.begin(at), key_size, count)]
+            elif keys is not None and key_size >= 0:
+                queue = queues.queues[partition_for_key_of(keys.data, keys.begin(at), key_size, count)]
             if timestamp < 0:
                 timestamp = now
             batch = accumulator.batch_for(queues.partitioner, queue, size, timestamp)
             if batch is None:
                 break
             tally.took(batch.result, batch.count, self.first + at)
-            batch.append_row(timestamp, columns, at)
+            batch.append_row(timestamp, columns, at, key_size, value_size)
             at += 1
         return at
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     # Compiled code reaches these through their C interfaces; interpreted code never uses them (see record_writer.py).
     from aioproducer.records.record_writer import write_varint
 
-_BY_WORDS: Final[i64] = 128
+_BY_WORDS: Final = 128
 """Bytes up to which it is cheaper to copy words than to make an object to copy from."""
 
 
@@ -161,7 +161,7 @@ class HeaderColumn:
 
 @final
 class RecordColumns:
-    """What makes records: values, and keys and headers if there are any."""
+    """What makes records: values, and keys and headers if there are any. Whoever asks has the sizes worked out once."""
 
     def __init__(self, values: ByteColumn, keys: ByteColumn | None, headers: HeaderColumn | None) -> None:
         self.values = values
@@ -177,11 +177,9 @@ class RecordColumns:
         """Bytes of the value; -1 for none."""
         return self.values.size(row)
 
-    def size_upper_bound(self, row: i64) -> i64:
+    def size_upper_bound(self, row: i64, key_size: i64, value_size: i64) -> i64:
         """Bytes that :meth:`append_to` adds at most; as ``record_size_upper_bound`` says of the record."""
-        key_size = self.key_size(row)
-        value_size = self.values.size(row)
-        size = MAX_RECORD_OVERHEAD + varint_size(key_size) + varint_size(value_size)
+        size: i64 = MAX_RECORD_OVERHEAD + varint_size(key_size) + varint_size(value_size)
         if key_size > 0:
             size += key_size
         if value_size > 0:
@@ -189,12 +187,18 @@ class RecordColumns:
         headers = self.headers
         return size + (1 if headers is None else headers.size(row))
 
-    def append_to(self, records: RecordWriter, offset_delta: i64, timestamp_delta: i64, row: i64) -> None:
+    def append_to(
+        self,
+        records: RecordWriter,
+        offset_delta: i64,
+        timestamp_delta: i64,
+        row: i64,
+        key_size: i64,
+        value_size: i64,
+    ) -> None:
         """Writes the row as a batch's next record (``RecordWriter.append`` tells what the deltas are)."""
         keys = self.keys
         headers = self.headers
-        key_size: i64 = -1 if keys is None else keys.size(row)
-        value_size = self.values.size(row)
         size: i64 = (
             1
             + varint_size(timestamp_delta)
@@ -249,7 +253,15 @@ if hasattr(RecordColumns.append_to, "__code__") and not TYPE_CHECKING:
             return _OFFSET.unpack_from(self._data, row * 8)[0]
 
     class RecordColumns(RecordColumns):
-        def append_to(self, records: RecordWriter, offset_delta: int, timestamp_delta: int, row: int) -> None:
+        def append_to(
+            self,
+            records: RecordWriter,
+            offset_delta: int,
+            timestamp_delta: int,
+            row: int,
+            key_size: int,
+            value_size: int,
+        ) -> None:
             records.append(
                 offset_delta,
                 timestamp_delta,

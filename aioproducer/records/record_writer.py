@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_RECORD_OVERHEAD", "RecordWriter", "record_size_upper_bound", "varint_size"]
 
-MAX_RECORD_OVERHEAD: Final[i64] = 21
+MAX_RECORD_OVERHEAD: Final = 21
 """Bytes a record takes beside key, value and headers, at most: length 5, attributes 1, timestamp 10, offset 5."""
 
 # Signed shifts drag the sign along; without these bits they do not.

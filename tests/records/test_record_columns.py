@@ -23,12 +23,13 @@ def test_rows_are_written_as_the_records_they_are(
     by_row, by_object = RecordWriter(), RecordWriter()
     for row, (value, key, some_headers) in enumerate(records):
         before = by_row.size()
-        columns.append_to(by_row, offset_delta + row, timestamp_delta, row)
+        sizes = columns.key_size(row), columns.value_size(row)
+        columns.append_to(by_row, offset_delta + row, timestamp_delta, row, *sizes)
         by_object.append(offset_delta + row, timestamp_delta, key, value, some_headers)
         key_size, value_size = (-1 if one is None else len(one) for one in (key, value))
-        assert (columns.key_size(row), columns.value_size(row)) == (key_size, value_size)
+        assert sizes == (key_size, value_size)
         bound = record_size_upper_bound(key_size, value_size, some_headers)
-        assert columns.size_upper_bound(row) == bound >= by_row.size() - before
+        assert columns.size_upper_bound(row, *sizes) == bound >= by_row.size() - before
     assert by_row.freeze() == by_object.freeze()
 
 
@@ -47,9 +48,10 @@ def test_keys_and_headers_need_not_be_there() -> None:
     columns = RecordColumns(byte_column([b"value", None]), None, None)
     by_row, by_object = RecordWriter(), RecordWriter()
     for row, value in enumerate((b"value", None)):
-        columns.append_to(by_row, row, 5, row)
+        size = -1 if value is None else 5
+        columns.append_to(by_row, row, 5, row, -1, size)
         by_object.append(row, 5, None, value, None)
-        assert columns.size_upper_bound(row) == record_size_upper_bound(-1, -1 if value is None else 5, None)
+        assert columns.size_upper_bound(row, -1, size) == record_size_upper_bound(-1, size, None)
     assert by_row.freeze() == by_object.freeze()
 
 
