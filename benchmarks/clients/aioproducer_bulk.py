@@ -11,7 +11,7 @@ from benchmarks.clients.aioproducer import Aioproducer
 from benchmarks.clients.client import Missing
 from benchmarks.works import STREAM, Work
 
-TABLE_ROWS = 100_000
+TABLE_ROWS = 20_000
 """Of the table that is made beforehand; larger ones are made of several such, without a copy."""
 
 
