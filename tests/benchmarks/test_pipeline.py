@@ -69,3 +69,12 @@ def test_the_plot_has_a_line_for_each_setting() -> None:
     drawn = report(Line(PACED, 20, 5), **FIXED, auto=(1000.0, 51.0, 69.0)).plot()
     assert drawn.count("<polyline") == 3
     assert "linger 5" in drawn
+
+
+@pytest.mark.parametrize("setting", ["5", AUTO])
+def test_a_run_in_virtual_time_is_the_same_every_time(setting: str) -> None:
+    line = Line(PACED, 150, 20, partitions=2)
+    figures = pipeline_run.simulate(line, setting, 1, 0.5)
+    assert figures == pipeline_run.simulate(line, setting, 1, 0.5)
+    assert figures.p50_ms is not None
+    assert 150 <= figures.p50_ms < 170
