@@ -167,9 +167,10 @@ class EmbeddedCluster:
         server = self._servers.pop(node_id, None)
         if server is None:
             raise IllegalStateException(f"node {node_id} is not running")
+        # Before anything is awaited: the node may be started again meanwhile.
+        purgatory = self._fetch_purgatories.pop(node_id)
         self._state.node_stopped(node_id)
         await server.close()
-        purgatory = self._fetch_purgatories.pop(node_id)
         purgatory.shutdown()
         for topic in self._state.topics.values():
             for partition in topic.partitions:

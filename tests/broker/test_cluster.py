@@ -151,3 +151,14 @@ async def test_what_tests_ask_of_it() -> None:
         for ask in (cluster.topic, cluster.log, cluster.leader):
             with pytest.raises(UnknownTopicOrPartitionException):
                 ask("t")
+
+
+async def test_a_node_is_started_again_while_it_stops() -> None:
+    async with EmbeddedCluster() as cluster:
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        stopping = asyncio.create_task(cluster.stop_node(0))
+        await asyncio.sleep(0)
+        await cluster.start_node(0)
+        await stopping
+        await client.close()
+        assert cluster.bootstrap_servers
