@@ -61,6 +61,8 @@ FIRST_INIT_WITH_IDENTITY = 3
 LAST_FIRST_PROTOCOL_END_TXN = 4
 LAST_FIRST_PROTOCOL_PRODUCE = 11
 
+COMMIT = "commit_transaction"
+
 BUSY_BACKOFF = 0.02
 """Seconds until a coordinator that still completes the last transaction is asked again to begin the next."""
 
@@ -144,8 +146,8 @@ class TransactionManager:
         mine.result()
 
     async def commit(self) -> None:
-        self._check_ended(self._offsets, "commit_transaction")
-        await self._operate("commit_transaction", self._commit, S.COMMITTING, S.IN_TRANSACTION)
+        self._check_ended(self._offsets, COMMIT)
+        await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION)
 
     async def abort(self) -> None:
         await self._operate("abort_transaction", self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
@@ -156,11 +158,13 @@ class TransactionManager:
         What failed, its records tell.
         """
         while self.is_open() or self.state in (S.COMMITTING, S.ABORTING):
+            # A commit that has failed may still wait for its records, and nothing else can begin before its end.
+            commits = self._operation is not None and self._operation.name == COMMIT
             try:
-                await (self.commit() if self.state is S.COMMITTING else self.abort())
+                await (self.commit() if commits else self.abort())
             except KafkaError as error:
                 log.warning("the transaction of %r was not ended as it should: %s", self.transactional_id, error)
-                if self.state is not S.ABORTABLE_ERROR:
+                if not (commits and isinstance(error, TransactionAbortableException)):
                     return
 
     def is_open(self) -> bool:

@@ -478,3 +478,27 @@ async def test_close_does_not_wait_for_a_coordinator_that_is_gone() -> None:
         await cluster.stop_node(0)
         await producer.close(0.1)
         assert delivery.done()
+
+
+async def test_closing_while_a_commit_that_has_failed_still_waits_for_a_record() -> None:
+    async with a_cluster(nodes=2) as cluster, transactional(cluster) as producer:
+        first, second = (cluster.brokers[cluster.leader("t", partition)] for partition in (0, 1))
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        held = Held()
+        first.script(ApiKey.PRODUCE, held)
+        second.script(ApiKey.PRODUCE, error(ErrorCode.INVALID_RECORD))
+        slow = producer.send("t", b"slow", partition=0)
+        await first.received(ApiKey.PRODUCE)
+        lost = producer.send("t", b"lost", partition=1)
+        commit = asyncio.create_task(producer.commit_transaction())
+        await end_of(lost)
+        closing = asyncio.create_task(producer.close())
+        await asyncio.sleep(0)
+        held.release()
+        await closing
+        with pytest.raises(TransactionAbortableException, match="INVALID_RECORD"):
+            await commit
+        assert slow.done()
+        assert committed(cluster) == []
+        assert all_stable(cluster)

@@ -157,6 +157,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
     ]
     if not auto_create and random.random() < 0.1:
         topics.append(TopicPlan("nowhere", 2, NEVER))
+        config["max_block_ms"] = min(config["max_block_ms"], 3000)
     ending = Ending.AFTER_ALL if calm or random.random() < 0.6 else random.choice(list(Ending))
     duration = random.choice((0.2, 1.0, 3.0))
     work = [draw_work(random, number % producers, duration) for number in range(random.choice((1, 2, 3, 4)))]
