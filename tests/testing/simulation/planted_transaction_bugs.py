@@ -1,0 +1,167 @@
+"""Bugs of transactional producers, to be planted: the simulation has to find each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from aioproducer.errors import ProducerFencedException
+from aioproducer.producer.coordinators import Coordinators
+from aioproducer.producer.operation import Operation
+from aioproducer.producer.producer import KafkaProducer
+from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.transaction_manager import TransactionManager
+from aioproducer.protocol.api_key import ApiKey
+
+from .planted_bugs import Bug, wrap
+
+TRANSACTION_BUGS: dict[str, Bug] = {}
+
+
+def bug(plant: Bug) -> Bug:
+    TRANSACTION_BUGS[plant.__name__] = plant
+    return plant
+
+
+@bug
+def a_cancelled_block_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def transaction(self: KafkaProducer) -> AsyncIterator[KafkaProducer]:
+        await self.begin_transaction()
+        try:
+            yield self
+        except asyncio.CancelledError:
+            await self.commit_transaction()
+            raise
+        except BaseException:
+            await self.abort_transaction()
+            raise
+        await self.commit_transaction()
+
+    monkeypatch.setattr(KafkaProducer, "transaction", transaction)
+
+
+@bug
+def giving_up_waiting_for_a_commit_takes_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ended(original: Any, self: Operation, until: float) -> Any:
+        try:
+            return await original(self, until)
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+
+    wrap(monkeypatch, Operation, "ended", ended)
+
+
+@bug
+def the_epoch_that_the_end_of_a_transaction_brings_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def given(original: Any, self: ProducerIds, identity: ProducerIdAndEpoch) -> None:
+        if self.current is None or self.current.producer_id != identity.producer_id:
+            original(self, identity)
+
+    wrap(monkeypatch, ProducerIds, "given", given)
+
+
+@bug
+def sequences_go_on_in_the_next_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stamp(original: Any, self: PartitionSequences, batch: Any) -> None:
+        if self.transactional and self.identity is not None:
+            self.identity = self._ids.current
+        original(self, batch)
+
+    wrap(monkeypatch, PartitionSequences, "stamp", stamp)
+
+
+@bug
+def records_are_sent_before_their_partition_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    def partition_used(original: Any, self: TransactionManager, queue: Any) -> None:
+        original(self, queue)
+        self._joined((queue,))
+
+    wrap(monkeypatch, TransactionManager, "partition_used", partition_used)
+
+
+@bug
+def partitions_of_the_last_transaction_are_not_added_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def begin(original: Any, self: TransactionManager) -> None:
+        original(self)
+        self._ids.transaction = 1
+
+    wrap(monkeypatch, TransactionManager, "begin", begin)
+
+
+@bug
+def a_failed_record_does_not_keep_its_transaction_from_being_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TransactionManager, "_fail_transaction", lambda self, error: None)
+
+
+@bug
+def a_commit_does_not_wait_for_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def commit(original: Any, self: TransactionManager) -> None:
+        flush, self._flush = self._flush, lambda: asyncio.sleep(0)
+        try:
+            await original(self)
+        finally:
+            self._flush = flush
+
+    wrap(monkeypatch, TransactionManager, "_commit", commit)
+
+
+@bug
+def records_slip_in_while_the_transaction_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def commit(original: Any, self: TransactionManager) -> None:
+        gate, self._gate = self._gate, lambda is_open: None
+        try:
+            await original(self)
+        finally:
+            self._gate = gate
+
+    wrap(monkeypatch, TransactionManager, "_commit", commit)
+
+
+@bug
+def an_abort_is_not_told_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def end(original: Any, self: TransactionManager, *, committed: bool) -> None:
+        if committed:
+            await original(self, committed=committed)
+
+    wrap(monkeypatch, TransactionManager, "_end_at_coordinator", end)
+
+
+@bug
+def who_is_fenced_believes_to_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def end(original: Any, self: TransactionManager, *, committed: bool) -> None:
+        try:
+            await original(self, committed=committed)
+        except ProducerFencedException:
+            pass
+
+    wrap(monkeypatch, TransactionManager, "_end_at_coordinator", end)
+
+
+@bug
+def a_transaction_of_offsets_alone_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TransactionManager, "started", lambda self: None)
+
+
+@bug
+def offsets_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(original: Any, self: TransactionManager, request: Any, *args: Any, **kwargs: Any) -> Any:
+        if request.API_KEY is not ApiKey.TXN_OFFSET_COMMIT:
+            return await original(self, request, *args, **kwargs)
+        try:
+            async with asyncio.timeout(0.001):
+                return await original(self, request, *args, **kwargs)
+        except TimeoutError:
+            return None
+
+    wrap(monkeypatch, TransactionManager, "ask", ask)
+
+
+@bug
+def a_coordinator_is_never_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coordinators, "forget", lambda *args: None)
