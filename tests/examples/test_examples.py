@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SAYS = {
     "orders.py": ["delivered to orders-", "RecordTooLargeException, not_sent"],
+    "bulk.py": ["50000 of 50000 delivered", "readings-0: "],
     "pipeline.py": ["50000 of 50000 delivered"],
     "many_tasks.py": ["10000 orders acknowledged"],
     "read_back.py": ["0: hello 0", "4: hello 4"],
