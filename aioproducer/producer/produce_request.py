@@ -62,9 +62,11 @@ def match_response(
     drained: Sequence[Drained], topic_ids: dict[str, UUID], response: ProduceResponse, *, by_id: bool
 ) -> list[PartitionProduceResponse | None]:
     """The answer to each drained batch, None where there is none; of a partition answered twice the first counts."""
-    answers: dict[tuple[str | UUID, int], PartitionProduceResponse] = {}
+    # By topic first: to hash a UUID takes a call of Python.
+    answers: dict[str | UUID, dict[int, PartitionProduceResponse]] = {}
     for topic in response.responses:
-        name = topic.topic_id if by_id else topic.name
+        partitions = answers.setdefault(topic.topic_id if by_id else topic.name, {})
         for partition in topic.partition_responses:
-            answers.setdefault((name, partition.index), partition)
-    return [answers.get((topic_ids[queue.topic] if by_id else queue.topic, queue.partition)) for queue, _ in drained]
+            partitions.setdefault(partition.index, partition)
+    found = {name: answers.get(topic_id if by_id else name, {}) for name, topic_id in topic_ids.items()}
+    return [found[queue.topic].get(queue.partition) for queue, _ in drained]
