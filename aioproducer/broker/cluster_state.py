@@ -14,7 +14,7 @@ from random import Random, SystemRandom
 from uuid import UUID
 from zlib import crc32
 
-from aioproducer.broker.broker_config import TOPIC_CONFIGS_WITHOUT_EFFECT, BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import TOPIC_CONFIGS_WITHOUT_EFFECT, BrokerConfig
 from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
 from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.partition_log import PartitionLog
@@ -286,16 +286,18 @@ class ClusterState:
                 self._reconfigure(topic)
 
     def _reconfigure(self, topic: Topic) -> None:
+        topic.node_configs = {
+            node_id: self.configs.topic(topic.configs, node_id)
+            for node_id in self.node_ids
+            if self.configs.differs(node_id)
+        }
         for partition in topic.partitions:
             self._configure(topic, partition)
 
     def _configure(self, topic: Topic, partition: Partition) -> None:
         # Each replica would remember what its own node says; of the one log they share here, the most of them is kept.
-        retain = max(self._config_on(topic, node_id).producer_state_batches_to_retain for node_id in partition.replicas)
-        partition.log.configure(self._config_on(topic, partition.leader), retain)
-
-    def _config_on(self, topic: Topic, node_id: int) -> TopicConfig:
-        return self.configs.topic(topic.configs, node_id) if self.configs.differs(node_id) else topic.config
+        retain = max(topic.config_on(node_id).producer_state_batches_to_retain for node_id in partition.replicas)
+        partition.log.configure(topic.config_on(partition.leader), retain)
 
     def _say_without_effect(self, configs: Iterable[str]) -> None:
         for name in (TOPIC_CONFIGS_WITHOUT_EFFECT & frozenset(configs)) - self._said_without_effect:

@@ -62,6 +62,11 @@ class Topic:
     partitions: list[Partition]
     config: TopicConfig
     configs: Mapping[str, str]
+    node_configs: Mapping[int, TopicConfig] = field(default_factory=dict)
+    """What they amount to on the nodes that have configs of their own."""
+
+    def config_on(self, node_id: int) -> TopicConfig:
+        return self.node_configs.get(node_id, self.config)
 
     def partition(self, index: int) -> Partition | None:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None

@@ -23,19 +23,25 @@ from aioproducer.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from aioproducer.protocol.messages.delete_groups import DeleteGroupsRequest
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from aioproducer.protocol.messages.describe_groups import DescribeGroupsRequest
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
+from aioproducer.protocol.messages.heartbeat import HeartbeatRequest
 from aioproducer.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
+from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from aioproducer.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
@@ -682,5 +688,82 @@ async def test_a_resource_twice_in_one_request(pair: tuple[Asker, Asker]) -> Non
     async def case(broker: Asker) -> Any:
         change: ConfigChanges = TOPIC_RESOURCE, "twice", [("retention.ms", 0, "5")]
         return await altered(broker, change, change)
+
+    await same(pair, case)
+
+
+async def test_groups(pair: tuple[Asker, Asker]) -> None:
+    protocols = [JoinGroupRequestProtocol("range", b"m"), JoinGroupRequestProtocol("sticky", b"n")]
+
+    async def case(broker: Asker) -> Any:
+        client = broker.client
+        while (await client.request(FindCoordinatorRequest(coordinator_keys=["g"]), 6)).coordinators[0].error_code:
+            pass  # Kafka makes the topic of the offsets first
+
+        async def join(member_id: str, version: int = 9, **more: Any) -> Any:
+            given = {"session_timeout_ms": 10000, "rebalance_timeout_ms": 10000, "protocol_type": "consumer", **more}
+            request = JoinGroupRequest("g", member_id=member_id, **{"protocols": protocols, **given})
+            answer = await client.request(request, version)
+            return answer, (
+                ErrorCode(answer.error_code).name,
+                answer.generation_id,
+                answer.protocol_type,
+                answer.protocol_name,
+                bool(answer.leader) and answer.leader == answer.member_id,
+                answer.skip_assignment,
+                [(member.group_instance_id, member.metadata) for member in answer.members],
+            )
+
+        async def code(request: Any, version: int) -> str:
+            return ErrorCode((await client.request(request, version)).error_code).name
+
+        async def described() -> Any:
+            (group,) = (await client.request(DescribeGroupsRequest(["g"]), 6)).groups
+            members = [(one.member_metadata, one.member_assignment) for one in group.members]
+            agreed = group.group_state, group.protocol_type, group.protocol_data
+            return ErrorCode(group.error_code).name, agreed, members
+
+        while "COORDINATOR" in (await described())[0]:
+            pass  # it has not read them yet
+        told: list[Any] = [await described()]
+        told.append((await join("nosuch"))[1])
+        told.append((await join("", session_timeout_ms=5))[1])
+        told.append((await join("", protocols=[]))[1])
+        first, answer = await join("")
+        told.append(answer)
+        joined, answer = await join(first.member_id)
+        told.append(answer)
+        me, now = joined.member_id, joined.generation_id
+        told.append(await described())
+        told.append(await code(HeartbeatRequest("g", now, me), 4))
+        assigned = [SyncGroupRequestAssignment(me, b"mine")]
+        syncs = (
+            SyncGroupRequest("g", now + 1, me, None, "consumer", joined.protocol_name),
+            SyncGroupRequest("g", now, "nosuch", None, "consumer", joined.protocol_name),
+            SyncGroupRequest("g", now, me, None, "consumer", "other"),
+            SyncGroupRequest("g", now, me, None, "consumer", joined.protocol_name, assigned),
+            SyncGroupRequest("g", now, me),
+        )
+        told += [(await code(sync, 5), (await client.request(sync, 5)).assignment) for sync in syncs]
+        told.append(await described())
+        heartbeats = (
+            HeartbeatRequest("g", now, me),
+            HeartbeatRequest("g", now + 1, me),
+            HeartbeatRequest("g", now, "nosuch"),
+            HeartbeatRequest("nosuch", now, me),
+            HeartbeatRequest("g", now, me, "nosuch"),
+        )
+        told += [await code(heartbeat, 4) for heartbeat in heartbeats]
+        told.append((await join("", protocol_type="other"))[1])
+        told.append((await join("", protocols=[JoinGroupRequestProtocol("own", b"")]))[1])
+        again, answer = await join(me)
+        told.append(answer)
+        leaving = LeaveGroupRequest("g", members=[MemberIdentity("nosuch"), MemberIdentity(again.member_id)])
+        told.append([one.error_code for one in (await client.request(leaving, 5)).members])
+        told.append(await described())
+        deletion = await client.request(DeleteGroupsRequest(["g", "nosuch"]), 2)
+        told.append(sorted((one.group_id, one.error_code) for one in deletion.results))
+        told.append(await described())
+        return told
 
     await same(pair, case)

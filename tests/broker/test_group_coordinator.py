@@ -236,6 +236,22 @@ async def test_who_never_comes_back_with_its_id_holds_up_nobody_for_long(world: 
     groups.close()
 
 
+@virtual
+async def test_who_joins_again_while_it_waits_is_answered_for_both(world: World) -> None:
+    groups = make()
+    first, second = Client(groups, "a"), Client(groups, "b")
+    first.enter()
+    second.enter()
+    waiting = second.member_id
+    second.join()
+    assert second.answers[-1] == ("join", ErrorCode.UNKNOWN_MEMBER_ID), "of the first of the two"
+    second.member_id = waiting
+    first.join()
+    assert (second.answers[-1], second.generation) == (("join", ErrorCode.NONE), 2)
+    assert len(second.answers) == second.asked
+    groups.close()
+
+
 ACTIONS = st.lists(
     st.tuples(st.integers(0, 3), st.sampled_from(["join", "sync", "heartbeat", "leave", "wait"])), max_size=60
 )

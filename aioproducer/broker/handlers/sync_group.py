@@ -10,11 +10,13 @@ from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException
+from aioproducer.errors import ApiException, InconsistentGroupProtocolException
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 5)
+
+_PROTOCOL_VERSION = 5
 
 
 def handle(context: BrokerContext, request: Request, message: SyncGroupRequest) -> None:
@@ -31,6 +33,8 @@ def handle(context: BrokerContext, request: Request, message: SyncGroupRequest) 
             )
 
     try:
+        if request.header.api_version >= _PROTOCOL_VERSION and None in (message.protocol_type, message.protocol_name):
+            raise InconsistentGroupProtocolException("since version 5 a member says what protocol it has agreed on")
         check_coordinator(context, message.group_id)
     except ApiException as error:
         answer(None, None, error.code)

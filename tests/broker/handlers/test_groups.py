@@ -51,7 +51,7 @@ async def enter(client: RawClient) -> Any:
     joined = await join(client)
     assigned = [SyncGroupRequestAssignment(joined.member_id, b"mine")]
     request = SyncGroupRequest("g", joined.generation_id, joined.member_id, assignments=assigned)
-    assert (await client.request(request, 5)).error_code == ErrorCode.NONE
+    assert (await client.request(request, 4)).error_code == ErrorCode.NONE
     return joined
 
 
@@ -209,7 +209,7 @@ async def test_only_the_coordinator_answers(cluster: EmbeddedCluster, connect: C
     assert coordinator is not None
     other = await connect(1 - coordinator.id)
     assert (await other.request(joining(), 9)).error_code == ErrorCode.NOT_COORDINATOR
-    assert (await other.request(SyncGroupRequest("g", 1, "m"), 5)).error_code == ErrorCode.NOT_COORDINATOR
+    assert (await other.request(SyncGroupRequest("g", 1, "m"), 4)).error_code == ErrorCode.NOT_COORDINATOR
     assert (await other.request(HeartbeatRequest("g", 1, "m"), 4)).error_code == ErrorCode.NOT_COORDINATOR
     leaving = LeaveGroupRequest("g", members=[MemberIdentity("m")])
     assert (await other.request(leaving, 5)).error_code == ErrorCode.NOT_COORDINATOR
@@ -237,7 +237,7 @@ async def test_offsets_are_deleted_but_those_of_what_members_consume(
         return codes or ErrorCode(answer.error_code).name
 
     assigned = [SyncGroupRequestAssignment(joined.member_id, b"mine")]
-    await client.request(SyncGroupRequest("g", joined.generation_id, joined.member_id, assignments=assigned), 5)
+    await client.request(SyncGroupRequest("g", joined.generation_id, joined.member_id, assignments=assigned), 4)
     commit = OffsetCommitRequest("g", joined.generation_id, joined.member_id, topics=topics)
     await client.request(commit, 8)
     assert await delete("t", "u", "v") == ["GROUP_SUBSCRIBED_TO_TOPIC", "NONE", "UNKNOWN_TOPIC_OR_PARTITION"]
