@@ -15,6 +15,7 @@ from aioproducer.errors import (
     ConfigException,
     IllegalStateException,
     InvalidTxnTimeoutException,
+    ProducerFencedException,
     TimeoutException,
     TransactionAbortableException,
     TransactionAbortedException,
@@ -502,3 +503,12 @@ async def test_closing_while_a_commit_that_has_failed_still_waits_for_a_record()
         assert slow.done()
         assert committed(cluster) == []
         assert all_stable(cluster)
+
+
+async def test_a_record_whose_failure_ends_the_producer_is_counted_once() -> None:
+    async with a_cluster() as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.PRODUCER_FENCED))
+        assert isinstance(await end_of(producer.send("t", b"a", partition=0)), ProducerFencedException)
+        assert producer.metrics()["record-error-total"] == 1
