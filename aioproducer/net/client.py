@@ -149,7 +149,9 @@ class KafkaClient:
         while True:
             ready = [link for link in self._links.values() if link.ready()]
             if ready:
-                return min(ready, key=BrokerLink.load)
+                # Not always the same of those with as much to do: that one may be the one that does not answer.
+                start = next(self._turn) % len(ready)
+                return min(ready[start:] + ready[:start], key=BrokerLink.load)
             now = self._loop.time()
             idle = [link for link in self._candidates() if link.state is LinkState.IDLE]
             connecting = any(link.state is LinkState.CONNECTING for link in self._links.values())

@@ -131,6 +131,18 @@ async def test_a_request_goes_to_the_least_busy_broker(world: World) -> None:
 
 
 @virtual
+async def test_brokers_with_as_little_to_do_take_turns(world: World) -> None:
+    """One that times out and comes back at once is not asked again and again."""
+    async with watching(3) as (cluster, _, client):
+        for node in range(3):
+            await ask(client, node)
+        before = [broker.count(ApiKey.METADATA) for broker in cluster.brokers]
+        for _ in range(6):
+            await ask(client)
+        assert [broker.count(ApiKey.METADATA) - 2 for broker in cluster.brokers] == before
+
+
+@virtual
 async def test_a_throttled_broker_is_asked_last(world: World) -> None:
     async with watching(2) as (cluster, _, client):
         await ask(client, 0)
