@@ -53,7 +53,8 @@ class Partition:
                     return ErrorCode.NONE, offset
         if request.epoch < entry.epoch:
             return ErrorCode.INVALID_PRODUCER_EPOCH, -1
-        expected = (entry.batches[-1][1] + 1) % 2**31 if request.epoch == entry.epoch else 0
+        goes_on = request.epoch == entry.epoch and entry.batches
+        expected = (entry.batches[-1][1] + 1) % 2**31 if goes_on else 0
         if request.first_sequence != expected:
             return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
         return ErrorCode.NONE, -1
@@ -72,3 +73,12 @@ class Partition:
             entry = self.entries[request.producer_id] = Entry(request.epoch)
         entry.batches.append((request.first_sequence, request.last_sequence, offset))
         return code, offset
+
+    def forget(self, remembered: int) -> None:
+        """No more than these batches of each producer are remembered from now on."""
+        for entry in self.entries.values():
+            del entry.batches[:-remembered]
+
+    def bump(self, producer_id: int, epoch: int) -> None:
+        """A marker of the next epoch is written: sequences begin anew, and earlier epochs are over."""
+        self.entries[producer_id] = Entry(epoch)

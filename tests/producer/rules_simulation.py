@@ -41,6 +41,8 @@ from .parts import Accumulation
 NODES = (1, 2)
 REMEMBERED = {1: 20, 2: WINDOW}
 """Batches of a producer that each node remembers at first, and announces: the second is a broker before KIP-1269."""
+WINDOWS = (WINDOW, 8, 20)
+"""What they may be told to remember later."""
 
 TOPICS = {"t": 3, "u": 1}
 MAX_REQUEST_SIZE = 2500
@@ -94,6 +96,12 @@ class RulesSimulation(Accumulation):
             for number in range(partitions)
         }
         self.logs: dict[Place, broker_model.Partition] = {place: broker_model.Partition() for place in self.leaders}
+        self.announced: dict[Place, int] = {}
+        """By the leader that the producer knows, since it does, over the present connection."""
+        self.stamped: dict[ProducerBatch, broker_model.Request] = {}
+        self.next_sequences: dict[tuple[Place, int, int], int] = {}
+        self.late: deque[tuple[int, Place, bytes]] = deque()
+        """Requests whose connection has ended, and which the broker may still get to."""
         self.wire: dict[int, deque[list[Drained]]] = {node: deque() for node in NODES}
         self.up = dict.fromkeys(NODES, True)
         self.remembered = dict(REMEMBERED)
@@ -169,12 +177,16 @@ class RulesSimulation(Accumulation):
             if batch.drain_order < 0:
                 self.drains += 1
                 batch.drain_order = self.drains
-            if queue.sequences is not None and not batch.has_sequence():
+            fresh = queue.sequences is not None and not batch.has_sequence()
+            if fresh:
                 # The parts of a batch that was split count as one.
                 unresolved = {one.drain_order for one in queue.sequences.unresolved}
-                assert len(unresolved) < queue.sequences.window, "no new batch beyond the window"
+                window = self.announced.get((queue.topic, queue.partition), WINDOW)
+                assert len(unresolved) < window, "no new batch beyond the window that its leader has announced"
                 queue.sequences.stamp(batch)
             self.sealer.seal(batch)
+            if queue.sequences is not None:
+                self._check_sequence((queue.topic, queue.partition), batch, fresh=fresh)
             size += len(batch.header) + len(batch.body)
             batch.in_flight = True
             batch.attempts += 1
@@ -187,6 +199,16 @@ class RulesSimulation(Accumulation):
         if self.pipeline is not None:
             self.pipeline.sent(node, sum(batch.count for _, batch in drained), self.loop.now)
 
+    def _check_sequence(self, place: Place, batch: ProducerBatch, *, fresh: bool) -> None:
+        """New sequences of a producer id and epoch are contiguous from 0; an attempt is as the one before it."""
+        request = _seen(batch.header + batch.body)
+        if fresh:
+            key = place, request.producer_id, request.epoch
+            assert request.first_sequence == self.next_sequences.get(key, 0), "sequences are contiguous"
+            self.next_sequences[key] = request.last_sequence + 1
+            self.stamped[batch] = request
+        assert self.stamped.setdefault(batch, request) == request, "what is sent again is the same"
+
     # The brokers and the network
 
     def answer(self, node: int, refusals: list[ErrorCode]) -> None:
@@ -197,30 +219,53 @@ class RulesSimulation(Accumulation):
         refusals = [*refusals, *[ErrorCode.NONE] * len(drained)]
         for one, refused in zip(drained, refusals, strict=False):
             code, offset = self._handle(node, one, refused)
+            if one.queue.leader == node:
+                self.announced[one.queue.topic, one.queue.partition] = self.remembered[node]
             self.windows.told(one.queue, node, self.remembered[node])
             self.completer.ended(one, code, "", self.loop.now, base_offset=offset)
         self.woken = True
 
     def _handle(self, node: int, one: Drained, refused: ErrorCode) -> tuple[ErrorCode, int]:
         place = (one.queue.topic, one.queue.partition)
+        return self._produce(node, place, one.batch.header + one.batch.body, refused)
+
+    def _produce(self, node: int, place: Place, data: bytes, refused: ErrorCode) -> tuple[ErrorCode, int]:
         if self.leaders[place][0] != node:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
-        read = RecordBatch(one.batch.header + one.batch.body)
-        read.verify()
-        values = tuple((record.value or b"")[:8] for record in read.records())
-        if refused is not ErrorCode.NONE and values[0] not in self.logs[place].log:
+        request = _seen(data)
+        if refused is not ErrorCode.NONE and request.values[0] not in self.logs[place].log:
             return refused, -1
-        request = broker_model.Request(read.producer_id, read.producer_epoch, read.base_sequence, values)
-        return self.logs[place].produce(request, self.remembered[node])
+        return self.append_to_log(place, request, self.remembered[node])
+
+    def append_to_log(self, place: Place, request: broker_model.Request, remembered: int) -> tuple[ErrorCode, int]:
+        return self.logs[place].produce(request, remembered)
+
+    def remember(self, node: int, batches: int) -> None:
+        """The node's config is another one; what is too much is forgotten at once."""
+        self.remembered[node] = batches
+        for place, (leader, _) in self.leaders.items():
+            if leader == node:
+                self.logs[place].forget(batches)
+
+    def arrive_late(self) -> None:
+        """A broker gets to a request that nobody waits for any more."""
+        node, place, data = self.late.popleft()
+        self._produce(node, place, data, ErrorCode.NONE)
 
     def disconnect(self, node: int, handled: int) -> None:
-        """The connection ends; of the requests on it the first few were handled all the same."""
+        """The connection ends; of the requests on it the first few were handled all the same, or will be."""
+        for queue in self.queues():
+            if queue.leader == node:
+                self.announced.pop((queue.topic, queue.partition), None)
         self.windows.connection_lost(node)
         lost, self.wire[node] = self.wire[node], deque()
         for number, drained in enumerate(lost):
             for one in drained:
+                place, data = (one.queue.topic, one.queue.partition), one.batch.header + one.batch.body
                 if number < handled:
-                    self._handle(node, one, ErrorCode.NONE)
+                    self._produce(node, place, data, ErrorCode.NONE)
+                elif self.idempotent:  # without, whatever comes late comes twice
+                    self.late.append((node, place, data))
                 self.completer.ended(one, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now)
         self.woken = True
 
@@ -240,6 +285,9 @@ class RulesSimulation(Accumulation):
             )
             for number, (topic, partitions) in enumerate(TOPICS.items())
         }
+        for queue in self.queues():
+            if (queue.leader, queue.leader_epoch) != self.leaders[queue.topic, queue.partition]:
+                self.announced.pop((queue.topic, queue.partition), None)
         nodes = {node: Node(node, Address("b", node)) for node in NODES}
         self.directory.follow(Cluster(nodes, topics), self.loop.now)
         self.woken = True
@@ -254,7 +302,7 @@ class RulesSimulation(Accumulation):
         for queue in self.queues():
             if queue.sequences is not None:
                 unresolved = queue.sequences.unresolved
-                assert len({batch.drain_order for batch in unresolved}) <= max(REMEMBERED.values())
+                assert len({batch.drain_order for batch in unresolved}) <= max(WINDOWS)
                 assert unresolved == sorted(unresolved, key=lambda batch: (batch.drain_order, batch.first))
             waiting = [(batch.drain_order, batch.first) for batch in queue.batches if batch.has_sequence()]
             assert waiting == sorted(waiting), "what goes again goes in the order of its sequences"
@@ -316,3 +364,11 @@ class RulesSimulation(Accumulation):
             if self.idempotent:
                 assert len(log) == len(set(log)), "something is in the log twice"
                 assert log == sorted(log), "the log is out of order"
+
+
+def _seen(data: bytes) -> broker_model.Request:
+    """What a broker sees of a batch's bytes."""
+    read = RecordBatch(data)
+    read.verify()
+    values = tuple((record.value or b"")[:8] for record in read.records())
+    return broker_model.Request(read.producer_id, read.producer_epoch, read.base_sequence, values)

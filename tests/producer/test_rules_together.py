@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from aioproducer.error_code import ErrorCode
 
-from .rules_simulation import NODES, TOPICS, Place, RulesSimulation
+from .rules_simulation import NODES, TOPICS, WINDOWS, Place, RulesSimulation
 
 PLACES = [(topic, number) for topic, partitions in TOPICS.items() for number in range(partitions)]
 REFUSALS = [
@@ -26,9 +26,9 @@ class RulesMachine(RuleBasedStateMachine):
     """Anything that can happen, in any order."""
 
     @initialize(
-        linger=st.sampled_from([0.0, 1.0, 30.0]),
-        max_in_flight=st.sampled_from([1, 2, 5, 20]),
-        idempotent=st.booleans(),
+        linger=st.sampled_from([0.0, 0.0, 1.0, 30.0]),
+        max_in_flight=st.sampled_from([1, 2, 5, 20, 20]),
+        idempotent=st.sampled_from([True, True, False]),
         auto=st.booleans(),
     )
     def begin(self, linger: float, max_in_flight: int, idempotent: bool, auto: bool) -> None:
@@ -38,6 +38,13 @@ class RulesMachine(RuleBasedStateMachine):
     def send(self, sends: list[tuple[Place, int]]) -> None:
         for where, size in sends:
             self.here.send(where, size)
+
+    @rule(place=place, count=st.integers(2, 25))
+    def burst(self, place: Place, count: int) -> None:
+        """As many batches as the windows let out."""
+        for _ in range(count):
+            self.here.send(place, 0)
+            self.turn(0.0)
 
     @rule(seconds=st.sampled_from([0.0, 0.05, 0.5, 2.0]))
     def turn(self, seconds: float) -> None:
@@ -66,14 +73,18 @@ class RulesMachine(RuleBasedStateMachine):
         self.here.up[node] = up
         self.here.woken = True
 
+    @precondition(lambda self: self.here.late)
+    @rule()
+    def arrive_late(self) -> None:
+        self.here.arrive_late()
+
+    @rule(node=node, batches=st.sampled_from(WINDOWS))
+    def remember(self, node: int, batches: int) -> None:
+        self.here.remember(node, batches)
+
     @rule(place=place, leader=node, told=st.booleans())
     def elect(self, place: Place, leader: int, told: bool) -> None:
         self.here.move(place, leader, told=told)
-
-    @rule(node=node, batches=st.sampled_from([5, 7, 20]))
-    def retain(self, node: int, batches: int) -> None:
-        """The node's producer.state.batches.to.retain is altered."""
-        self.here.remembered[node] = batches
 
     @rule()
     def metadata(self) -> None:
