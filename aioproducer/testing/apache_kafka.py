@@ -24,7 +24,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from aioproducer.testing.kafka_jvm import PERFORMANCE, QUICK_START, jvm_command
 from aioproducer.testing.kafka_libs import DEFAULT_VERSION, KafkaFailed, KafkaUnavailable, fetch_kafka, find_java
@@ -32,7 +32,11 @@ from aioproducer.testing.kafka_node import KafkaNode, known_brokers
 from aioproducer.testing.kafka_tools import KafkaTools
 from aioproducer.testing.process_guard import ProcessGuard
 
-__all__ = ["ApacheKafka", "KafkaFailed", "KafkaTools", "KafkaUnavailable", "fetch_kafka"]
+__all__ = ["QUICK_FAILOVER", "ApacheKafka", "KafkaFailed", "KafkaTools", "KafkaUnavailable", "fetch_kafka"]
+
+QUICK_FAILOVER: Final = {"broker.session.timeout.ms": 4000, "broker.heartbeat.interval.ms": 500}
+"""``configs`` for who takes nodes down. By default a node that comes back waits until its former session has timed out,
+and the leaders of one that crashed are missed as long: 9 s."""
 
 _POLL_INTERVAL = 0.05
 

@@ -5,16 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final
 
 import pytest
 
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.kafka_libs import DEFAULT_VERSION, KafkaUnavailable, fetch_kafka, find_java
-
-# For tests that take nodes down. By default a node that comes back waits until its former session has timed out, and
-# the leaders of one that crashed are missed as long: 9 s.
-QUICK_FAILOVER: Final = {"broker.session.timeout.ms": 4000, "broker.heartbeat.interval.ms": 500}
 
 
 def require_kafka(version: str = DEFAULT_VERSION) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aioproducer.testing.apache_kafka import ApacheKafka
-from aioproducer.testing.pytest_kafka import QUICK_FAILOVER, running_kafka
+from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka
+from aioproducer.testing.pytest_kafka import running_kafka
 
 # Seconds for a test with the start of its cluster, and once the download of a release.
 TIMEOUT = 300

@@ -10,9 +10,9 @@ import pytest
 
 from aioproducer import KafkaProducer, ProducerRecord, TopicPartition, wait_all
 from aioproducer.errors import KafkaError, ProducerFencedException
-from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka
 from aioproducer.testing.kafka_output import ConsumedRecord
-from aioproducer.testing.pytest_kafka import QUICK_FAILOVER, require_kafka
+from aioproducer.testing.pytest_kafka import require_kafka
 from aioproducer.testing.transactions import campaign
 from aioproducer.testing.transactions.plan import Plan
 from tests.support.fencing import NEWER, WAYS, check_fenced

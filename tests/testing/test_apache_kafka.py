@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaTools, KafkaUnavailable
+from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka, KafkaFailed, KafkaTools, KafkaUnavailable
 from aioproducer.testing.kafka_node import known_brokers
 from aioproducer.testing.process_guard import ProcessGuard
-from aioproducer.testing.pytest_kafka import QUICK_FAILOVER, require_kafka, running_kafka
+from aioproducer.testing.pytest_kafka import require_kafka, running_kafka
 
 VERSIONS = ["4.3.1", "3.9.2"]
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]

@@ -14,9 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
-from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
+from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka, KafkaFailed, KafkaUnavailable
 from aioproducer.testing.kafka_libs import DEFAULT_VERSION
-from aioproducer.testing.pytest_kafka import QUICK_FAILOVER
 from aioproducer.testing.transactions import campaign
 from aioproducer.testing.transactions.plan import Plan
 from aioproducer.testing.transactions.report import Report
