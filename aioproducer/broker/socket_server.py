@@ -7,6 +7,8 @@ import socket
 
 from aioproducer.broker.processor import Processor
 
+_TURNS = 100
+
 
 class SocketServer:
     """Accepts connections (asyncio's server does) for one :class:`Processor`. Opened and closed once."""
@@ -28,7 +30,16 @@ class SocketServer:
     async def close(self) -> None:
         """Stops accepting and drops every connection."""
         if self._server is not None:
+            # In CPython 3.11 and early 3.12 a server that is closed forgets the socket of a connection it is accepting.
+            for _ in range(_TURNS):
+                if not any(map(_is_accepting, asyncio.all_tasks())):
+                    break
+                await asyncio.sleep(0)
             self._server.close()
             await self._processor.close()
             await self._server.wait_closed()
             self._server = None
+
+
+def _is_accepting(task: asyncio.Task[object]) -> bool:
+    return getattr(task.get_coro(), "__name__", "") == "_accept_connection2"

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import socket
 
 import pytest
 
@@ -33,6 +36,20 @@ async def test_listens_on_the_port_it_says_until_it_is_closed(host: str) -> None
     with pytest.raises(OSError):
         await asyncio.open_connection(host, port)
     await server.close()
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_connection_that_is_being_accepted_is_dropped_too(turns: int) -> None:
+    processor = Processor(Nothing(), SystemClock(), max_receive_size=1000, max_idle_ms=1000)
+    server = SocketServer(processor)
+    with socket.create_connection(("127.0.0.1", await server.open("127.0.0.1", 0)), timeout=5) as client:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await server.close()
+        assert processor.connection_count == 0
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+    gc.collect()  # a transport that was forgotten would warn, which is an error
 
 
 async def test_need_not_have_been_opened_to_be_closed() -> None:

@@ -112,6 +112,8 @@ class Ledger:
         """Of the deliveries, which lead back to here: compiled ones are not looked at by the garbage collector."""
         for entry in self.entries:
             entry.delivery = None
+            if entry.error is not None:
+                entry.error.__traceback__ = None  # a frame of it may have the delivery
 
     def accepted(self, entry: Entry, delivery: Delivery, *, parked: bool, watched: bool) -> None:
         entry.delivery = delivery
