@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aioproducer.error_code import ErrorCode
+from aioproducer.records.record_batch import RecordBatch
 
 RETAINED = 5
 """Batches of a producer that a leader remembers, unless it says otherwise (KIP-1269)."""
@@ -25,6 +26,14 @@ class Request(NamedTuple):
     @property
     def last_sequence(self) -> int:
         return (self.first_sequence + len(self.values) - 1) % 2**31
+
+
+def seen(data: bytes) -> Request:
+    """A batch's bytes; values count as far as their first 8 bytes."""
+    read = RecordBatch(data)
+    read.verify()
+    values = tuple((record.value or b"")[:8] for record in read.records())
+    return Request(read.producer_id, read.producer_epoch, read.base_sequence, values)
 
 
 @dataclass

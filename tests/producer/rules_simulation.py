@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from aioproducer.config import producer_config
@@ -32,11 +32,11 @@ from aioproducer.producer.sequences import WINDOW, ProducerIdAndEpoch, ProducerI
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.records.compression import CompressionType
-from aioproducer.records.record_batch import RecordBatch
 from aioproducer.types import PartitionInfo
 
 from . import broker_model
 from .parts import Accumulation
+from .window_model import WindowModel
 
 NODES = (1, 2)
 REMEMBERED = {1: 20, 2: WINDOW}
@@ -49,18 +49,13 @@ MAX_REQUEST_SIZE = 2500
 Place = tuple[str, int]
 
 
-class Waiting(NamedTuple):
-    """A record for which there was no memory."""
-
-    place: Place
-    value: bytes
-
-
 class RulesSimulation(Accumulation):
     """A producer, its requests under way by node, and the logs."""
 
-    def __init__(self, *, linger: float, max_in_flight: int, idempotent: bool, auto: bool = False) -> None:
-        super().__init__(memory=6000, batch_size=1000, max_request_size=MAX_REQUEST_SIZE)
+    def __init__(
+        self, *, linger: float, max_in_flight: int, idempotent: bool, auto: bool = False, memory: int = 6000
+    ) -> None:
+        super().__init__(memory=memory, batch_size=1000, max_request_size=MAX_REQUEST_SIZE)
         self.idempotent = idempotent
         self.max_in_flight = max_in_flight
         self.keep_order = max_in_flight == 1
@@ -96,17 +91,16 @@ class RulesSimulation(Accumulation):
             for number in range(partitions)
         }
         self.logs: dict[Place, broker_model.Partition] = {place: broker_model.Partition() for place in self.leaders}
-        self.announced: dict[Place, int] = {}
-        """By the leader that the producer knows, since it does, over the present connection."""
+        self.deliveries: dict[Place, dict[bytes, Any]] = {place: {} for place in self.leaders}
+        self.models = {place: WindowModel(self.logs[place].log, self.deliveries[place]) for place in self.leaders}
         self.stamped: dict[ProducerBatch, broker_model.Request] = {}
-        self.next_sequences: dict[tuple[Place, int, int], int] = {}
         self.late: deque[tuple[int, Place, bytes]] = deque()
         """Requests whose connection has ended, and which the broker may still get to."""
         self.wire: dict[int, deque[list[Drained]]] = {node: deque() for node in NODES}
         self.up = dict.fromkeys(NODES, True)
         self.remembered = dict(REMEMBERED)
-        self.waiting: deque[Waiting] = deque()
-        self.deliveries: dict[Place, dict[bytes, Any]] = {place: {} for place in self.leaders}
+        self.waiting: deque[tuple[Place, bytes]] = deque()
+        """Records for which there was no memory."""
         self.count = 0
         self.drains = 0
         self.flushes = 0
@@ -125,7 +119,7 @@ class RulesSimulation(Accumulation):
         self.count += 1
         value = b"%08d" % self.count + bytes(size)
         if self.waiting or not self._append(place, value):
-            self.waiting.append(Waiting(place, value))
+            self.waiting.append((place, value))
             self.woken = True
 
     def _append(self, place: Place, value: bytes) -> bool:
@@ -177,16 +171,15 @@ class RulesSimulation(Accumulation):
             if batch.drain_order < 0:
                 self.drains += 1
                 batch.drain_order = self.drains
-            fresh = queue.sequences is not None and not batch.has_sequence()
-            if fresh:
-                # The parts of a batch that was split count as one.
-                unresolved = {one.drain_order for one in queue.sequences.unresolved}
-                window = self.announced.get((queue.topic, queue.partition), WINDOW)
-                assert len(unresolved) < window, "no new batch beyond the window that its leader has announced"
+            again = batch.has_sequence()
+            if queue.sequences is not None and not again:
                 queue.sequences.stamp(batch)
             self.sealer.seal(batch)
             if queue.sequences is not None:
-                self._check_sequence((queue.topic, queue.partition), batch, fresh=fresh)
+                request = broker_model.seen(batch.header + batch.body)
+                assert not again or self.stamped.get(batch, request) == request, "what is sent again is the same"
+                self.stamped[batch] = request
+                self.models[queue.topic, queue.partition].sent(request)
             size += len(batch.header) + len(batch.body)
             batch.in_flight = True
             batch.attempts += 1
@@ -199,16 +192,6 @@ class RulesSimulation(Accumulation):
         if self.pipeline is not None:
             self.pipeline.sent(node, sum(batch.count for _, batch in drained), self.loop.now)
 
-    def _check_sequence(self, place: Place, batch: ProducerBatch, *, fresh: bool) -> None:
-        """New sequences of a producer id and epoch are contiguous from 0; an attempt is as the one before it."""
-        request = _seen(batch.header + batch.body)
-        if fresh:
-            key = place, request.producer_id, request.epoch
-            assert request.first_sequence == self.next_sequences.get(key, 0), "sequences are contiguous"
-            self.next_sequences[key] = request.last_sequence + 1
-            self.stamped[batch] = request
-        assert self.stamped.setdefault(batch, request) == request, "what is sent again is the same"
-
     # The brokers and the network
 
     def answer(self, node: int, refusals: list[ErrorCode]) -> None:
@@ -218,24 +201,28 @@ class RulesSimulation(Accumulation):
             self.pipeline.answered(node, self.loop.now - drained[0].batch.sent_at)
         refusals = [*refusals, *[ErrorCode.NONE] * len(drained)]
         for one, refused in zip(drained, refusals, strict=False):
-            code, offset = self._handle(node, one, refused)
-            if one.queue.leader == node:
-                self.announced[one.queue.topic, one.queue.partition] = self.remembered[node]
+            place = (one.queue.topic, one.queue.partition)
+            code, offset = self._produce(node, place, one.batch.header + one.batch.body, refused)
+            self.models[place].announced(node, self.remembered[node])
             self.windows.told(one.queue, node, self.remembered[node])
-            self.completer.ended(one, code, "", self.loop.now, base_offset=offset)
+            self._ended(one, code, offset)
         self.woken = True
 
-    def _handle(self, node: int, one: Drained, refused: ErrorCode) -> tuple[ErrorCode, int]:
-        place = (one.queue.topic, one.queue.partition)
-        return self._produce(node, place, one.batch.header + one.batch.body, refused)
+    def _ended(self, one: Drained, code: ErrorCode, offset: int = -1) -> None:
+        if one.queue.sequences is not None:
+            self.models[one.queue.topic, one.queue.partition].ended(self.stamped[one.batch], code)
+        self.completer.ended(one, code, "", self.loop.now, base_offset=offset)
 
     def _produce(self, node: int, place: Place, data: bytes, refused: ErrorCode) -> tuple[ErrorCode, int]:
         if self.leaders[place][0] != node:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
-        request = _seen(data)
-        if refused is not ErrorCode.NONE and request.values[0] not in self.logs[place].log:
-            return refused, -1
-        return self.append_to_log(place, request, self.remembered[node])
+        request = broker_model.seen(data)
+        if refused is ErrorCode.NONE or request.values[0] in self.logs[place].log:
+            return self.append_to_log(place, request, self.remembered[node])
+        if refused is ErrorCode.REQUEST_TIMED_OUT:  # the replicas are late
+            code, _ = self.append_to_log(place, request, self.remembered[node])
+            return (refused if code is ErrorCode.NONE else code), -1
+        return refused, -1
 
     def append_to_log(self, place: Place, request: broker_model.Request, remembered: int) -> tuple[ErrorCode, int]:
         return self.logs[place].produce(request, remembered)
@@ -249,14 +236,12 @@ class RulesSimulation(Accumulation):
 
     def arrive_late(self) -> None:
         """A broker gets to a request that nobody waits for any more."""
-        node, place, data = self.late.popleft()
-        self._produce(node, place, data, ErrorCode.NONE)
+        self._produce(*self.late.popleft(), ErrorCode.NONE)
 
     def disconnect(self, node: int, handled: int) -> None:
         """The connection ends; of the requests on it the first few were handled all the same, or will be."""
-        for queue in self.queues():
-            if queue.leader == node:
-                self.announced.pop((queue.topic, queue.partition), None)
+        for model in self.models.values():
+            model.disconnected(node)
         self.windows.connection_lost(node)
         lost, self.wire[node] = self.wire[node], deque()
         for number, drained in enumerate(lost):
@@ -266,7 +251,7 @@ class RulesSimulation(Accumulation):
                     self._produce(node, place, data, ErrorCode.NONE)
                 elif self.idempotent:  # without, whatever comes late comes twice
                     self.late.append((node, place, data))
-                self.completer.ended(one, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now)
+                self._ended(one, ErrorCode.NETWORK_EXCEPTION)
         self.woken = True
 
     def move(self, place: Place, leader: int, *, told: bool) -> None:
@@ -285,9 +270,8 @@ class RulesSimulation(Accumulation):
             )
             for number, (topic, partitions) in enumerate(TOPICS.items())
         }
-        for queue in self.queues():
-            if (queue.leader, queue.leader_epoch) != self.leaders[queue.topic, queue.partition]:
-                self.announced.pop((queue.topic, queue.partition), None)
+        for place, model in self.models.items():
+            model.led_by(*self.leaders[place])
         nodes = {node: Node(node, Address("b", node)) for node in NODES}
         self.directory.follow(Cluster(nodes, topics), self.loop.now)
         self.woken = True
@@ -296,17 +280,16 @@ class RulesSimulation(Accumulation):
 
     def check(self) -> None:
         """At any time."""
-        under_way = {one.batch for requests in self.wire.values() for drained in requests for one in drained}
-        held = set(self.completer.incomplete) | under_way
+        under_way = [one for requests in self.wire.values() for drained in requests for one in drained]
+        held = {*self.completer.incomplete, *(one.batch for one in under_way)}
         assert self.pool.total - self.pool.available == sum(batch.allocated for batch in held)
         for queue in self.queues():
             if queue.sequences is not None:
                 unresolved = queue.sequences.unresolved
-                assert len({batch.drain_order for batch in unresolved}) <= max(WINDOWS)
                 assert unresolved == sorted(unresolved, key=lambda batch: (batch.drain_order, batch.first))
             waiting = [(batch.drain_order, batch.first) for batch in queue.batches if batch.has_sequence()]
             assert waiting == sorted(waiting), "what goes again goes in the order of its sequences"
-            assert queue.in_flight == sum(batch in under_way and one is queue for one, batch in self._under_way())
+            assert queue.in_flight == sum(one.queue is queue for one in under_way)
         for requests in self.wire.values():
             assert len(requests) <= self.max_in_flight
         for place, deliveries in self.deliveries.items():
@@ -316,9 +299,6 @@ class RulesSimulation(Accumulation):
                     assert log[delivery.result().offset] == value
                 elif delivery.outcome is Outcome.NOT_SENT:
                     assert value not in log
-
-    def _under_way(self) -> list[Drained]:
-        return [one for requests in self.wire.values() for drained in requests for one in drained]
 
     def check_nothing_forgotten(self) -> None:
         """After a turn: whatever could go out has gone, and for all else there is somebody or something that wakes."""
@@ -340,11 +320,13 @@ class RulesSimulation(Accumulation):
                 assert upcoming <= queue.batches[0].retry_at
 
     def settle(self) -> None:
-        """From now on nothing goes wrong: everything ends, and not because its time is over."""
+        """From now on all goes well: everything ends, and not because its time is over."""
         self.completer._timeout = 10.0**9
         self.up = dict.fromkeys(NODES, True)
         self.follow()
         for _ in range(30 * len(self.completer.incomplete) + 30 * len(self.waiting) + 30):
+            if not (self.completer.incomplete or self.waiting or any(self.wire.values())):
+                break
             self.loop.now += 2
             self.turn()
             self.check_nothing_forgotten()
@@ -364,11 +346,3 @@ class RulesSimulation(Accumulation):
             if self.idempotent:
                 assert len(log) == len(set(log)), "something is in the log twice"
                 assert log == sorted(log), "the log is out of order"
-
-
-def _seen(data: bytes) -> broker_model.Request:
-    """What a broker sees of a batch's bytes."""
-    read = RecordBatch(data)
-    read.verify()
-    values = tuple((record.value or b"")[:8] for record in read.records())
-    return broker_model.Request(read.producer_id, read.producer_epoch, read.base_sequence, values)

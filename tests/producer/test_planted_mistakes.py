@@ -9,11 +9,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from aioproducer.producer import sequences
+from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch
+from aioproducer.producer.windows import InFlightWindows
 
 from .test_rules_together import RulesMachine
 from .test_transactions_together import TransactionsMachine
+from .test_windows_together import WindowsMachine
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -51,11 +54,96 @@ def sequences_go_on_over_epochs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartitionSequences, "stamp", wrong)
 
 
+def windows_are_of(patch: pytest.MonkeyPatch, window: Callable[[PartitionSequences], int]) -> None:
+    """Whatever is announced, this is kept to."""
+    right = PartitionSequences.may_drain_new
+
+    def wrong(self: PartitionSequences) -> bool:
+        announced, self.window = self.window, window(self)
+        try:
+            return right(self)
+        finally:
+            self.window = announced
+
+    patch.setattr(PartitionSequences, "may_drain_new", wrong)
+
+
+def no_window(patch: pytest.MonkeyPatch) -> None:
+    windows_are_of(patch, lambda sequences: 10**9)
+
+
+def one_more_than_the_window(patch: pytest.MonkeyPatch) -> None:
+    windows_are_of(patch, lambda sequences: sequences.window + 1)
+
+
+def what_is_resolved_leaves_the_window(patch: pytest.MonkeyPatch) -> None:
+    """Out of order, too: then the lowest may be further back than the broker remembers."""
+
+    def window(sequences: PartitionSequences) -> int:
+        first = sequences._places[0] if sequences.unresolved else sequences._stamped
+        return sequences.window + sequences._stamped - first - len(sequences.unresolved)
+
+    windows_are_of(patch, window)
+
+
+def windows_never_shrink(patch: pytest.MonkeyPatch) -> None:
+    right = InFlightWindows.told
+
+    def wrong(self: InFlightWindows, queue: PartitionQueue, node: int, window: int) -> None:
+        right(self, queue, node, max(window, queue.sequences.window))
+
+    patch.setattr(InFlightWindows, "told", wrong)
+
+
+def windows_survive_a_new_leader(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(InFlightWindows, "leader_changed", lambda self, queue: None)
+
+
+def windows_survive_a_lost_connection(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(InFlightWindows, "connection_lost", lambda self, node: None)
+
+
+def who_led_before_has_a_say(patch: pytest.MonkeyPatch) -> None:
+    right = InFlightWindows.told
+    patch.setattr(InFlightWindows, "told", lambda self, queue, node, window: right(self, queue, queue.leader, window))
+
+
+def retries_wait_for_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PartitionSequences, "is_lowest", lambda self, batch: True)
+
+
+def nothing_is_in_doubt(patch: pytest.MonkeyPatch) -> None:
+    """What waits to be sent again is forgotten."""
+    right = PartitionSequences.may_drain_new, PartitionSequences._remove
+
+    def wrong(self: PartitionSequences) -> bool:
+        self.unresolved, self._places = [], []
+        return right[0](self)
+
+    def remove(self: PartitionSequences, batch: ProducerBatch) -> None:
+        if batch in self.unresolved:
+            right[1](self, batch)
+
+    patch.setattr(PartitionSequences, "may_drain_new", wrong)
+    patch.setattr(PartitionSequences, "_remove", remove)
+
+
 ORDER: list[Plant] = [
     a_number_left_out,
     a_gap_is_overlooked,
     a_lost_batch_counts_as_written,
     epochs_are_not_counted,
+]
+WINDOWS: list[Plant] = [
+    no_window,
+    one_more_than_the_window,
+    what_is_resolved_leaves_the_window,
+    windows_never_shrink,
+    windows_survive_a_new_leader,
+    windows_survive_a_lost_connection,
+    who_led_before_has_a_say,
+    nothing_is_in_doubt,
+    retries_wait_for_nobody,
 ]
 TRANSACTIONS: list[Plant] = [
     a_number_left_out,
@@ -63,6 +151,7 @@ TRANSACTIONS: list[Plant] = [
 ]
 PLANTED: list[tuple[type[RuleBasedStateMachine], Plant]] = [
     *((RulesMachine, plant) for plant in ORDER),
+    *((WindowsMachine, plant) for plant in WINDOWS),
     *((TransactionsMachine, plant) for plant in TRANSACTIONS),
 ]
 
@@ -70,9 +159,8 @@ PLANTED: list[tuple[type[RuleBasedStateMachine], Plant]] = [
 @pytest.mark.parametrize(("machine", "plant"), PLANTED, ids=lambda one: one.__name__)
 def test_it_is_found(machine: type[RuleBasedStateMachine], plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    thorough = settings(
-        max_examples=500,
-        stateful_step_count=50,
+    as_hard_as_ever = settings(
+        machine.TestCase.settings,
         derandomize=True,
         database=None,
         deadline=None,
@@ -81,4 +169,4 @@ def test_it_is_found(machine: type[RuleBasedStateMachine], plant: Plant, monkeyp
         suppress_health_check=list(HealthCheck),
     )
     with pytest.raises(AssertionError):
-        run_state_machine_as_test(machine, settings=thorough)
+        run_state_machine_as_test(machine, settings=as_hard_as_ever)

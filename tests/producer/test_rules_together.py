@@ -14,6 +14,7 @@ PLACES = [(topic, number) for topic, partitions in TOPICS.items() for number in 
 REFUSALS = [
     *[ErrorCode.NONE] * 4,
     ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.INVALID_RECORD,
     ErrorCode.MESSAGE_TOO_LARGE,

@@ -1,0 +1,111 @@
+"""What the leader of a partition may be sent by an idempotent producer, at any time.
+
+It knows the bytes that leave, what the leader announced, the log and what users were told: nothing of the producer's
+own rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from aioproducer.error_code import ErrorCode
+
+from .broker_model import RETAINED, Request
+
+
+class WindowModel:
+    """One partition: ``log`` is what its leader has, ``deliveries`` what becomes of each record that was accepted."""
+
+    def __init__(self, log: list[bytes], deliveries: Mapping[bytes, Any]) -> None:
+        self._log = log
+        self._deliveries = deliveries
+        self._leader = (-1, -1)
+        self._window = RETAINED
+        self._identity = (-1, -1)
+        self._identities: dict[bytes, tuple[int, int]] = {}
+        """By record: the producer id and epoch it was sent under last."""
+        self._next_sequence = 0
+        self._stamped: list[Request] = []
+        """New batches of the present epoch, from the first one that is unresolved on, resolved since or not."""
+        self._refused: set[bytes] = set()
+        """Records of the present epoch that will never be in the log under it: something before them is missing."""
+        self._wire: list[Request] = []
+
+    # What the producer hears
+
+    def led_by(self, leader: int, epoch: int) -> None:
+        """Nothing is known of a new leader."""
+        if (leader, epoch) != self._leader:
+            self._leader = leader, epoch
+            self._window = RETAINED
+
+    def announced(self, node: int, window: int) -> None:
+        """An answer has it; a broker that knows no windows announces 5."""
+        if node == self._leader[0]:
+            self._window = window
+
+    def disconnected(self, node: int) -> None:
+        """Another broker may answer at the address the next time."""
+        if node == self._leader[0]:
+            self._window = RETAINED
+
+    def ended(self, request: Request, code: ErrorCode) -> None:
+        """Nobody waits for the request any more."""
+        self._wire.remove(request)
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_lowest(request):
+            self._refused.update(request.values)
+
+    # What the producer sends
+
+    def sent(self, request: Request) -> None:
+        identity = request.producer_id, request.epoch
+        assert request not in self._wire, "a batch is under way once"
+        if self._identities.get(request.values[0]) == identity:
+            self._sent_again(request)
+        else:
+            if identity != self._identity:
+                self._begin_epoch(identity)
+            self._sent_new(request)
+        self._identities.update(dict.fromkeys(request.values, identity))
+        self._wire.append(request)
+
+    def _begin_epoch(self, identity: tuple[int, int]) -> None:
+        assert identity > self._identity, "epochs are counted upwards"
+        assert not any(map(self._unresolved, self._stamped)), "an epoch begins when nothing before it is in doubt"
+        to_send = {value for value in self._refused if not self._deliveries[value].done()}
+        assert to_send.isdisjoint(self._log), "what is in the log goes under no other epoch"
+        self._stamped.clear()
+        self._refused.clear()
+        self._identity = identity
+        self._next_sequence = 0
+
+    def _sent_new(self, request: Request) -> None:
+        assert not any(map(self._failed, self._stamped)), "after a gap another epoch begins"
+        while self._stamped and not self._unresolved(self._stamped[0]):
+            del self._stamped[0]
+        assert len(self._stamped) < self._window, "no new batch beyond the window that the leader has announced"
+        assert request.first_sequence == self._next_sequence, "sequences are contiguous"
+        self._next_sequence = request.last_sequence + 1
+        self._stamped.append(request)
+
+    def _sent_again(self, request: Request) -> None:
+        """One at a time, so that they keep to any window on the wire, too; of what was split, a part."""
+        assert (request.producer_id, request.epoch) == self._identity, "that epoch is over"
+        assert self._refused.isdisjoint(request.values), "it cannot be in order under this epoch"
+        assert self._is_lowest(request), "what goes again is the lowest that is unresolved"
+
+    def _is_lowest(self, request: Request) -> bool:
+        return not any(self._unresolved(one) for one in self._stamped if one.last_sequence < request.first_sequence)
+
+    def _unresolved(self, request: Request) -> bool:
+        """A user waits for its end, or a broker may still get it."""
+        on_wire = {value for one in self._wire for value in one.values}
+        return any(
+            value in on_wire or not (self._deliveries[value].done() or value in self._refused)
+            for value in request.values
+        )
+
+    def _failed(self, request: Request) -> bool:
+        ends = [self._deliveries[value] for value in request.values]
+        return any(end.done() and end.outcome is not None for end in ends)
