@@ -24,6 +24,7 @@ The producer's configs in Kafka's names: `KafkaProducer(linger_ms=5)` or
 
 DIFFERENCES = {
     "parked.memory": "Kafka has none: there `send` blocks the thread where here the record is parked.",
+    "compression.thread.bytes": "Kafka has none: there the thread that calls `send` compresses.",
     "pipeline": "Kafka has none: there every batch that is not full waits for linger.ms.",
     "key.serializer": "Not only a class, but also an object or a plain callable; and not required: bytes need none.",
     "value.serializer": "As key.serializer.",

@@ -119,7 +119,7 @@ def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafk
 # Configs
 
 OURS = table(ProducerConfig)
-OWN = {"parked.memory"}
+OWN = {"compression.thread.bytes", "parked.memory", "pipeline"}
 WITH_KAFKA_4_4 = {"client.rack", "partitioner.rack.aware"}
 CLASSES = {"metric.reporters", "key.serializer", "value.serializer", "partitioner.class", "interceptor.classes"}
 NARROWER = {"security.protocol", "enable.metrics.push"}

@@ -85,6 +85,8 @@ def json_value(value: Any, type_: Type, version: int) -> Any:
         return as_json(value, version)
     if type_ is schema.UUID:
         return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+    if type_ is schema.BYTES:
+        return base64.b64encode(value).decode()
     return len(value) if type_ is schema.RECORDS else value
 
 
