@@ -74,7 +74,10 @@ class BrokerConfig:
         Type.INT, 1000, ANY, "The lists of waiting fetches are gone through when so many of them have ended."
     )
     group_initial_rebalance_delay_ms: int = key(
-        Type.INT, 0, at_least(0), "How long the first rebalance of a group waits for more members."
+        Type.INT,
+        0,
+        at_least(0),
+        "How long the first rebalance of a group waits for more members (Kafka's default is 3000).",
     )
     group_max_session_timeout_ms: int = key(
         Type.INT, 1800000, ANY, "Longest session.timeout.ms of a member of a group."
