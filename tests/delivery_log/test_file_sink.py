@@ -127,7 +127,9 @@ def test_a_full_disk_costs_lines_that_are_counted_once_there_is_room(
         disk.free.wait(0.001)
     sink.write(line(1))
     sink.close()
-    assert numbers(tmp_path / "log") == ["torn", 1, "lost"]
+    first, *others = numbers(tmp_path / "log")
+    assert first == "torn"
+    assert sorted(others, key=str) == [1, "lost"]  # whether the thread wrote before line 1 was there, is its affair
     assert sink.lost == 1
     assert "up to 1 lines of the delivery log are lost: [Errno 28] No space left on device" in caplog.text
 
