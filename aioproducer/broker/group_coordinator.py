@@ -31,8 +31,7 @@ from aioproducer.errors import (
     UnknownMemberIdException,
 )
 
-JoinAnswer = Callable[["ClassicGroup | None", Member | None, ErrorCode], None]
-SyncAnswer = Callable[["ClassicGroup | None", Member | None, ErrorCode], None]
+Answer = Callable[["ClassicGroup | None", Member | None, ErrorCode], None]
 
 
 class Joining(NamedTuple):
@@ -51,8 +50,8 @@ class GroupCoordinator:
         self.offsets = offsets
         self._groups: dict[str, ClassicGroup] = {}
         self._pending: dict[str, set[str]] = {}
-        self._joins: dict[str, JoinAnswer] = {}
-        self._syncs: dict[str, SyncAnswer] = {}
+        self._joins: dict[str, Answer] = {}
+        self._syncs: dict[str, Answer] = {}
         self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
 
     def close(self) -> None:
@@ -98,14 +97,14 @@ class GroupCoordinator:
 
     # joining
 
-    def join(self, joining: Joining, answer: JoinAnswer) -> None:
+    def join(self, joining: Joining, answer: Answer) -> None:
         """``answer`` is called with the member and its group when the rebalance has come that far."""
         try:
             self._join(joining, answer)
         except ApiException as error:
             answer(None, joining.member, error.code)
 
-    def _join(self, joining: Joining, answer: JoinAnswer) -> None:
+    def _join(self, joining: Joining, answer: Answer) -> None:
         group_id, wanted, known = joining
         config = self._config
         if not group_id:
@@ -128,11 +127,11 @@ class GroupCoordinator:
         else:
             self._rejoin(group, group.member(wanted.member_id, wanted.instance_id), wanted, answer)
 
-    def _join_new(self, group: ClassicGroup, wanted: Member, known: bool, answer: JoinAnswer) -> None:
+    def _join_new(self, group: ClassicGroup, wanted: Member, known: bool, answer: Answer) -> None:
         wanted.member_id = f"{wanted.instance_id or wanted.client_id}-{uuid4()}"
         present = group.static_member(wanted.instance_id)
         if present is not None:
-            self._fence(group, present)
+            self._turn_away(group, present, ErrorCode.FENCED_INSTANCE_ID)
             member = group.replace(present, wanted.member_id)
             self._rejoin(group, member, wanted, answer, back=True)
         elif known and wanted.instance_id is None:
@@ -142,13 +141,13 @@ class GroupCoordinator:
         else:
             self._add(group, wanted, answer)
 
-    def _add(self, group: ClassicGroup, member: Member, answer: JoinAnswer) -> None:
+    def _add(self, group: ClassicGroup, member: Member, answer: Answer) -> None:
         group.add(member)
         self._wait_for_join(group, member, answer)
         self._rebalance(group)
 
     def _rejoin(
-        self, group: ClassicGroup, member: Member, wanted: Member, answer: JoinAnswer, *, back: bool = False
+        self, group: ClassicGroup, member: Member, wanted: Member, answer: Answer, *, back: bool = False
     ) -> None:
         changed = list(member.protocols) != list(wanted.protocols)
         member.protocols = wanted.protocols
@@ -164,7 +163,7 @@ class GroupCoordinator:
         self._wait_for_join(group, member, answer)
         self._rebalance(group)
 
-    def _wait_for_join(self, group: ClassicGroup, member: Member, answer: JoinAnswer) -> None:
+    def _wait_for_join(self, group: ClassicGroup, member: Member, answer: Answer) -> None:
         earlier = self._joins.get(member.member_id)
         if earlier is not None:
             earlier(None, member, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -181,15 +180,8 @@ class GroupCoordinator:
                     self._heard(group, group.members[member_id])
                     sync(None, None, ErrorCode.REBALANCE_IN_PROGRESS)
             group.prepare_rebalance()
-            delay = self._config.group_initial_rebalance_delay_ms
-            if first and delay:
-                self._start(group, "", delay, lambda: self._complete_join(group))
-                self._mark_joined(group)
-                return
-            self._start(group, "", group.rebalance_timeout_ms, lambda: self._complete_join(group))
-            self._mark_joined(group)
-            self._complete_if_all_joined(group)
-            return
+            delay = self._config.group_initial_rebalance_delay_ms if first else 0
+            self._start(group, "", delay or group.rebalance_timeout_ms, lambda: self._complete_join(group))
         self._mark_joined(group)
         self._complete_if_all_joined(group)
 
@@ -231,7 +223,7 @@ class GroupCoordinator:
         instance_id: str | None,
         protocol: tuple[str | None, str | None],
         assignments: Mapping[str, bytes],
-        answer: SyncAnswer,
+        answer: Answer,
     ) -> None:
         """``answer`` is called with the member and its group when the leader has assigned."""
         try:
@@ -301,17 +293,15 @@ class GroupCoordinator:
         self._complete_if_all_joined(group)
 
     def _drop(self, group: ClassicGroup, member_id: str) -> None:
-        self._stop(group, member_id)
-        for waiting in (self._joins.pop(member_id, None), self._syncs.pop(member_id, None)):
-            if waiting is not None:
-                waiting(None, group.members[member_id], ErrorCode.UNKNOWN_MEMBER_ID)
+        self._turn_away(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
         group.remove(member_id)
 
-    def _fence(self, group: ClassicGroup, member_id: str) -> None:
+    def _turn_away(self, group: ClassicGroup, member_id: str, code: ErrorCode) -> None:
+        """What it waits for does not come: it is told why."""
         self._stop(group, member_id)
         for waiting in (self._joins.pop(member_id, None), self._syncs.pop(member_id, None)):
             if waiting is not None:
-                waiting(None, group.members[member_id], ErrorCode.FENCED_INSTANCE_ID)
+                waiting(None, group.members[member_id], code)
 
     # timers
 

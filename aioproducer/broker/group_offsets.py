@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 TopicPartitionKey = tuple[str, int]
+
+
+class CommittedPartition(Protocol):
+    """A partition as any message that commits offsets names it."""
+
+    committed_offset: int
+    committed_leader_epoch: int
+    committed_metadata: str | None
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -15,6 +23,10 @@ class OffsetAndMetadata(NamedTuple):
     offset: int
     leader_epoch: int
     metadata: str
+
+    @staticmethod
+    def of(told: CommittedPartition) -> OffsetAndMetadata:
+        return OffsetAndMetadata(told.committed_offset, told.committed_leader_epoch, told.committed_metadata or "")
 
 
 class GroupOffsets:

@@ -53,10 +53,5 @@ def handle(context: BrokerContext, request: Request, message: OffsetCommitReques
 def _commit(context: BrokerContext, group: str, topic: Topic, wanted: OffsetCommitRequestTopic) -> None:
     context.groups.offsets.commit(
         group,
-        {
-            (topic.name, partition.partition_index): OffsetAndMetadata(
-                partition.committed_offset, partition.committed_leader_epoch, partition.committed_metadata or ""
-            )
-            for partition in wanted.partitions
-        },
+        {(topic.name, partition.partition_index): OffsetAndMetadata.of(partition) for partition in wanted.partitions},
     )

@@ -1,8 +1,7 @@
 """TxnOffsetCommit: a group's offsets, which count when the transaction is committed.
 
-Versions 0 to 5. Since version 5 the group need not be added to the transaction first (KIP-890).
-
-Simplification: groups have no members, so nobody who says to be one is.
+Versions 0 to 5. Since version 5 the group need not be added to the transaction first (KIP-890). Who says to be a member
+of the group has to be one (KIP-447).
 """
 
 from __future__ import annotations
@@ -60,9 +59,7 @@ def _commit(context: BrokerContext, version: int, message: TxnOffsetCommitReques
         # Whoever commits offsets knows a newer producer by this name, in every version.
         return fencing_code(error, version, _NEVER)
     offsets = {
-        (topic.name, partition.partition_index): OffsetAndMetadata(
-            partition.committed_offset, partition.committed_leader_epoch, partition.committed_metadata or ""
-        )
+        (topic.name, partition.partition_index): OffsetAndMetadata.of(partition)
         for topic in message.topics
         if topic.name in context.state.topics
         for partition in topic.partitions
