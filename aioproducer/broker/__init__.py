@@ -10,6 +10,8 @@
     config_resource.py what has configs, and changing them
     socket_server.py   a node's listener
     processor.py       its connections, from bytes to requests
+    connection_quotas.py  how many connections, and how fast: by address, by listener, in all
+    rate_quota.py      an upper bound for a rate, and how long to wait
     kafka_channel.py   one connection: one request at a time, in order
     request.py         one request, until it is answered
     context.py         what the handlers of a node work with

@@ -71,7 +71,7 @@ class Sensor:
         for sample in self._samples:
             if self._counts(sample, now):
                 total += sample.sum
-        return total / self._elapsed(now)
+        return total / self.window_size(now)
 
     def count_rate(self, now: float) -> float:
         """How many values there were per second (``Rate`` of ``WindowedCount``)."""
@@ -79,7 +79,7 @@ class Sensor:
         for sample in self._samples:
             if self._counts(sample, now):
                 count += float(sample.count)
-        return count / self._elapsed(now)
+        return count / self.window_size(now)
 
     def average(self, now: float) -> float:
         """The mean of the values; NaN if there are none (``Avg``)."""
@@ -99,11 +99,8 @@ class Sensor:
                 most = sample.most
         return math.nan if most == _NOTHING else most
 
-    def _counts(self, sample: Sample, now: float) -> bool:
-        return now - sample.last < self._window * float(self._kept)
-
-    def _elapsed(self, now: float) -> float:
-        """The time that the samples cover: all windows but the last are taken as whole, however short they were.
+    def window_size(self, now: float) -> float:
+        """The seconds that a rate is over: all windows but the last are taken as whole, however short they were.
 
         Else the first second of a producer's life would give a rate that no minute can keep.
         """
@@ -118,3 +115,6 @@ class Sensor:
         if missing > 0.0:
             elapsed += missing * self._window
         return elapsed if elapsed > 0.001 else 0.001
+
+    def _counts(self, sample: Sample, now: float) -> bool:
+        return now - sample.last < self._window * float(self._kept)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from aioproducer.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -14,6 +15,10 @@ from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, Cre
 from aioproducer.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from aioproducer.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from aioproducer.protocol.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 from aioproducer.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from aioproducer.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -86,6 +91,8 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.DELETE_GROUPS: Api(DeleteGroupsRequest, DeleteGroupsResponse, 1),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),
     ApiKey.OFFSET_DELETE: Api(OffsetDeleteRequest, OffsetDeleteResponse, 0),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(DescribeClientQuotasRequest, DescribeClientQuotasResponse, 0),
+    ApiKey.ALTER_CLIENT_QUOTAS: Api(AlterClientQuotasRequest, AlterClientQuotasResponse, 0),
     ApiKey.DESCRIBE_CLUSTER: Api(DescribeClusterRequest, DescribeClusterResponse, 0),
     ApiKey.DESCRIBE_PRODUCERS: Api(DescribeProducersRequest, DescribeProducersResponse, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(DescribeTransactionsRequest, DescribeTransactionsResponse, 0),

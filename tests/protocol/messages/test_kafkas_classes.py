@@ -36,6 +36,8 @@ def random_value(rng: random.Random, type_: Type, version: int, flexible: bool) 
         return rng.random() < 0.5
     if type_ is schema.UUID:
         return rng.choice((ZERO_UUID, UUID(int=rng.getrandbits(128))))
+    if type_ is schema.FLOAT64:
+        return rng.choice((0.0, 1.0, -0.5, 1e300, rng.random()))
     if isinstance(type_, Fixed):
         bits = 8 * type_.size - 1  # all integers in the messages are signed
         return rng.choice((0, 1, -1, 5, 2**bits - 1, -(2**bits), rng.randrange(-(2**bits), 2**bits)))

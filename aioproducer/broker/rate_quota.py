@@ -1,0 +1,54 @@
+"""An upper bound for a rate, and how long to wait when it is exceeded (Kafka's ``Rate``, ``Quota`` and ``QuotaUtils``)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from aioproducer.metrics.sensor import Sensor
+
+
+class QuotaWindow(NamedTuple):
+    """Over what time rates are measured: ``quota.window.size.seconds`` and ``quota.window.num``."""
+
+    seconds: float = 1.0
+    samples: int = 11
+
+    @property
+    def milliseconds(self) -> int:
+        """Of one sample: what a wait for connections and request time is capped to."""
+        return round(self.seconds * 1000)
+
+
+class RateQuota:
+    """What was recorded, per second, and the most that it may be. ``now`` is in seconds and never goes back."""
+
+    __slots__ = ("_sensor", "_window", "bound", "last")
+
+    def __init__(self, bound: float, window: QuotaWindow) -> None:
+        self._sensor = Sensor(window.seconds, window.samples)
+        self._window = window
+        self.bound = bound
+        self.last = -math.inf
+        """When something was recorded last."""
+
+    def record(self, value: float, now: float) -> None:
+        self._sensor.record(value, now)
+        self.last = now
+
+    def rate(self, now: float) -> float:
+        return self._sensor.rate(now)
+
+    def throttle_ms(self, now: float) -> int:
+        """How long nothing may be recorded for the rate to come down to the bound; 0 if it is not above.
+
+        To bring the rate O, measured over W, down to the bound T, W has to grow by (O - T) / T * W.
+        """
+        rate = self._sensor.rate(now)
+        if rate <= self.bound:
+            return 0
+        return math.floor((rate - self.bound) / self.bound * self._sensor.window_size(now) * 1000 + 0.5)
+
+    def forgotten(self, now: float) -> bool:
+        """Nothing of what was recorded counts any more."""
+        return now - self.last >= self._window.seconds * self._window.samples
