@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
-from aioproducer.broker.rate_quota import QuotaWindow, RateQuota
+from aioproducer.broker.rate_quota import KAFKAS_WINDOW, QuotaWindow, RateQuota
 from aioproducer.config_def import INT_MAX
 from aioproducer.metrics.sensor import Sensor
 
@@ -121,7 +121,7 @@ class ConnectionQuotas(Generic[C]):
     """The connections of one node. ``protected`` is the inter-broker listener, which max.connections does not stop."""
 
     def __init__(
-        self, limits: ConnectionLimits, window: QuotaWindow = QuotaWindow(), *, protected: str | None = None
+        self, limits: ConnectionLimits, window: QuotaWindow = KAFKAS_WINDOW, *, protected: str | None = None
     ) -> None:
         self._limits = limits
         self._window = window

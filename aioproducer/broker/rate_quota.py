@@ -1,4 +1,4 @@
-"""An upper bound for a rate, and how long to wait when it is exceeded (Kafka's ``Rate``, ``Quota`` and ``QuotaUtils``)."""
+"""An upper bound for a rate, and how long to wait when it is exceeded (Kafka's ``Rate`` and ``QuotaUtils``)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ class QuotaWindow(NamedTuple):
     def milliseconds(self) -> int:
         """Of one sample: what a wait for connections and request time is capped to."""
         return round(self.seconds * 1000)
+
+
+KAFKAS_WINDOW = QuotaWindow()
 
 
 class RateQuota:

@@ -15,14 +15,14 @@ from aioproducer.broker.connection_quotas import (
     ListenerLimits,
     Verdict,
 )
-from aioproducer.broker.rate_quota import QuotaWindow
+from aioproducer.broker.rate_quota import KAFKAS_WINDOW, QuotaWindow
 from aioproducer.config_def import INT_MAX
 
 EXTERNAL, INTERNAL = "EXTERNAL", "INTERNAL"
 ADMITTED, TOO_MANY, THROTTLED, TURNED_AWAY = Verdict
 
 
-def quotas_of(limits: ConnectionLimits, *, window: QuotaWindow = QuotaWindow()) -> ConnectionQuotas[int]:
+def quotas_of(limits: ConnectionLimits, *, window: QuotaWindow = KAFKAS_WINDOW) -> ConnectionQuotas[int]:
     quotas = ConnectionQuotas[int](limits, window, protected=INTERNAL)
     quotas.add_listener(EXTERNAL)
     quotas.add_listener(INTERNAL)
@@ -184,7 +184,7 @@ class TestWaitingRoom:
         for n in range(1, 100):
             quotas.arrive(EXTERNAL, "10.0.0.1", n, 0.0)
         quotas.arrive(EXTERNAL, "10.0.0.2", 1000, 0.0)
-        order = []
+        order: list[int] = []
         for _ in range(4):
             quotas.depart(EXTERNAL, "10.0.0.1" if not order or order[-1] < 1000 else "10.0.0.2")
             order += [decision.connection for decision in quotas.turn(0.0)]
