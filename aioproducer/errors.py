@@ -109,6 +109,10 @@ class InvalidReceiveException(KafkaError):
     """A frame length that is negative or beyond the limit: the other side does not speak Kafka's protocol here."""
 
 
+class DataDirectoryException(KafkaError):
+    """An embedded broker's data directory cannot be used: another broker has it, or it is of another cluster."""
+
+
 class DeliveryError(KafkaError):
     """Mixed into the error that ends a delivery, so ``except TimeoutException`` and ``except DeliveryError`` both work.
 

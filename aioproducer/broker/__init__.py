@@ -24,6 +24,8 @@
     faulty_apis.py     requests and responses that are lost or held up by a fault
     leader_epoch.py    whether a client's idea of who leads is up to date
     partition_log.py   the log of a partition
+    batches.py         where it keeps its batches: in memory, or
+    storage/           on disk
     log_validator.py   what a batch must be before it is appended
     producer_state.py  telling a retried batch from a new one
     transaction_*.py   transactions: their coordinator, what it knows of one, what a partition knows, their markers

@@ -1,17 +1,19 @@
-"""The log of one partition, in memory."""
+"""The log of one partition."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from aioproducer.broker.batches import Batches, MemoryBatches
 from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.log_validator import validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerStateManager
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
-from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker
+from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
 from aioproducer.errors import OffsetOutOfRangeException
+from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.record_batch import Record, RecordBatch, set_base_offset, set_log_append_time
 
 NO_TIMESTAMP = -1
@@ -51,10 +53,12 @@ class TimestampAndOffset(NamedTuple):
 class PartitionLog:
     """Batches in order of their offsets, as they will be fetched, and the state of the producers that wrote them.
 
+    They are kept in memory, or wherever ``batches`` keeps them.
+
     All replicas share the log: what is appended is replicated, so the high watermark is the log end offset.
     """
 
-    def __init__(self, name: str, config: TopicConfig) -> None:
+    def __init__(self, name: str, config: TopicConfig, batches: Batches | None = None) -> None:
         self.name = name
         self.config = config
         self._retain = config.producer_state_batches_to_retain
@@ -65,7 +69,7 @@ class PartitionLog:
         self.size_in_bytes = 0
         # In step: the batches, their base offsets, and the largest timestamp up to and including each. The last two are
         # sorted, which makes them the offset index and the time index. Stored batches never change.
-        self._batches: list[bytearray] = []
+        self._batches: Batches = MemoryBatches() if batches is None else batches
         self._base_offsets: list[int] = []
         self._max_timestamps: list[int] = []
 
@@ -75,6 +79,7 @@ class PartitionLog:
         What a smaller ``retention.bytes`` leaves no room for goes with the next append.
         """
         self.config = config
+        self._batches.configure(config)
         if retain < self._retain:
             self.producer_state.retain(retain)
         self._retain = retain
@@ -114,12 +119,7 @@ class PartitionLog:
             set_log_append_time(stored, now_ms)
         first_offset = self._store(stored, batch.last_offset_delta, max_timestamp, leader_epoch)
         last_offset = first_offset + batch.last_offset_delta
-        if batch.is_transactional:
-            self._transactions.wrote(batch.producer_id, first_offset)
-        if batch.producer_id > NO_PRODUCER_ID:
-            appended = BatchMetadata(batch.last_sequence, last_offset, batch.last_offset_delta, max_timestamp)
-            # More than a leader that remembers less looks at: the next one may not.
-            self.producer_state.update(batch.producer_id, batch.producer_epoch, appended, self._retain)
+        self._remember(batch, first_offset, last_offset, max_timestamp)
         if 0 <= self.config.retention_bytes < self.size_in_bytes:
             self._delete_old_batches()
         return LogAppendInfo(first_offset, last_offset, log_append_time, duplicate=False)
@@ -130,8 +130,7 @@ class PartitionLog:
         """Ends a producer's transaction in this partition; returns the offset of the marker."""
         marker = bytearray(end_transaction_marker(producer_id, producer_epoch, committed=committed, now_ms=now_ms))
         offset = self._store(marker, 0, now_ms, leader_epoch)
-        self.producer_state.transaction_ended(producer_id, producer_epoch, COORDINATOR_EPOCH)
-        self._transactions.ended(producer_id, offset, committed=committed)
+        self._end_transaction(producer_id, producer_epoch, offset, committed=committed)
         return offset
 
     def _store(self, batch: bytearray, last_offset_delta: int, max_timestamp: int, leader_epoch: int) -> int:
@@ -139,19 +138,60 @@ class PartitionLog:
         first_offset = self.log_end_offset
         set_base_offset(batch, first_offset, leader_epoch)
         self._batches.append(batch)
+        self._index(first_offset, len(batch), last_offset_delta, max_timestamp)
+        return first_offset
+
+    def _index(self, first_offset: int, size: int, last_offset_delta: int, max_timestamp: int) -> None:
         self._base_offsets.append(first_offset)
         self._max_timestamps.append(
             max(max_timestamp, self._max_timestamps[-1]) if self._max_timestamps else max_timestamp
         )
-        self.size_in_bytes += len(batch)
+        self.size_in_bytes += size
         self.log_end_offset = first_offset + last_offset_delta + 1
-        return first_offset
+
+    def _remember(self, batch: RecordBatch, first_offset: int, last_offset: int, max_timestamp: int) -> None:
+        if batch.is_transactional:
+            self._transactions.wrote(batch.producer_id, first_offset)
+        if batch.producer_id > NO_PRODUCER_ID:
+            appended = BatchMetadata(batch.last_sequence, last_offset, batch.last_offset_delta, max_timestamp)
+            # More than a leader that remembers less looks at: the next one may not.
+            self.producer_state.update(batch.producer_id, batch.producer_epoch, appended, self._retain)
+
+    def _end_transaction(self, producer_id: int, producer_epoch: int, offset: int, *, committed: bool) -> None:
+        self.producer_state.transaction_ended(producer_id, producer_epoch, COORDINATOR_EPOCH)
+        self._transactions.ended(producer_id, offset, committed=committed)
+
+    def recover(self, log_start_offset: int) -> None:
+        """Takes in what there is from another time, before anything else: batches, and the state of their producers."""
+        for batch in self._batches.load(log_start_offset):
+            if not self._base_offsets:
+                self.log_start_offset = batch.base_offset
+            self._index(batch.base_offset, batch.size_in_bytes, batch.last_offset_delta, batch.max_timestamp)
+            if batch.is_control:
+                committed = is_commit(batch)
+                self._end_transaction(batch.producer_id, batch.producer_epoch, batch.base_offset, committed=committed)
+            else:
+                self._remember(batch, batch.base_offset, batch.last_offset, batch.max_timestamp)
+        if log_start_offset > self.log_end_offset:
+            # What was deleted is known, and what was to be kept of the log is not there.
+            self._batches.reset()
+            self._base_offsets.clear()
+            self._max_timestamps.clear()
+            self.size_in_bytes = 0
+            self.log_start_offset = self.log_end_offset = log_start_offset
+        elif log_start_offset > self.log_start_offset:
+            self.delete_records(log_start_offset)
+
+    @property
+    def open_transactions(self) -> set[int]:
+        """The producers whose transactions have not ended here."""
+        return self._transactions.producers()
 
     # reading
 
     def read(
         self, offset: int, max_bytes: int, *, min_one_batch: bool = True, committed: bool = False
-    ) -> list[bytearray]:
+    ) -> Sequence[Buffer]:
         """Whole batches from the one that holds ``offset``, together at most ``max_bytes``.
 
         With ``min_one_batch`` the first one is there even if it is larger; with ``committed`` none from the last stable
@@ -159,17 +199,17 @@ class PartitionLog:
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise self._out_of_range(offset)
-        found: list[bytearray] = []
         if offset == self.log_end_offset:
-            return found
-        end = bisect_left(self._base_offsets, self.last_stable_offset) if committed else len(self._batches)
-        for index in range(bisect_right(self._base_offsets, offset) - 1, end):
-            batch = self._batches[index]
-            max_bytes -= len(batch)
-            if max_bytes < 0 and (found or not min_one_batch):
+            return []
+        batches = self._batches
+        end = bisect_left(self._base_offsets, self.last_stable_offset) if committed else len(batches)
+        first = last = bisect_right(self._base_offsets, offset) - 1
+        while last < end:
+            max_bytes -= batches.size(last)
+            if max_bytes < 0 and (last > first or not min_one_batch):
                 break
-            found.append(batch)
-        return found
+            last += 1
+        return batches[first:last]
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from offset ``start`` up to ``end``, which is not included."""
@@ -250,10 +290,10 @@ class PartitionLog:
         keep = self.config.retention_bytes - self.config.retention_bytes // 8
         count, left = 0, self.size_in_bytes
         while left > keep and count < len(self._batches) - 1:
-            left -= len(self._batches[count])
+            left -= self._batches.size(count)
             count += 1
+        self.log_start_offset = self._base_offsets[count]
         self._drop(count)
-        self.log_start_offset = self._base_offsets[0]
         self._transactions.delete_before(self.log_start_offset)
 
     def _out_of_range(self, offset: int) -> OffsetOutOfRangeException:
@@ -262,7 +302,7 @@ class PartitionLog:
         )
 
     def _drop(self, count: int) -> None:
-        self.size_in_bytes -= sum(map(len, self._batches[:count]))
-        del self._batches[:count]
+        self.size_in_bytes -= sum(map(self._batches.size, range(count)))
+        self._batches.delete(count, self.log_start_offset)
         del self._base_offsets[:count]
         del self._max_timestamps[:count]

@@ -35,6 +35,10 @@ class TransactionIndex:
         """Where the producer's transaction under way began; None without any."""
         return self._first_offsets.get(producer_id)
 
+    def producers(self) -> set[int]:
+        """Those with a transaction under way."""
+        return set(self._first_offsets)
+
     @property
     def first_unstable_offset(self) -> int | None:
         """Where the oldest transaction that has not ended began; None without any."""

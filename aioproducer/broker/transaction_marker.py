@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from aioproducer.records.record_batch import encode_batch_header
+from aioproducer.records.record_batch import RecordBatch, encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 
 _ABORT: Final = 0
@@ -32,3 +32,9 @@ def end_transaction_marker(producer_id: int, producer_epoch: int, *, committed: 
         control=True,
     )
     return header + body
+
+
+def is_commit(marker: RecordBatch) -> bool:
+    """Whether a control batch commits; it aborts otherwise."""
+    record = next(marker.records())
+    return bytes(record.key or b"") == _KEY.pack(0, _COMMIT)

@@ -10,6 +10,7 @@ replica.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from aioproducer.broker.cluster_state import Node
@@ -37,6 +38,7 @@ from aioproducer.protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Versions
 from aioproducer.records.record_batch import RecordBatch
 
@@ -170,7 +172,7 @@ class _Fetch:
             leaders[node.id] = node
 
 
-def _aborted(log: PartitionLog, start: int, batches: list[bytearray]) -> list[AbortedTransaction]:
+def _aborted(log: PartitionLog, start: int, batches: Sequence[Buffer]) -> list[AbortedTransaction]:
     """The aborted transactions among what is read, by where they begin."""
     end = RecordBatch(batches[-1]).last_offset + 1 if batches else start
     found = log.aborted_transactions(start, end)

@@ -1,0 +1,60 @@
+"""Where the log of a partition keeps its batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, overload
+
+from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.protocol.primitives import Buffer
+from aioproducer.records.record_batch import RecordBatch
+
+
+class Batches(Protocol):
+    """Whole batches with their offsets, by their place in the log: the first one is 0. They never change."""
+
+    def __len__(self) -> int: ...
+
+    @overload
+    def __getitem__(self, index: int) -> Buffer: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Buffer]: ...
+
+    def __iter__(self) -> Iterator[Buffer]: ...
+
+    def size(self, index: int) -> int:
+        """Bytes of a batch."""
+
+    def append(self, batch: bytearray) -> None:
+        """Raises :class:`KafkaStorageException`, and has not taken it then."""
+
+    def delete(self, count: int, log_start_offset: int) -> None:
+        """The log begins with this offset from now on; its first batches, so many of them, lie wholly before it."""
+
+    def configure(self, config: TopicConfig) -> None:
+        """Follows ``config`` from now on."""
+
+    def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
+        """What is here from another time, called once and before all else."""
+
+    def reset(self) -> None:
+        """Forgets all batches: the log goes on at another offset."""
+
+
+class MemoryBatches(list[bytearray]):
+    """:class:`Batches` in memory, gone with the process."""
+
+    def size(self, index: int) -> int:
+        return len(self[index])
+
+    def delete(self, count: int, log_start_offset: int) -> None:
+        del self[:count]
+
+    def configure(self, config: TopicConfig) -> None:
+        pass
+
+    def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
+        return iter(())
+
+    def reset(self) -> None:
+        self.clear()

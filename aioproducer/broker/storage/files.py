@@ -1,0 +1,163 @@
+"""The files of a data directory, and nothing more of an operating system than a broker needs.
+
+Tests put another one in its place that loses, tears and reorders whatever was not synced.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from aioproducer.errors import DataDirectoryException
+from aioproducer.protocol.primitives import Buffer
+
+LOCK_FILE = ".lock"
+
+
+class Files(Protocol):
+    """Files by their path below the data directory. Whatever fails raises :class:`OSError`.
+
+    What was written is safe from a crash of the machine only after :meth:`sync`, and a new or renamed name only after
+    :meth:`sync_directory` of the directory it is in.
+    """
+
+    def lock(self) -> None:
+        """Makes the directory this process's own. Raises :class:`DataDirectoryException` if another one has it."""
+
+    def unlock(self) -> None: ...
+
+    def names(self, directory: str) -> list[str]:
+        """Sorted names of files and directories; none if there is no such directory."""
+
+    def size(self, path: str) -> int:
+        """Bytes of a file; 0 if there is none."""
+
+    def read(self, path: str, position: int, size: int) -> bytes:
+        """Bytes from ``position`` on, fewer than ``size`` only where the file ends."""
+
+    def append(self, path: str, parts: Sequence[Buffer]) -> None:
+        """Writes at the end of a file, which is created if there is none."""
+
+    def truncate(self, path: str, size: int) -> None: ...
+
+    def sync(self, path: str) -> None: ...
+
+    def make_directory(self, path: str) -> None:
+        """Also where there is one already."""
+
+    def rename(self, old: str, new: str) -> None:
+        """Replaces a file of the new name, in one step."""
+
+    def remove(self, path: str) -> None:
+        """Removes a file, or a directory with all it holds; no error if there is none."""
+
+    def sync_directory(self, path: str) -> None:
+        """``""`` is the data directory itself."""
+
+
+class OsFiles:
+    """Real ones (:class:`Files`). A file is opened for each operation: thousands of partitions need no open files."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._lock: int | None = None
+
+    def __str__(self) -> str:
+        return str(self._root)
+
+    def lock(self) -> None:
+        try:
+            import fcntl  # the broker runs without a data directory where this is missing
+        except ImportError as error:
+            raise DataDirectoryException("a data directory needs a POSIX system: it cannot be locked here") from error
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise DataDirectoryException(f"cannot use the data directory {self._root}: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            raise DataDirectoryException(
+                f"the data directory {self._root} is in use: another broker holds {self._root / LOCK_FILE}; "
+                "stop it, or choose another directory"
+            ) from error
+        self._lock = descriptor
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def names(self, directory: str) -> list[str]:
+        try:
+            return sorted(os.listdir(self._root / directory))
+        except FileNotFoundError:
+            return []
+
+    def size(self, path: str) -> int:
+        try:
+            return os.stat(self._root / path).st_size
+        except FileNotFoundError:
+            return 0
+
+    def read(self, path: str, position: int, size: int) -> bytes:
+        with open(self._root / path, "rb", buffering=0) as file:
+            file.seek(position)
+            data = file.read(size) or b""
+            while len(data) < size:
+                more = file.read(size - len(data))
+                if not more:
+                    break
+                data += more
+            return data
+
+    def append(self, path: str, parts: Sequence[Buffer]) -> None:
+        with open(self._root / path, "ab", buffering=0) as file:
+            left = memoryview(b"".join(parts))
+            while left:
+                left = left[file.write(left) :]
+
+    def truncate(self, path: str, size: int) -> None:
+        os.truncate(self._root / path, size)
+
+    def sync(self, path: str) -> None:
+        self._sync(path, os.O_RDWR)
+
+    def make_directory(self, path: str) -> None:
+        (self._root / path).mkdir(exist_ok=True)
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(self._root / old, self._root / new)
+
+    def remove(self, path: str) -> None:
+        target = self._root / path
+        if target.is_dir():
+            shutil.rmtree(target)
+        else:
+            target.unlink(missing_ok=True)
+
+    def sync_directory(self, path: str) -> None:
+        self._sync(path, os.O_RDONLY)
+
+    def _sync(self, path: str, flags: int) -> None:
+        descriptor = os.open(self._root / path, flags | os.O_CLOEXEC)
+        try:
+            _flush(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _flush(descriptor: int) -> None:
+    import fcntl
+
+    # macOS keeps what was fsynced in the drive's cache unless it is asked for more.
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
+        fcntl.fcntl(descriptor, full)
+    else:
+        os.fsync(descriptor)

@@ -1,0 +1,235 @@
+"""The batches of one partition in segment files, with their index in memory."""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol, overload
+
+from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.broker.storage.files import Files
+from aioproducer.broker.storage.segment import BadBatch, Segment, base_offset_of, scan
+from aioproducer.errors import KafkaStorageException
+from aioproducer.protocol.primitives import Buffer
+from aioproducer.records.record_batch import RecordBatch
+
+log = logging.getLogger(__name__)
+
+
+class SegmentWrite(NamedTuple):
+    """Batches that go to the end of a segment; ``creates`` says that there is no such file yet."""
+
+    path: str
+    batches: list[bytearray]
+    creates: bool
+
+
+class LogKeeper(Protocol):
+    """Who is told what there is to commit."""
+
+    def check(self) -> None:
+        """Raises :class:`KafkaStorageException` if nothing can be written any more."""
+
+    def log_changed(self, batches: StoredBatches) -> None: ...
+
+    def log_start_moved(self, batches: StoredBatches, log_start_offset: int) -> None: ...
+
+
+class StoredBatches:
+    """:class:`Batches` on disk.
+
+    A batch that is appended stays in memory until a commit has written it (:meth:`take`, then :meth:`written`), and is
+    read from its file from then on. A file is removed with the last of its batches.
+    """
+
+    def __init__(self, files: Files, directory: str, keeper: LogKeeper, config: TopicConfig) -> None:
+        self.directory = directory
+        self._files = files
+        self._keeper = keeper
+        self._segment_bytes = config.segment_bytes
+        self._segments: list[Segment] = []
+        # Batches have numbers that never change. The arrays are in step, and begin with the first segment's first.
+        self._positions = array("q")
+        self._sizes = array("q")
+        self._first = 0
+        self._deleted = 0
+        self._created: set[str] = set()
+        self._unwritten: list[bytearray] = []
+        self._written = 0
+        self._removals: list[str] = []
+
+    def configure(self, config: TopicConfig) -> None:
+        self._segment_bytes = config.segment_bytes
+
+    # reading
+
+    def __len__(self) -> int:
+        return self._end - self._deleted
+
+    def size(self, index: int) -> int:
+        return self._sizes[self._deleted + index - self._first]
+
+    @overload
+    def __getitem__(self, index: int) -> Buffer: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Buffer]: ...
+    def __getitem__(self, index: int | slice) -> Buffer | Sequence[Buffer]:
+        first, last, _ = (index if isinstance(index, slice) else slice(index, index + 1)).indices(len(self))
+        found = self._read(self._deleted + first, self._deleted + last)
+        return found if isinstance(index, slice) else found[0]
+
+    def __iter__(self) -> Iterator[Buffer]:
+        return (self[index] for index in range(len(self)))
+
+    def _read(self, first: int, last: int) -> list[Buffer]:
+        """The batches of these numbers; those that lie side by side in a file with one read."""
+        found: list[Buffer] = []
+        while first < min(last, self._written):
+            at = self._segment_at(first)
+            beyond = self._segments[at + 1].first if at + 1 < len(self._segments) else self._end
+            end = min(last, self._written, beyond)
+            found += self._read_segment(self._segments[at], first, end)
+            first = end
+        return found + list(self._unwritten[first - self._written : last - self._written] if first < last else ())
+
+    def _read_segment(self, segment: Segment, first: int, last: int) -> Iterator[Buffer]:
+        sizes = self._sizes[first - self._first : last - self._first]
+        position, size = self._positions[first - self._first], sum(sizes)
+        try:
+            data = memoryview(self._files.read(segment.path, position, size))
+        except OSError as error:
+            raise KafkaStorageException(f"{segment.path} cannot be read: {error}") from error
+        if len(data) < size:
+            raise KafkaStorageException(f"{segment.path} ends at byte {position + len(data)}, within its batches")
+        start = 0
+        for size in sizes:
+            yield data[start : start + size]
+            start += size
+
+    def _segment_at(self, number: int) -> int:
+        return bisect_right(self._segments, number, key=lambda segment: segment.first) - 1
+
+    # writing
+
+    def append(self, batch: bytearray) -> None:
+        self._keeper.check()
+        size = len(batch)
+        if not self._segments or self._segments[-1].size + size > self._segment_bytes:
+            self._segments.append(Segment(self.directory, int.from_bytes(batch[:8], "big"), self._end))
+        self._add(self._segments[-1], size)
+        self._unwritten.append(batch)
+        self._keeper.log_changed(self)
+
+    def delete(self, count: int, log_start_offset: int) -> None:
+        self._deleted += count
+        self._keeper.log_start_moved(self, log_start_offset)
+        self._delete_segments()
+
+    def _add(self, segment: Segment, size: int) -> None:
+        self._positions.append(segment.size)
+        self._sizes.append(size)
+        segment.size += size
+
+    @property
+    def _end(self) -> int:
+        return self._first + len(self._sizes)
+
+    def _delete_segments(self) -> None:
+        # The last segment stays: its name says where the log goes on. So does one that a commit has to write to.
+        gone = min(self._deleted, self._written)
+        count = 0
+        while count + 1 < len(self._segments) and self._segments[count + 1].first <= gone:
+            count += 1
+        if count:
+            self._removals += [segment.path for segment in self._segments[:count]]
+            del self._segments[:count]
+            beyond = self._segments[0].first - self._first
+            del self._positions[:beyond], self._sizes[:beyond]
+            self._first += beyond
+            self._keeper.log_changed(self)
+
+    # committing
+
+    def take(self) -> tuple[list[SegmentWrite], list[str]]:
+        """What the next commit writes, and the files it then removes. Before the next one comes :meth:`written`."""
+        writes: list[SegmentWrite] = []
+        for number, batch in enumerate(self._unwritten, start=self._written):
+            segment = self._segments[self._segment_at(number)]
+            if not writes or writes[-1].path != segment.path:
+                writes.append(SegmentWrite(segment.path, [], segment.path not in self._created))
+            writes[-1].batches.append(batch)
+        removals, self._removals = self._removals, []
+        return writes, removals
+
+    def written(self, writes: list[SegmentWrite]) -> None:
+        """What :meth:`take` gave is in the files."""
+        count = sum(len(write.batches) for write in writes)
+        del self._unwritten[:count]
+        self._written += count
+        self._created.update(write.path for write in writes)
+        self._delete_segments()
+
+    # recovery
+
+    def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
+        """Reads what the directory has, once, before anything else; every good batch, in order.
+
+        At the first that is not good the log is cut off, and later segments are removed. What a crash left of the
+        deletion of segments before ``log_start_offset`` is finished.
+        """
+        found = [offset for offset in map(base_offset_of, self._files.names(self.directory)) if offset is not None]
+        while len(found) > 1 and found[1] <= log_start_offset:
+            self._files.remove(Segment(self.directory, found.pop(0), 0).path)
+        next_offset = found[0] if found else log_start_offset
+        for index, base_offset in enumerate(found):
+            segment = Segment(self.directory, base_offset, self._end)
+            bad: BadBatch | None = None
+            try:
+                if base_offset != next_offset:
+                    raise BadBatch(0, f"its first offset is {base_offset} where {next_offset} follows")
+                for batch in scan(self._files, segment.path, base_offset):
+                    self._add(segment, batch.size_in_bytes)
+                    next_offset = batch.last_offset + 1
+                    yield batch
+            except BadBatch as error:
+                bad = error
+            if segment.size:
+                self._segments.append(segment)
+                self._created.add(segment.path)
+            if bad is not None or not segment.size:
+                self._cut(segment, bad, found[index + 1 :])
+                break
+        self._written = self._end
+
+    def _cut(self, segment: Segment, bad: BadBatch | None, later: list[int]) -> None:
+        """The log ends before what is bad in ``segment``."""
+        lost = self._files.size(segment.path) - segment.size
+        gone = [Segment(self.directory, base_offset, 0).path for base_offset in later]
+        if bad is not None:
+            also = f" and {len(gone)} later files" if gone else ""
+            log.warning(
+                "%s is cut off at byte %d, %d bytes%s are lost: %s", segment.path, bad.position, lost, also, bad
+            )
+        if segment.size:
+            self._files.truncate(segment.path, segment.size)
+            # Else what was cut off could come back behind what is written there next.
+            self._files.sync(segment.path)
+        else:
+            gone.append(segment.path)
+        # The last ones first: what a crash leaves of it is cut off again.
+        for path in reversed(gone):
+            self._files.remove(path)
+        self._files.sync_directory(self.directory)
+
+    def reset(self) -> None:
+        """Removes every file: the log begins anew, at another offset."""
+        for name in self._files.names(self.directory):
+            if base_offset_of(name) is not None:
+                self._files.remove(f"{self.directory}/{name}")
+        self._files.sync_directory(self.directory)
+        self._segments.clear()
+        self._created.clear()
+        self._first = self._deleted = self._written
+        del self._positions[:], self._sizes[:]

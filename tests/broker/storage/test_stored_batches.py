@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import logging
+from random import Random
+from typing import Any
+
+import pytest
+
+from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.storage.files import Files
+from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.errors import KafkaStorageException, OffsetOutOfRangeException
+from aioproducer.records.record_batch import RecordBatch
+from tests.broker.batches import NOW_MS, make_batch
+from tests.broker.storage.faulty_files import FaultyFiles
+
+DIRECTORY = "orders-0"
+
+
+class Keeper:
+    """Commits when it is told to."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.start = 0
+        self.failed = False
+
+    def check(self) -> None:
+        if self.failed:
+            raise KafkaStorageException("failed")
+
+    def log_changed(self, batches: StoredBatches) -> None:
+        pass
+
+    def log_start_moved(self, batches: StoredBatches, log_start_offset: int) -> None:
+        self.start = log_start_offset
+
+    def commit(self, batches: StoredBatches) -> None:
+        writes, removals = batches.take()
+        for write in writes:
+            self.files.append(write.path, write.batches)
+            self.files.sync(write.path)
+        batches.written(writes)
+        for path in removals:
+            self.files.remove(path)
+        self.files.sync_directory(DIRECTORY)
+
+
+class Stored:
+    """A log on disk, and what a restart makes of it. A segment has room for ``per_segment`` batches of one record."""
+
+    def __init__(self, per_segment: int = 3) -> None:
+        self.files = FaultyFiles()
+        self.files.make_directory(DIRECTORY)
+        self.keeper = Keeper(self.files)
+        self._room = per_segment * len(make_batch(b"0"))
+        self.restart()
+
+    def restart(self) -> None:
+        config = TopicConfig.of({}, BrokerConfig.of({}))
+        self.batches = StoredBatches(self.files, DIRECTORY, self.keeper, config)
+        self.log = PartitionLog(DIRECTORY, config, self.batches)
+        self.batches._segment_bytes = self._room  # smaller ones than Kafka allows
+        self.log.recover(self.keeper.start)
+
+    def append(self, *values: bytes, **header: Any) -> None:
+        self.log.append(RecordBatch(make_batch(*values, **header)), leader_epoch=0, now_ms=NOW_MS)
+
+    def commit(self) -> None:
+        self.keeper.commit(self.batches)
+
+    def values(self) -> list[bytes | None]:
+        return [record.value for record in self.log.records()]
+
+
+def segment(base_offset: int) -> str:
+    return f"{DIRECTORY}/{base_offset:020}.log"
+
+
+def test_segments_are_kafkas_files() -> None:
+    stored = Stored()
+    for number in range(7):
+        stored.append(b"%d" % number)
+    stored.commit()
+    assert stored.files.names(DIRECTORY) == [f"{offset:020}.log" for offset in (0, 3, 6)]
+    content = stored.files.read(segment(3), 0, 10_000)
+    assert content == b"".join(stored.log.read(3, 10_000)[:3])
+
+
+@pytest.mark.parametrize("committed", [0, 1, 4, 10])
+def test_what_is_read_is_the_same_before_and_after_a_commit(committed: int) -> None:
+    stored, memory = Stored(), PartitionLog("memory", TopicConfig.of({}, BrokerConfig.of({})))
+    for number in range(10):
+        batch = make_batch(*[b"%d" % number] * (number % 3 + 1))
+        memory.append(RecordBatch(batch), leader_epoch=0, now_ms=NOW_MS)
+        stored.log.append(RecordBatch(batch), leader_epoch=0, now_ms=NOW_MS)
+        if number + 1 == committed:
+            stored.commit()
+    for offset in range(memory.log_end_offset + 1):
+        for max_bytes in (0, 100, 200, 10_000):
+            for least in (True, False):
+                expected = memory.read(offset, max_bytes, min_one_batch=least)
+                assert list(map(bytes, stored.log.read(offset, max_bytes, min_one_batch=least))) == expected
+    assert stored.log.find_by_timestamp(NOW_MS + 1) == memory.find_by_timestamp(NOW_MS + 1)
+    assert stored.log.size_in_bytes == memory.size_in_bytes
+
+
+def test_a_restart_finds_offsets_timestamps_and_producers() -> None:
+    stored = Stored()
+    stored.append(b"a", b"b", producer_id=7, producer_epoch=0, base_sequence=0)
+    stored.append(b"c", producer_id=7, producer_epoch=0, base_sequence=2)
+    stored.append(b"d", producer_id=8, producer_epoch=1, base_sequence=0, transactional=True)
+    stored.append(b"e", producer_id=9, producer_epoch=0, base_sequence=0, transactional=True)
+    stored.log.append_marker(8, 1, committed=False, leader_epoch=0, now_ms=NOW_MS)
+    before = stored.log
+    stored.commit()
+    stored.restart()
+    log = stored.log
+    assert log is not before
+    assert (log.log_end_offset, log.last_stable_offset) == (6, 4)
+    assert log.aborted_transactions(0, 6) == before.aborted_transactions(0, 6) != []
+    assert log.active_producers() == before.active_producers()
+    assert log.find_max_timestamp() == before.find_max_timestamp()
+    retry = RecordBatch(make_batch(b"a", b"b", producer_id=7, producer_epoch=0, base_sequence=0))
+    assert log.append(retry, leader_epoch=0, now_ms=NOW_MS).duplicate
+
+
+def test_deleted_records_stay_deleted_and_files_go_with_their_last_batch() -> None:
+    stored = Stored()
+    for number in range(8):
+        stored.append(b"%d" % number)
+    stored.commit()
+    stored.log.delete_records(5)
+    stored.commit()
+    assert stored.files.names(DIRECTORY) == [f"{offset:020}.log" for offset in (3, 6)]
+    stored.restart()
+    assert (stored.log.log_start_offset, stored.log.log_end_offset) == (5, 8)
+    assert stored.values() == [b"5", b"6", b"7"]
+    with pytest.raises(OffsetOutOfRangeException):
+        stored.log.read(4, 100)
+
+
+def test_all_records_deleted_and_the_offsets_go_on() -> None:
+    stored = Stored()
+    for number in range(4):
+        stored.append(b"%d" % number)
+    stored.commit()
+    stored.log.delete_records(4)
+    stored.commit()
+    stored.restart()
+    assert (stored.log.log_start_offset, stored.log.log_end_offset) == (4, 4)
+    stored.append(b"next")
+    stored.commit()
+    stored.restart()
+    assert stored.values() == [b"next"]
+    assert stored.log.log_end_offset == 5
+
+
+def test_a_log_that_ends_before_its_start_begins_anew_there() -> None:
+    stored = Stored()
+    for number in range(4):
+        stored.append(b"%d" % number)
+    stored.commit()
+    stored.keeper.start = 10
+    stored.restart()
+    assert (stored.log.log_start_offset, stored.log.log_end_offset, len(stored.log._base_offsets)) == (10, 10, 0)
+    stored.append(b"next")
+    stored.commit()
+    stored.restart()
+    assert stored.values() == [b"next"]
+
+
+def test_files_are_removed_only_when_nothing_has_to_be_written_to_them() -> None:
+    stored = Stored()
+    for number in range(4):
+        stored.append(b"%d" % number)
+    stored.log.delete_records(4)
+    stored.commit()
+    stored.commit()
+    stored.restart()
+    assert stored.log.log_end_offset == 4
+
+
+def test_an_unfinished_removal_of_files_is_finished() -> None:
+    """The first of two files is still there after a crash, the second is gone."""
+    stored = Stored()
+    for number in range(8):
+        stored.append(b"%d" % number)
+    stored.commit()
+    stored.keeper.start = 6
+    stored.files.remove(segment(3))
+    stored.restart()
+    assert stored.files.names(DIRECTORY) == [f"{6:020}.log"]
+    assert stored.values() == [b"6", b"7"]
+
+
+class TestWhatIsBad:
+    @pytest.fixture
+    def stored(self) -> Stored:
+        stored = Stored()
+        for number in range(5):
+            stored.append(b"%d" % number)
+        stored.commit()
+        return stored
+
+    def damage(self, stored: Stored, path: str, at: int, data: bytes) -> None:
+        content = bytearray(stored.files.read(path, 0, 10_000))
+        content[at : at + len(data)] = data
+        stored.files.truncate(path, 0)
+        stored.files.append(path, [content])
+
+    @pytest.mark.parametrize(
+        ("at", "data"),
+        [(8, b"\0\0\0\0"), (8, b"\xff\xff\xff\xff"), (8, b"\x7f\xff\xff\xff"), (16, b"\1"), (60, b"\7"), (7, b"\x09")],
+        ids=["no length", "negative length", "a length beyond the file", "magic", "CRC", "offset"],
+    )
+    def test_the_log_is_cut_off_at_the_first_bad_batch(
+        self, stored: Stored, at: int, data: bytes, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        size = len(make_batch(b"0"))
+        self.damage(stored, segment(0), size + at, data)
+        with caplog.at_level(logging.WARNING):
+            stored.restart()
+        assert stored.values() == [b"0"]
+        assert stored.files.size(segment(0)) == size
+        assert stored.files.names(DIRECTORY) == [f"{0:020}.log"]
+        assert f"{segment(0)} is cut off at byte {size}, {2 * size} bytes and 1 later files are lost" in caplog.text
+        stored.append(b"again")
+        stored.commit()
+        stored.restart()
+        assert stored.values() == [b"0", b"again"]
+
+    def test_every_length_of_the_last_file(self, stored: Stored) -> None:
+        whole = stored.files.read(segment(3), 0, 1000)
+        for length in range(len(whole)):
+            stored.files.remove(segment(3))
+            stored.files.append(segment(3), [whole[:length]])
+            stored.restart()
+            assert stored.values() == [b"0", b"1", b"2", b"3"][: 3 + length // len(make_batch(b"0"))]
+
+    def test_zeros_after_the_last_batch(self, stored: Stored) -> None:
+        stored.files.append(segment(3), [bytes(5000)])
+        stored.restart()
+        assert stored.values() == [b"0", b"1", b"2", b"3", b"4"]
+
+    def test_a_gap_between_two_files(self, stored: Stored) -> None:
+        stored.files.truncate(segment(0), len(make_batch(b"0")))
+        stored.restart()
+        assert stored.values() == [b"0"]
+        assert stored.files.names(DIRECTORY) == [f"{0:020}.log"]
+
+    def test_a_file_that_is_shorter_than_it_was_is_an_error_of_the_storage(self, stored: Stored) -> None:
+        stored.files.truncate(segment(0), 10)
+        with pytest.raises(KafkaStorageException, match="ends at byte 10"):
+            stored.log.read(0, 1000)
+        stored.files.remove(segment(0))
+        with pytest.raises(KafkaStorageException, match="cannot be read"):
+            stored.log.read(0, 1000)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_random_bytes(self, stored: Stored, seed: int) -> None:
+        random = Random(seed)
+        self.damage(stored, segment(0), random.randrange(200), random.randbytes(20))
+        stored.restart()
+        assert stored.values() == [b"0", b"1", b"2", b"3", b"4"][: len(stored.values())]
+
+
+def test_a_batch_that_cannot_be_kept_changes_nothing() -> None:
+    stored = Stored()
+    stored.append(b"a", producer_id=7, producer_epoch=0, base_sequence=0)
+    stored.keeper.failed = True
+    with pytest.raises(KafkaStorageException):
+        stored.append(b"b", producer_id=7, producer_epoch=0, base_sequence=1)
+    assert stored.log.log_end_offset == 1
+    assert stored.log.active_producers()[0].last_sequence == 0
