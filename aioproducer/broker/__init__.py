@@ -11,7 +11,9 @@
     socket_server.py   a node's listener
     processor.py       its connections, from bytes to requests
     connection_quotas.py  how many connections, and how fast: by address, by listener, in all
-    rate_quota.py      an upper bound for a rate, and how long to wait
+    rate_quota.py, token_bucket.py   an upper bound for a rate, and how long to wait
+    client_quotas.py   which quotas users, client ids and addresses have
+    client_quota_manager.py   what clients use up of them
     kafka_channel.py   one connection: one request at a time, in order
     request.py         one request, until it is answered
     context.py         what the handlers of a node work with

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.client_quotas import entity as quota_entity
 from aioproducer.broker.cluster_configs import ALL_NODES
 from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
 from aioproducer.broker.config_changes import ConfigChange, OpType
@@ -220,6 +221,18 @@ class EmbeddedCluster:
     def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
         """Sets dynamic configs of one node, or of all; None takes one back. Raises what a client would get."""
         self._state.alter_broker_configs(ALL_NODES if node_id is None else str(node_id), _changes(configs))
+
+    def alter_client_quotas(self, entity: Mapping[str, str | None], quotas: Mapping[str, float | None]) -> None:
+        """Sets quotas of a user, a client id, both together or an ip; None takes one back, and a None for a name is the
+        default. ``cluster.alter_client_quotas({"client-id": "slow"}, {"producer_byte_rate": 1024})``. Raises what a
+        client would get.
+        """
+        self._state.client_quotas.alter(quota_entity(entity.items()), list(quotas.items()))
+
+    def client_quotas(self) -> list[tuple[dict[str, str | None], dict[str, float]]]:
+        """Every entity that has quotas, and what they are."""
+        found = self._state.client_quotas.describe([], strict=False)
+        return [(dict(entity), dict(quotas)) for entity, quotas in found.items()]
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic with its records."""

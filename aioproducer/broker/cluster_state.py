@@ -15,6 +15,7 @@ from uuid import UUID
 from zlib import crc32
 
 from aioproducer.broker.broker_config import TOPIC_CONFIGS_WITHOUT_EFFECT, BrokerConfig
+from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
 from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.partition_log import PartitionLog
@@ -61,6 +62,7 @@ class ClusterState:
         self._random = random or SystemRandom()
         self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
         self.configs = ClusterConfigs(config)
+        self.client_quotas = ClientQuotas()
         self.node_ids = tuple(node_ids)
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}

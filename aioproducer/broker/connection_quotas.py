@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
-from aioproducer.broker.rate_quota import KAFKAS_WINDOW, QuotaWindow, RateQuota
+from aioproducer.broker.rate_quota import KAFKAS_WINDOW, QuotaWindow, RateQuota, RateQuotas
 from aioproducer.config_def import INT_MAX
 from aioproducer.metrics.sensor import Sensor
 
@@ -86,8 +86,7 @@ class _Listener(Generic[C]):
         self.limits = limits
         self.count = 0
         self.rate = RateQuota(limits.max_connection_creation_rate, window)
-        self.throttle_time = Sensor(window.seconds, window.samples)
-        self.ip_throttle_time = Sensor(window.seconds, window.samples)
+        self.ip_throttle_times = Sensor(window.seconds, window.samples)
         self.room: dict[str, deque[C]] = {}
         """By address; the first one is next."""
         self.waiting = 0
@@ -132,8 +131,7 @@ class ConnectionQuotas(Generic[C]):
         self._rate = RateQuota(limits.max_connection_creation_rate, window)
         self._ip_rate_default = INT_MAX
         self._ip_rate_limits: Mapping[str, int] = {}
-        self._ip_rates: dict[str, RateQuota] = {}
-        self._many_ip_rates = 1000
+        self._ip_rates = RateQuotas[str](window)
 
     # limits
 
@@ -151,8 +149,6 @@ class ConnectionQuotas(Generic[C]):
     def configure_ip_rates(self, default: int, by_address: Mapping[str, int]) -> None:
         """How many connections a second an address may make: the quota of the entity ``ip`` (KIP-612)."""
         self._ip_rate_default, self._ip_rate_limits = default, by_address
-        for address, rate in self._ip_rates.items():
-            rate.bound = self.ip_rate_limit(address)
 
     def ip_rate_limit(self, address: str) -> int:
         return self._ip_rate_limits.get(address, self._ip_rate_default)
@@ -164,7 +160,7 @@ class ConnectionQuotas(Generic[C]):
         listener = self._listeners[listener_name]
         delay_ms = self._throttled_ip(address, now)
         if delay_ms > 0:
-            listener.ip_throttle_time.record(delay_ms, now)
+            listener.ip_throttle_times.record(delay_ms, now)
             return [Decision(listener_name, address, connection, Verdict.THROTTLED, delay_ms)]
         if self.count(address) >= self._limits.of_address(address):
             return [Decision(listener_name, address, connection, Verdict.TOO_MANY)]
@@ -259,12 +255,12 @@ class ConnectionQuotas(Generic[C]):
 
     def ip_accept_rates(self, now: float) -> dict[str, float]:
         """Connections a second of the addresses that have a quota for that."""
-        return {address: rate.rate(now) for address, rate in self._ip_rates.items()}
+        return {address: rate.rate(now) for address, rate in self._ip_rates}
 
     def throttle_times(self, name: str, now: float) -> tuple[float, float]:
         """Average milliseconds that a listener's connections were held up, and those of single addresses."""
         listener = self._listeners[name]
-        return listener.throttle_time.average(now), listener.ip_throttle_time.average(now)
+        return listener.rate.throttle_times.average(now), listener.ip_throttle_times.average(now)
 
     # rules
 
@@ -296,24 +292,16 @@ class ConnectionQuotas(Generic[C]):
             rate.record(1, now)
         delay_ms = min(max(rate.throttle_ms(now) for rate in rates), self._window.milliseconds)
         if delay_ms > 0:
-            listener.throttle_time.record(delay_ms, now)
+            listener.rate.throttle_times.record(delay_ms, now)
         return delay_ms
 
     def _throttled_ip(self, address: str, now: float) -> int:
         limit = self.ip_rate_limit(address)
         if limit == INT_MAX:
             return 0
-        rate = self._ip_rates.get(address)
-        if rate is None:
-            self._forget_ip_rates(now)
-            rate = self._ip_rates[address] = RateQuota(limit, self._window)
+        rate = self._ip_rates.get(address, limit, now)
         rate.record(1, now)
         delay_ms = min(rate.throttle_ms(now), self._window.milliseconds)
         if delay_ms > 0:
             rate.record(-1, now)
         return delay_ms
-
-    def _forget_ip_rates(self, now: float) -> None:
-        if len(self._ip_rates) >= self._many_ip_rates:
-            self._ip_rates = {address: rate for address, rate in self._ip_rates.items() if not rate.forgotten(now)}
-            self._many_ip_rates = max(1000, 2 * len(self._ip_rates))

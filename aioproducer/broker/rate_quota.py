@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator
+from typing import Generic, NamedTuple, TypeVar
 
 from aioproducer.metrics.sensor import Sensor
 
@@ -22,11 +23,15 @@ class QuotaWindow(NamedTuple):
 
 KAFKAS_WINDOW = QuotaWindow()
 
+_MANY = 1000
+
+K = TypeVar("K", bound=Hashable)
+
 
 class RateQuota:
     """What was recorded, per second, and the most that it may be. ``now`` is in seconds and never goes back."""
 
-    __slots__ = ("_sensor", "_window", "bound", "last")
+    __slots__ = ("_sensor", "_window", "bound", "last", "throttle_times")
 
     def __init__(self, bound: float, window: QuotaWindow) -> None:
         self._sensor = Sensor(window.seconds, window.samples)
@@ -34,6 +39,8 @@ class RateQuota:
         self.bound = bound
         self.last = -math.inf
         """When something was recorded last."""
+        self.throttle_times = Sensor(window.seconds, window.samples)
+        """Milliseconds that somebody had to wait because of it."""
 
     def record(self, value: float, now: float) -> None:
         self._sensor.record(value, now)
@@ -55,3 +62,26 @@ class RateQuota:
     def forgotten(self, now: float) -> bool:
         """Nothing of what was recorded counts any more."""
         return now - self.last >= self._window.seconds * self._window.samples
+
+
+class RateQuotas(Generic[K]):
+    """A :class:`RateQuota` for each key, made when it is needed; those of which nothing counts any more are let go."""
+
+    def __init__(self, window: QuotaWindow) -> None:
+        self._window = window
+        self._rates: dict[K, RateQuota] = {}
+        self._many = _MANY
+
+    def get(self, key: K, bound: float, now: float) -> RateQuota:
+        """The key's, with ``bound`` from now on."""
+        rate = self._rates.get(key)
+        if rate is None:
+            if len(self._rates) >= self._many:
+                self._rates = {key: rate for key, rate in self._rates.items() if not rate.forgotten(now)}
+                self._many = max(_MANY, 2 * len(self._rates))
+            rate = self._rates[key] = RateQuota(bound, self._window)
+        rate.bound = bound
+        return rate
+
+    def __iter__(self) -> Iterator[tuple[K, RateQuota]]:
+        return iter(self._rates.items())

@@ -159,6 +159,26 @@ class TestKafkaTools:
         with pytest.raises(KafkaFailed, match=r"num\.partitions"):
             await tools.configs("--alter", *brokers, "--entity-default", "--add-config", "num.partitions=3")
 
+    async def test_quotas(self, cluster: EmbeddedCluster, tools: KafkaTools) -> None:
+        quotas = cluster.client_quotas
+        clients = "--entity-type", "clients", "--entity-name", "console"
+        await tools.configs("--alter", *clients, "--add-config", "producer_byte_rate=1024,request_percentage=12.5")
+        described = await tools.configs("--describe", *clients)
+        assert re.search(r"client-id 'console' are .*producer_byte_rate=1024(\.0)?", described)
+        await tools.configs("--alter", *clients, "--delete-config", "request_percentage")
+        both = "--entity-type", "users", "--entity-default", "--entity-type", "clients", "--entity-name", "console"
+        await tools.configs("--alter", *both, "--add-config", "consumer_byte_rate=2048,controller_mutation_rate=0.5")
+        ips = "--entity-type", "ips", "--entity-name", "127.0.0.9"
+        await tools.configs("--alter", *ips, "--add-config", "connection_creation_rate=100")
+        assert "connection_creation_rate=100" in await tools.configs("--describe", *ips)
+        assert quotas() == [
+            ({"client-id": "console"}, {"producer_byte_rate": 1024}),
+            ({"client-id": "console", "user": None}, {"consumer_byte_rate": 2048, "controller_mutation_rate": 0.5}),
+            ({"ip": "127.0.0.9"}, {"connection_creation_rate": 100}),
+        ]
+        with pytest.raises(KafkaFailed, match="more than 0"):
+            await tools.configs("--alter", *clients, "--add-config", "producer_byte_rate=-1")
+
     async def test_transactions(self, cluster: EmbeddedCluster, tools: KafkaTools) -> None:
         cluster.create_topic("t")
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x") as producer:

@@ -1,0 +1,41 @@
+"""AlterClientQuotas: versions 0 and 1 (KIP-546, KIP-612). Any node changes them for all, at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from aioproducer.broker.client_quotas import Entity, entity
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException, InvalidRequestException
+from aioproducer.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntryData,
+    EntryResult,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 1)
+
+
+def handle(context: BrokerContext, request: Request, message: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
+    times = Counter(_named(entry) for entry in message.entries)
+    results = []
+    for entry in message.entries:
+        code, text = ErrorCode.NONE, None
+        try:
+            if times[_named(entry)] > 1:
+                raise InvalidRequestException("each entity may be there once")
+            changes = [(op.key, None if op.remove else op.value) for op in entry.ops]
+            of = entity(_named(entry))
+            context.state.client_quotas.alter(of, changes, validate_only=message.validate_only)
+        except ApiException as error:
+            code, text = error.code, str(error)
+        results.append(EntryResult(code, text, entry.entity))
+    return AlterClientQuotasResponse(entries=results)
+
+
+def _named(entry: EntryData) -> Entity:
+    return tuple(sorted(((part.entity_type, part.entity_name) for part in entry.entity), key=str))
