@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import signal
 import sys
+import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from typing import Any
 
 from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks.case import Case, Done
@@ -24,10 +27,27 @@ class NoClients(Exception):
     """None of the clients is installed."""
 
 
-def compare_or_say_why_not(options: Namespace, works: Iterable[Work]) -> Report | None:
-    """``compare`` from a command line, with a line on standard error about each run; None if nothing was measured."""
+Kept = Callable[[Report], object]
+"""Told after each run what there is so far."""
+
+
+def compare_or_say_why_not(options: Namespace, works: Iterable[Work], kept: Kept) -> Report | None:
+    """``compare`` from a command line, with a line on standard error about each run; None if nothing was measured.
+
+    Whoever interrupts it gets what there is.
+    """
+    latest: Report | None = None
+
+    def keep(report: Report) -> None:
+        nonlocal latest
+        latest = report
+        kept(report)
+
     try:
-        return asyncio.run(compare(options, works, lambda line: print(line, file=sys.stderr, flush=True)))
+        return asyncio.run(_until_terminated(compare(options, works, _say, keep)))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        _say("Interrupted.")
+        return latest
     except (KafkaFailed, KafkaUnavailable) as error:
         print(f"{error}\nWith --bootstrap-server an existing cluster will do.", file=sys.stderr)
     except NoClients as error:
@@ -35,11 +55,26 @@ def compare_or_say_why_not(options: Namespace, works: Iterable[Work]) -> Report 
     return None
 
 
-async def compare(options: Namespace, works: Iterable[Work], told: Callable[[str], object]) -> Report:
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+async def _until_terminated(measuring: Coroutine[Any, Any, Report]) -> Report:
+    """SIGTERM ends it as Ctrl-C does: with all processes that it started."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await measuring
+
+
+async def compare(
+    options: Namespace, works: Iterable[Work], told: Callable[[str], object], kept: Kept = lambda report: None
+) -> Report:
     """``options`` are those of ``arguments.add_options``; ``told`` hears of every run, in a line each.
 
     Raises KafkaUnavailable or KafkaFailed when there is to be a Kafka and cannot be, and NoClients.
     """
+    began = time.monotonic()
     clients = [await describe(name) for name in options.clients]
     if all(client.missing for client in clients):
         raise NoClients("; ".join(f"{client.name}: {client.missing}" for client in clients))
@@ -50,10 +85,19 @@ async def compare(options: Namespace, works: Iterable[Work], told: Callable[[str
         return options.records or work.records_of(client.share, quick=options.quick)
 
     environment, cpu = Environment.now(loop=loop, broker=_broker(options)), MachineCpu()
+    report = Report(environment, clients, cases, options.rounds)
+
+    def ran(case: Case, done: Done) -> None:
+        told(_line(case, done))
+        kept(report)
+
     async with _bootstrap_servers(options) as bootstrap_servers:
-        runner = Runner(bootstrap_servers, loop, records, lambda case, done: told(_line(case, done)))
-        await runner.run(cases, [client for client in clients if not client.missing], options.rounds)
-    return Report(dataclasses.replace(environment, others=cpu.others()), clients, cases, options.rounds)
+        runner = Runner(bootstrap_servers, loop, records, ran)
+        await runner.run(cases, report.present, options.rounds)
+    ended = dataclasses.replace(environment, others=cpu.others(), minutes=(time.monotonic() - began) / 60)
+    report = dataclasses.replace(report, environment=ended)
+    kept(report)
+    return report
 
 
 def _broker(options: Namespace) -> str:

@@ -1,30 +1,23 @@
-"""``python -m benchmarks curves``: what a record costs as work grows, beside other clients, on real Kafka.
+"""What a record costs as work grows: what came of it, in tables and as a plot.
 
 Along each axis one thing changes and nothing else. Of an axis of numbers the growth of a record's cost is told as the
-exponent of the power that fits best: 0 is flat, 1 is in proportion. The exit status is 0 only if every run was right.
+exponent of the power that fits best: 0 is flat, 1 is in proportion.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from benchmarks.arguments import QUICK_ROUNDS, add_options, list_of, some_of
 from benchmarks.case import Case
-from benchmarks.comparison import compare_or_say_why_not
 from benchmarks.curve_works import AXES, Axis
 from benchmarks.figures import FIGURES
 from benchmarks.plot import Chart, Series, svg
 from benchmarks.ratios import Spread
 from benchmarks.report import NOTHING, Report, markdown_table
 
-CLIENTS = ("aioproducer", "confluent-kafka")
-ROUNDS = 3
 COST = FIGURES["cpu"]
 
 
@@ -48,6 +41,9 @@ class Curves:
     def case(self, work: str) -> Case:
         return next(case for case in self.report.cases if case.work.name == work)
 
+    def problems(self) -> list[str]:
+        return self.report.problems()
+
     def clients(self, axis: Axis) -> list[str]:
         """Who can do anything there."""
         return [
@@ -66,13 +62,13 @@ class Curves:
     def markdown(self) -> str:
         lines = [f"- {name}: {value}" for name, value in self.report.head()]
         for axis in self.axes:
-            lines += ["", f"### {axis.title}", "", *self._table(axis)]
+            lines += ["", f"### {axis.title}", "", *self.table(axis)]
         lines += ["", f"Medians of {self.report.rounds} rounds; CPU in microseconds a record."]
-        if problems := self.report.problems():
+        if problems := self.problems():
             lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
         return "\n".join(lines) + "\n"
 
-    def _table(self, axis: Axis) -> list[str]:
+    def table(self, axis: Axis) -> list[str]:
         clients = self.clients(axis)
         reference, *others = clients
         columns = [axis.name]
@@ -119,38 +115,9 @@ class Curves:
         )
 
     def json(self) -> dict[str, Any]:
-        growths = {
-            axis.name: {client: self.growth(axis, client) for client in self.clients(axis)} for axis in self.axes
-        }
-        return {**self.report.json(), "exponents": growths}
+        return {"axes": [axis.name for axis in self.axes], **self.report.json()}
 
-
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks curves",
-        description="Measures what a record costs as records, partitions, topics and senders grow, and by codec.",
-        epilog="Exit status 0: every run was right; 1: some failed or lost records; 2: wrong usage.",
-    )
-    add_options(parser, quick="a tenth of the records, once", clients=CLIENTS, rounds=ROUNDS)
-    parser.add_argument(
-        "--axes", type=some_of(AXES), default=list(AXES), metavar="NAME[,...]", help=list_of(AXES) + ", all by default"
-    )
-    options = parser.parse_args(arguments)
-    if options.rounds is None:
-        options.rounds = QUICK_ROUNDS if options.quick else ROUNDS
-    return options
-
-
-def main(arguments: Sequence[str]) -> int:
-    options = parse_arguments(arguments)
-    axes = [AXES[name] for name in options.axes]
-    report = compare_or_say_why_not(options, [work for axis in axes for _, work in axis.points])
-    if report is None:
-        return 1
-    curves = Curves(report, axes)
-    if options.json is not None:
-        options.json.write_text(json.dumps(curves.json(), indent=2) + "\n", encoding="utf-8")
-    if options.plot is not None:
-        options.plot.write_text(curves.svg(), encoding="utf-8")
-    sys.stdout.write(curves.markdown())
-    return 1 if report.problems() else 0
+    @classmethod
+    def from_json(cls, results: dict[str, Any]) -> Self:
+        """The curves that ``json`` was made of."""
+        return cls(Report.from_json(results), [AXES[name] for name in results["axes"]])

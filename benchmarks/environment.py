@@ -6,6 +6,7 @@ import importlib.util
 import os
 import platform
 import re
+import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,11 +22,13 @@ def best_loop() -> str:
 class Environment:
     """The machine, the Python, the event loop and the broker.
 
-    ``load`` is the load average before the first run, ``others`` the share of the machine's CPU time that went to
-    anything but these runs, None where nothing tells.
+    ``commit`` is the checkout's, with a plus where there is more than it. ``load`` is the load average before the first
+    run, ``others`` the share of the machine's CPU time that went to anything but these runs, None where nothing tells;
+    ``minutes`` is what all took, None before the end.
     """
 
     date: str
+    commit: str
     machine: str
     system: str
     load: float
@@ -33,6 +36,7 @@ class Environment:
     loop: str
     broker: str
     others: float | None = None
+    minutes: float | None = None
 
     @classmethod
     def now(cls, *, loop: str, broker: str) -> Environment:
@@ -40,6 +44,7 @@ class Environment:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return cls(
             date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            commit=_commit(),
             machine=f"{_processor()}, {cores} cores, {memory / 2**30:.0f} GiB",
             system=f"{platform.system()} {platform.release()} {platform.machine()}",
             load=os.getloadavg()[0],
@@ -50,14 +55,26 @@ class Environment:
 
     def lines(self) -> list[tuple[str, str]]:
         """Names and values for people."""
+        took = [] if self.minutes is None else [("Took", f"{self.minutes:.1f} minutes")]
         return [
-            ("Date", self.date),
+            ("Date", f"{self.date}, commit {self.commit}"),
+            *took,
             ("Machine", f"{self.machine}; {self.system}"),
             ("Load before", f"{self.load:.2f}"),
             ("Busy with other things", "unknown" if self.others is None else f"{self.others:.0%} of the CPU time"),
             ("Python", f"{self.python}, {self.loop}"),
             ("Broker", self.broker),
         ]
+
+
+def _commit() -> str:
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        commit = subprocess.run([*git, "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True)
+        changed = subprocess.run([*git, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return commit.stdout.strip() + ("+" if changed.stdout else "")
 
 
 def _processor() -> str:

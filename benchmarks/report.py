@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 from benchmarks.bars import Bars
-from benchmarks.case import Case, Summary
+from benchmarks.case import Case, Done, Summary
 from benchmarks.environment import Environment
 from benchmarks.figures import FIGURES, RATIOS, Figure
 from benchmarks.plot import svg
 from benchmarks.ratios import Spread
-from benchmarks.run import Description
+from benchmarks.run import Description, Measurement
 from benchmarks.targets import TARGETS, Verdict, judge
+from benchmarks.works import Work
 
 NOTHING = "–"
 TARGET_COLUMNS = ("work", "target", "measured (least–most)", "")
@@ -64,8 +65,9 @@ class Report:
 
     def note(self, case: Case) -> str:
         most = max((done.measurement.records for done in case.done if done.measurement is not None), default=0)
+        rounds = max((done.round for done in case.done), default=0)
         return (
-            f"{most:,} records a run, of slow clients fewer; {self.rounds} rounds; medians, of ratios per round with "
+            f"{most:,} records a run, of slow clients fewer; {rounds} rounds; medians, of ratios per round with "
             "(least–most)"
         )
 
@@ -82,7 +84,8 @@ class Report:
 
     def problems(self) -> list[str]:
         """Everything that went wrong, in one line each. A target that is not met is none."""
-        return [
+        unfinished = ["it was interrupted"] if self.environment.minutes is None else []
+        return unfinished + [
             f"{case.work.name}: {summary.client}, {problem}"
             for case in self.cases
             for summary in case.summary(self.reference)
@@ -147,28 +150,43 @@ class Report:
         return svg(*charts)
 
     def json(self) -> dict[str, Any]:
-        """Everything, each run included."""
+        """Everything that was measured, each run."""
         return {
             "environment": asdict(self.environment),
             "clients": [asdict(client) for client in self.clients],
-            "reference": self.reference,
             "rounds": self.rounds,
             "cases": [
                 {
                     "work": asdict(case.work),
                     "skipped": case.skipped,
                     "runs": [asdict(done) for done in case.done],
-                    "summary": [asdict(summary) for summary in case.summary(self.reference)],
                 }
                 for case in self.cases
             ],
-            "targets": [{**asdict(verdict), "verdict": verdict.text.strip("*")} for verdict in self.verdicts()],
         }
+
+    @classmethod
+    def from_json(cls, results: dict[str, Any]) -> Self:
+        """The report that ``json`` was made of."""
+        return cls(
+            Environment(**results["environment"]),
+            [Description(**client) for client in results["clients"]],
+            [_case(case) for case in results["cases"]],
+            results["rounds"],
+        )
 
 
 def markdown_table(columns: Row, rows: Sequence[Row]) -> list[str]:
     """Its lines."""
     return ["| " + " | ".join(row) + " |" for row in (columns, ("---", *["---:"] * (len(columns) - 1)), *rows)]
+
+
+def _case(results: dict[str, Any]) -> Case:
+    runs = [
+        Done(run["client"], run["round"], run["measurement"] and Measurement(**run["measurement"]), run["problem"])
+        for run in results["runs"]
+    ]
+    return Case(Work(**results["work"]), runs, results["skipped"])
 
 
 def _is_another(client: str) -> bool:

@@ -37,7 +37,8 @@ def describe(name: str) -> Description:
         about = client.about()
     except (ImportError, Missing) as error:
         return Description(name, missing=str(error))
-    works = [work.name for work in (*WORKS.values(), *CURVE_WORKS.values()) if client.can(work)]
+    every = (*WORKS.values(), *CURVE_WORKS.values())
+    works = [work.name for work in every if client.can(work) and (not work.clients or name in work.clients)]
     return Description(name, about, works, client.idempotent, client.share)
 
 

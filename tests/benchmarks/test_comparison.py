@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import dataclasses
 import json
 import sys
 from collections.abc import AsyncIterator
@@ -18,7 +20,7 @@ from benchmarks import runner as runner_module
 from benchmarks.arguments import parse_arguments
 from benchmarks.case import Case, Done
 from benchmarks.clients import CLIENTS
-from benchmarks.comparison import NoClients
+from benchmarks.comparison import Kept, NoClients
 from benchmarks.curve_works import CURVE_WORKS
 from benchmarks.environment import Environment
 from benchmarks.machine_cpu import MachineCpu
@@ -30,7 +32,7 @@ from benchmarks.worker import main as worker_main
 from benchmarks.worker_process import WorkerFailed, describe, measure
 from benchmarks.works import WORKS
 
-ENVIRONMENT = Environment("a day", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
+ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker", minutes=1.0)
 CLIENTS_THERE = [
     Description("ours", "1.0", ["stream-100", "tasks-100", "paced"], True),
     Description("theirs", "2.0", ["stream-100"], False, share=4),
@@ -155,8 +157,15 @@ def test_json_has_every_run() -> None:
         ("ours", 1, 0.5),
         ("theirs", 1, 1.0),
     ]
-    assert case["summary"][1]["ratios"]["speed"] == {"median": 2.0, "least": 2.0, "most": 2.0}
-    assert report["reference"] == "ours"
+    assert report["rounds"] == 3
+
+
+def test_interrupted_is_a_problem() -> None:
+    report = dataclasses.replace(
+        a_report(measured("ours", 1, 0.5)), environment=Environment.now(loop="asyncio", broker="")
+    )
+    assert report.problems() == ["it was interrupted"]
+    assert "it was interrupted" in report.markdown()
 
 
 def test_environment_is_this_machines() -> None:
@@ -220,8 +229,10 @@ def test_quick_runs_and_slow_clients_have_fewer_records() -> None:
 def test_exit_status_and_json_file(
     problem: str, status: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def compared(options: object, works: object, told: object) -> Report:
-        return a_report(measured("ours", 1, 0.5, problem=problem))
+    async def compared(options: object, works: object, told: object, kept: Kept) -> Report:
+        report = a_report(measured("ours", 1, 0.5, problem=problem))
+        kept(report)
+        return report
 
     monkeypatch.setattr(comparison, "compare", compared)
     files = ["--json", str(tmp_path / "figures.json"), "--plot", str(tmp_path / "figures.svg")]
@@ -233,13 +244,41 @@ def test_exit_status_and_json_file(
 
 
 def test_nothing_to_measure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    async def compared(options: object, works: object, told: object) -> Report:
+    async def compared(options: object, works: object, told: object, kept: Kept) -> Report:
         raise NoClients("gone: not there")
 
     monkeypatch.setattr(comparison, "compare", compared)
     monkeypatch.setattr(sys, "argv", ["benchmarks"])
     assert command.main() == 1
     assert "gone: not there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, asyncio.CancelledError])
+def test_an_interrupted_run_is_not_lost(
+    interruption: type[BaseException],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "figures.json"
+
+    async def compared(options: object, works: object, told: object, kept: Kept) -> Report:
+        kept(
+            dataclasses.replace(
+                a_report(measured("ours", 1, 0.5)), environment=Environment.now(loop="asyncio", broker="")
+            )
+        )
+        raise interruption
+
+    monkeypatch.setattr(comparison, "compare", compared)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--json", str(file)])
+    assert command.main() == 1
+    told = capsys.readouterr()
+    assert told.err == "Interrupted.\n"
+    assert "| ours | 2,000 |" in told.out
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "report", str(file)])
+    assert command.main() == 1, "it is not whole"
+    assert capsys.readouterr().out == told.out
 
 
 # The runner

@@ -9,12 +9,13 @@ import pytest
 
 from benchmarks.case import Case, Done
 from benchmarks.curve_works import AXES, Axis
-from benchmarks.curves import Curves, exponent, parse_arguments
+from benchmarks.curves import Curves, exponent
+from benchmarks.curves_command import parse_arguments
 from benchmarks.environment import Environment
 from benchmarks.report import Report
 from benchmarks.run import Description, Measurement
 
-ENVIRONMENT = Environment("a day", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
+ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker", minutes=1.0)
 
 
 def curves(axis: Axis, cost: dict[str, list[float]]) -> Curves:
@@ -42,7 +43,6 @@ def test_growth_of_each_client() -> None:
     text = found.markdown()
     assert "| 1,000 | 1,000 | 1.00 | 1,000 | 1000.00 | 1.00 | 0.00 |" in text.replace("1,000.00", "1000.00")
     assert "| CPU grows as n to the |  | 0.00 |  | 1.00 |  |  |" in text
-    assert found.json()["exponents"]["topics"]["theirs"] == pytest.approx(1.0)
 
 
 def test_plot_has_a_line_for_each_client_along_axes_of_numbers() -> None:
@@ -73,7 +73,7 @@ def test_along_an_axis_one_thing_changes(axis: Axis) -> None:
 def test_ranges() -> None:
     ends = {name: (axis.points[0][0], axis.points[-1][0]) for name, axis in AXES.items() if name != "compression"}
     assert ends == {
-        "record-size": (10, 1_000_000),
+        "record-size": (10, 950_000),
         "partitions": (1, 9_999),
         "topics": (1, 1_000),
         "senders": (1, 10_000),

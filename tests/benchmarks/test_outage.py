@@ -19,7 +19,7 @@ from benchmarks.environment import Environment
 from benchmarks.outage import Gone, LogCounter, Outage, Report, Stream
 from tests.support.producing import make_producer
 
-ENVIRONMENT = Environment("a day", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
+ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
 GOOD = Outage("refused", 60, 12_000, 0.012, ["WARNING it is gone", "INFO it is back"], 800, 2000)
 ENDED = Gone(30_000, 2000, 12.0, 5.0, 0.01, ["ERROR 2000 records were not delivered"])
 

@@ -12,7 +12,7 @@ from benchmarks import __main__ as command
 from benchmarks.environment import Environment
 from benchmarks.scale import LOADS, Figures, Refresh, Report
 
-ENVIRONMENT = Environment("a day", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
+ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Python", "uvloop", "a broker")
 
 
 def report(**costs: list[float]) -> Report:

@@ -1,0 +1,152 @@
+"""Writes the figures in docs/performance.md, and draws its plots, from what the benchmarks have measured.
+
+python -m benchmarks --json benchmarks/measured/comparison.json
+python -m benchmarks curves --json benchmarks/measured/curves.json
+PYTHONPATH=. python scripts/performance.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from benchmarks import results
+from benchmarks.case import Case
+from benchmarks.curves import Curves
+from benchmarks.figures import FIGURES, Figure
+from benchmarks.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
+from benchmarks.works import PACED
+
+ROOT = Path(__file__).parent.parent
+TARGET = ROOT / "docs" / "performance.md"
+MEASURED = ROOT / "benchmarks" / "measured"
+BUSY = 0.1
+"""With a larger share of its CPU time spent on other things, what a machine tells is provisional."""
+SECTION = re.compile(r"(?<=<!-- figures: )([a-z]+) -->\n.*?(?=<!-- end of figures -->)", re.DOTALL)
+
+
+def environment(report: Report) -> list[str]:
+    lines = [f"- {name}: {value}" for name, value in report.head() if name not in ("Load before", "Left out")]
+    others = report.environment.others
+    if others is None or others > BUSY:
+        lines += [
+            "",
+            "**Provisional**: the machine was busy with other things, so that speeds and latencies are a small",
+        ]
+        lines += ["part of what it can do, and their ratios are loose; CPU per record and memory suffer less."]
+    return lines
+
+
+def headline(report: Report) -> list[str]:
+    """How many times faster than each other client, work by work; of paced work that would say nothing."""
+    ours = ("aioproducer-unread", "aioproducer")
+    others = [client.name for client in report.present if not client.name.startswith("aioproducer")]
+    rows = []
+    for case in report.cases:
+        subject = next((client for client in ours if client in case.clients()), None)
+        if subject is not None and case.work.way != PACED:
+            rows.append(
+                (case.work.name, subject, *_figures(case, subject), *(_ratio(case, subject, it) for it in others))
+            )
+    return markdown_table(("work", "measured", "records/s", "CPU µs/record", *(f"÷ {name}" for name in others)), rows)
+
+
+def _figures(case: Case, client: str) -> list[str]:
+    spreads = {name: case.spread(client, FIGURES[name]) for name in ("speed", "cpu")}
+    return [NOTHING if spread is None else FIGURES[name].text(spread.median) for name, spread in spreads.items()]
+
+
+def _ratio(case: Case, client: str, other: str) -> str:
+    ratio = case.ratio(client, other, FIGURES["speed"])
+    return "" if ratio is None else f"{ratio.median:.2f}"
+
+
+def targets(report: Report) -> list[str]:
+    rows = report.target_rows()
+    met = sum(row[-1] == "met" for row in rows)
+    return [f"{met} of {len(rows)} are met.", "", *markdown_table(TARGET_COLUMNS, rows)]
+
+
+def by_client(report: Report, figure: Figure, *, ours: bool = False) -> list[str]:
+    """A figure of every client in every work in which somebody has it; ``ours``: of aioproducer's ways alone."""
+    clients = [client.name for client in report.present if not ours or client.name.startswith("aioproducer")]
+    rows = []
+    for case in report.cases:
+        spreads = [case.spread(client, figure) for client in clients]
+        if any(spreads):
+            rows.append((case.work.name, *("" if spread is None else figure.text(spread.median) for spread in spreads)))
+    return markdown_table(("work", *clients), rows)
+
+
+def stalls(report: Report) -> list[str]:
+    kinds = (
+        (FIGURES["stall"], "99.9 % of the moments came at most so late:"),
+        (FIGURES["longest"], "The longest stall:"),
+    )
+    lines = []
+    for figure, title in kinds:
+        lines += ["", title, "", *by_client(report, figure, ours=True)]
+    return lines[1:]
+
+
+def works(report: Report) -> list[str]:
+    lines = []
+    for case in report.cases:
+        columns, rows = report.table(case)
+        lines += [
+            "",
+            f"#### {case.work.name}: {case.work.title}",
+            "",
+            *markdown_table(columns, rows),
+            "",
+            report.note(case),
+        ]
+    return lines[1:]
+
+
+def curves(found: Curves) -> list[str]:
+    lines = environment(found.report)
+    for axis in found.axes:
+        lines += ["", f"#### {axis.title}", "", *found.table(axis)]
+    return [*lines, "", f"Medians of {found.report.rounds} rounds; CPU in microseconds a record."]
+
+
+def sections(comparison: Report, along: Curves) -> Mapping[str, Callable[[], list[str]]]:
+    return {
+        "environment": lambda: environment(comparison),
+        "headline": lambda: headline(comparison),
+        "targets": lambda: targets(comparison),
+        "memory": lambda: by_client(comparison, FIGURES["rss"]),
+        "stalls": lambda: stalls(comparison),
+        "works": lambda: works(comparison),
+        "curves": lambda: curves(along),
+    }
+
+
+def written(text: str, comparison: Report, along: Curves) -> str:
+    """``text`` with these figures in the places of those that it has."""
+    made = sections(comparison, along)
+    return SECTION.sub(lambda found: "\n".join([f"{found[1]} -->", *made[found[1]](), ""]), text)
+
+
+def measured() -> tuple[Report, Curves]:
+    return (
+        Report.from_json(results.read(MEASURED / "comparison.json")),
+        Curves.from_json(results.read(MEASURED / "curves.json")),
+    )
+
+
+def plots(comparison: Report, along: Curves) -> dict[Path, str]:
+    return {ROOT / "docs" / "comparison.svg": comparison.svg(), ROOT / "docs" / "curves.svg": along.svg()}
+
+
+def main() -> None:
+    comparison, along = measured()
+    TARGET.write_text(written(TARGET.read_text(encoding="utf-8"), comparison, along), encoding="utf-8")
+    for file, drawn in plots(comparison, along).items():
+        file.write_text(drawn, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
