@@ -8,28 +8,32 @@
         metadata = await producer.send("orders", b"value", key=b"42")
 """
 
-from aioproducer.errors import DeliveryError, KafkaError, Outcome
-from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
-from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
-from aioproducer.producer.bulk_result import BulkResult, OffsetRange
-from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.explain import Explanation, Obstacle
-from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
-from aioproducer.producer.interceptors import ProducerInterceptor
-from aioproducer.producer.producer import KafkaProducer, wait_all
-from aioproducer.producer.reason import Reason
-from aioproducer.record_metadata import RecordMetadata
-from aioproducer.serializers import Serializer
-from aioproducer.types import (
-    ConsumerGroupMetadata,
-    LedgerEntry,
-    OffsetAndMetadata,
-    PartitionInfo,
-    ProducerRecord,
-    TimestampType,
-    TopicPartition,
-    TopicPartitions,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aioproducer.errors import DeliveryError, KafkaError, Outcome
+    from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
+    from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
+    from aioproducer.producer.bulk_result import BulkResult, OffsetRange
+    from aioproducer.producer.delivery import Delivery
+    from aioproducer.producer.explain import Explanation, Obstacle
+    from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
+    from aioproducer.producer.interceptors import ProducerInterceptor
+    from aioproducer.producer.producer import KafkaProducer, wait_all
+    from aioproducer.producer.reason import Reason
+    from aioproducer.record_metadata import RecordMetadata
+    from aioproducer.serializers import Serializer
+    from aioproducer.types import (
+        ConsumerGroupMetadata,
+        LedgerEntry,
+        OffsetAndMetadata,
+        PartitionInfo,
+        ProducerRecord,
+        TimestampType,
+        TopicPartition,
+        TopicPartitions,
+    )
 
 __all__ = [
     "BulkResult",
@@ -63,3 +67,49 @@ __all__ = [
     "TopicPartitions",
     "wait_all",
 ]
+
+# Nothing is imported before it is asked for: the command line, the embedded broker and the pytest plugin live in this
+# package too, and none of them needs the producer to start.
+_HOMES = {
+    "BulkResult": "aioproducer.producer.bulk_result",
+    "ConsumerGroupMetadata": "aioproducer.types",
+    "Delivery": "aioproducer.producer.delivery",
+    "DeliveryError": "aioproducer.errors",
+    "Explanation": "aioproducer.producer.explain",
+    "HealthFinding": "aioproducer.producer.health",
+    "HealthThresholds": "aioproducer.producer.health",
+    "KafkaError": "aioproducer.errors",
+    "KafkaProducer": "aioproducer.producer.producer",
+    "LedgerEntry": "aioproducer.types",
+    "MetricName": "aioproducer.metrics",
+    "MetricsReporter": "aioproducer.metrics",
+    "MetricsSnapshot": "aioproducer.metrics",
+    "Obstacle": "aioproducer.producer.explain",
+    "OffsetAndMetadata": "aioproducer.types",
+    "OffsetRange": "aioproducer.producer.bulk_result",
+    "Outcome": "aioproducer.errors",
+    "PartitionInfo": "aioproducer.types",
+    "Partitioner": "aioproducer.partitioners",
+    "ProducerInterceptor": "aioproducer.producer.interceptors",
+    "ProducerRecord": "aioproducer.types",
+    "Reason": "aioproducer.producer.reason",
+    "RecordMetadata": "aioproducer.record_metadata",
+    "RoundRobinPartitioner": "aioproducer.partitioners",
+    "Serializer": "aioproducer.serializers",
+    "Severity": "aioproducer.producer.health",
+    "TimestampType": "aioproducer.types",
+    "TopicPartition": "aioproducer.types",
+    "TopicPartitions": "aioproducer.types",
+    "wait_all": "aioproducer.producer.producer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -20,13 +20,12 @@ from typing import Any
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.faults import Faults, RequestFault
+from aioproducer.broker.faults import Faults, ReceivedRequest, RequestFault
 from aioproducer.producer.buffer_pool import SPARE_BYTES, BatchBuffer
 from aioproducer.producer.delivery import ProduceResult
 from aioproducer.producer.parking import PARKED_COST, ParkedRecord
 from aioproducer.producer.producer_batch import BATCH_COST, ProducerBatch
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.headers import RequestHeader
 from benchmarks.arguments import positive
 
 MIB = 1 << 20
@@ -75,8 +74,8 @@ class Held:
 class Mute(Faults):
     """No Produce request is ever answered."""
 
-    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
-        return RequestFault(handled_after=10**6) if header.api_key == ApiKey.PRODUCE else None
+    def on_request(self, request: ReceivedRequest) -> RequestFault | None:
+        return RequestFault(handled_after=10**6) if request.header.api_key == ApiKey.PRODUCE else None
 
 
 async def hold(sender: Sender, *, buffer_memory: int, senders: int, size: int, **config: Any) -> Held:

@@ -8,7 +8,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog
-from aioproducer.broker.faults import Faults, RequestFault
+from aioproducer.broker.faults import Faults, ReceivedRequest, RequestFault
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,
@@ -21,7 +21,6 @@ from aioproducer.errors import (
     UnknownTopicOrPartitionException,
 )
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.headers import RequestHeader
 from aioproducer.reader import PartitionReader
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.crc32c import crc32c
@@ -232,8 +231,8 @@ class Trouble(Faults):
         self._count += 1
         return self._count % number == 0
 
-    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
-        if header.api_key not in (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.CREATE_TOPICS, ApiKey.METADATA):
+    def on_request(self, request: ReceivedRequest) -> RequestFault | None:
+        if request.header.api_key not in (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.CREATE_TOPICS, ApiKey.METADATA):
             return None
         if self._every(5):
             return RequestFault(lost=True)

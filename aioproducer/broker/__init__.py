@@ -43,7 +43,7 @@ from __future__ import annotations
 
 from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
 from aioproducer.broker.cluster import EmbeddedCluster
-from aioproducer.broker.faults import AppendFault, Faults, RequestFault
+from aioproducer.broker.faults import AppendFault, Faults, ReceivedRequest, RequestFault
 from aioproducer.broker.partition_log import LogAppendInfo, PartitionLog
 from aioproducer.broker.topic import Partition, Topic
 
@@ -55,6 +55,7 @@ __all__ = [
     "LogAppendInfo",
     "Partition",
     "PartitionLog",
+    "ReceivedRequest",
     "RequestFault",
     "Topic",
     "TopicConfig",

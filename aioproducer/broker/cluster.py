@@ -260,6 +260,10 @@ class EmbeddedCluster:
         """Makes another running node the leader, in a new leader epoch."""
         self._state.move_leader(topic, partition, node_id)
 
+    def expire_producers(self, topic: str, partition: int = 0, *, producer_id: int | None = None) -> None:
+        """Makes a partition forget one idempotent producer, or all, as after ``producer.id.expiration.ms``."""
+        self._state.partition(topic, partition).log.producer_state.expire(producer_id)
+
     # groups and transactions
 
     def move_coordinator(self, key: str, node_id: int) -> None:

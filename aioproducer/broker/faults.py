@@ -6,13 +6,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import UUID
 
+from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.topic import Partition
 from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.codec import decode_prefix
 from aioproducer.protocol.headers import RequestHeader
+from aioproducer.protocol.schema import Request, Response
 from aioproducer.records.record_batch import RecordBatch
+
+
+class ReceivedRequest(NamedTuple):
+    """A request that has come to a node and is not handled yet."""
+
+    node_id: int
+    header: RequestHeader
+    frame: bytes
+    body_at: int
+    state: ClusterState
+
+    def message(self) -> Request:
+        """Its body. Raises ``SchemaException`` for one that cannot be read."""
+        request = APIS[ApiKey(self.header.api_key)].request
+        return decode_prefix(request, self.header.api_version, self.frame, self.body_at)[0]
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of a topic that is known by its id."""
+        topic = self.state.topic_by_id(topic_id)
+        return None if topic is None else topic.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +54,18 @@ class RequestFault:
     """It is handled, and its connection dropped in place of a response."""
     answered_after: float = 0.0
     """Its response waits so long."""
+    silent: bool = False
+    """It is handled and never answered; its connection stays open."""
+    cut_after: int | None = None
+    """It is handled; of the response so many bytes are sent, then its connection is dropped."""
     garbage: bytes | None = None
     """It is handled, and these bytes are sent in place of the response."""
     code: ErrorCode = ErrorCode.NONE
     """It is answered with this and not handled; for APIs whose response has an ``error_code``."""
+    response: Response | None = None
+    """It is answered with this and not handled."""
+    edit: Callable[[Any], object] | None = None
+    """It is handled, and this called with the response before that is sent."""
 
 
 class AppendFault(NamedTuple):
@@ -44,11 +78,17 @@ class AppendFault(NamedTuple):
 class Faults:
     """Nothing goes wrong. Override what shall; an instance may serve all nodes of a cluster."""
 
-    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
+    def refuses_connection(self, node_id: int) -> bool:
+        """Somebody has connected to the node; the connection may be dropped at once."""
+        return False
+
+    def on_request(self, request: ReceivedRequest) -> RequestFault | None:
         """A request has come."""
         return None
 
-    def on_append(self, node_id: int, partition: Partition, batch: RecordBatch) -> AppendFault | None:
+    def on_append(
+        self, node_id: int, partition: Partition, batch: RecordBatch, client_id: str | None
+    ) -> AppendFault | None:
         """A batch is about to be appended to a partition that the node leads."""
         return None
 

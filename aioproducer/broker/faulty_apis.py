@@ -6,12 +6,13 @@ import asyncio
 from typing import Any
 
 from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.faults import RequestFault
+from aioproducer.broker.faults import ReceivedRequest, RequestFault
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.framing import encode_response
 from aioproducer.protocol.schema import Response
 
 
@@ -27,7 +28,8 @@ class FaultyApis:
 
     def handle(self, request: Request, frame: bytes, body_at: int) -> None:
         context = self._context
-        fault = context.faults.on_request(context.node_id, request.header)
+        received = ReceivedRequest(context.node_id, request.header, frame, body_at, context.state)
+        fault = context.faults.on_request(received)
         if fault is None:
             self._apis.handle(request, frame, body_at)
         elif fault.lost:
@@ -35,6 +37,8 @@ class FaultyApis:
         elif fault.code is not ErrorCode.NONE:
             response: Any = APIS[ApiKey(request.header.api_key)].response
             request.respond(response(error_code=fault.code))
+        elif fault.response is not None:
+            request.respond(fault.response)
         elif fault.handled_after > 0:
             late = (_FaultyRequest(request, fault), frame, body_at, context.state.node(context.node_id))
             asyncio.get_running_loop().call_later(fault.handled_after, self._handle_late, *late)
@@ -61,11 +65,17 @@ class _FaultyRequest(Request):
         request.on_abandon(self.abandon)
 
     def respond(self, response: Response, version: int | None = None) -> None:
+        if self._fault.edit is not None:
+            self._fault.edit(response)
         if self._fault.unanswered:
             self.close_connection("a fault: its response is lost")
+        elif self._fault.silent:
+            pass  # the channel stays muted until its client has had enough
         elif self._fault.garbage is not None:
             if not self.abandoned:
                 self._channel.send_response([self._fault.garbage])
+        elif self._fault.cut_after is not None:
+            self._cut(response, version, self._fault.cut_after)
         elif self._fault.answered_after > 0:
             asyncio.get_running_loop().call_later(self._fault.answered_after, self._respond_late, response, version)
         else:
@@ -78,6 +88,13 @@ class _FaultyRequest(Request):
     def close_connection(self, reason: str) -> None:
         if not self.abandoned:
             super().close_connection(reason)
+
+    def _cut(self, response: Response, version: int | None, size: int) -> None:
+        version = self.header.api_version if version is None else version
+        whole = b"".join(encode_response(response, version=version, correlation_id=self.header.correlation_id))
+        if not self.abandoned and size > 0:
+            self._channel.send_response([whole[:size]])
+        self.close_connection(f"a fault: its response is cut after {size} of {len(whole)} bytes")
 
     def _respond_late(self, response: Response, version: int | None) -> None:
         if not self.abandoned:

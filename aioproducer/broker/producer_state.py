@@ -159,6 +159,13 @@ class ProducerStateManager:
         for entry in self._entries.values():
             entry.retain(count)
 
+    def expire(self, producer_id: int | None = None) -> None:
+        """Forgets this producer, or all: their next batches are taken as those of unknown ones."""
+        if producer_id is None:
+            self._entries.clear()
+        else:
+            self._entries.pop(producer_id, None)
+
     def transaction_ended(self, producer_id: int, producer_epoch: int, coordinator_epoch: int) -> None:
         """A marker was appended; one of a later epoch (KIP-890) ends the epoch it closes: sequences begin anew."""
         entry = self._entries.get(producer_id)

@@ -1,5 +1,40 @@
-"""What tests of Kafka programs need: real brokers to run against.
+"""What tests of Kafka programs need: an embedded cluster with faults by script, and real brokers.
 
-Nothing here is imported by the producer, and nothing is imported on the way in: take what you need from the module
-that has it (``aioproducer.testing.apache_kafka``).
+    ThreadedCluster      the embedded cluster, for any thread
+    FaultScript          what goes wrong in it, and when
+    ApiKey, ErrorCode    what scripts speak of
+
+``docs/testing.md`` says how; pytest has the cluster in fixtures (``pytest_broker.py``). Nothing here is imported by the
+producer, and nothing is imported before it is asked for.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aioproducer.error_code import ErrorCode
+    from aioproducer.protocol.api_key import ApiKey
+    from aioproducer.testing.fault_rule import FaultRule, FaultScriptError, Hit
+    from aioproducer.testing.fault_script import FaultScript
+    from aioproducer.testing.threaded_cluster import ThreadedCluster
+
+_HOMES = {
+    "ApiKey": "aioproducer.protocol.api_key",
+    "ErrorCode": "aioproducer.error_code",
+    "FaultRule": "aioproducer.testing.fault_rule",
+    "FaultScript": "aioproducer.testing.fault_script",
+    "FaultScriptError": "aioproducer.testing.fault_rule",
+    "Hit": "aioproducer.testing.fault_rule",
+    "ThreadedCluster": "aioproducer.testing.threaded_cluster",
+}
+
+__all__ = ["ApiKey", "ErrorCode", "FaultRule", "FaultScript", "FaultScriptError", "Hit", "ThreadedCluster"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value

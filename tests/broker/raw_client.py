@@ -56,6 +56,16 @@ class RawClient:
         assert received == sent
         return response
 
+    async def receive_rest(self) -> bytes:
+        """What comes until the broker closes the connection."""
+        received = b""
+        try:
+            while chunk := await self.reader.read(65536):
+                received += chunk
+        except ConnectionError:
+            pass  # so it ends if the broker had something left to read
+        return received
+
     async def is_closed(self) -> bool:
         """Waits for the broker to close the connection; False if it sends something instead."""
         try:

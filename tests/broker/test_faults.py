@@ -30,7 +30,9 @@ class Told(Faults):
         self.coordinator_code = ErrorCode.NONE
         self.known_leader: tuple[int, int] | None = None
 
-    def on_append(self, node_id: int, partition: Partition, batch: RecordBatch) -> AppendFault | None:
+    def on_append(
+        self, node_id: int, partition: Partition, batch: RecordBatch, client_id: str | None
+    ) -> AppendFault | None:
         assert (node_id, str(partition), batch.count) == (0, "t-0", 1)
         return self.appends.pop(0) if self.appends else None
 
@@ -131,7 +133,7 @@ async def test_a_coordinator_does_nothing(client: RawClient, faults: Told) -> No
 async def test_by_default_nothing_goes_wrong() -> None:
     async with EmbeddedCluster() as cluster:
         partition = cluster.create_topic("t").partitions[0]
-        assert NO_FAULTS.on_append(0, partition, RecordBatch(make_batch(b"a"))) is None
+        assert NO_FAULTS.on_append(0, partition, RecordBatch(make_batch(b"a")), None) is None
         assert not NO_FAULTS.leaves_out(0)
         assert NO_FAULTS.throttle_ms(0) == 0
         assert NO_FAULTS.on_topic_metadata(0, "t") is ErrorCode.NONE

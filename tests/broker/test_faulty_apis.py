@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster, Faults, RequestFault
+from aioproducer.broker import EmbeddedCluster, Faults, ReceivedRequest, RequestFault
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_keys import ApiKey
-from aioproducer.protocol.headers import RequestHeader
-from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -27,8 +26,8 @@ class Told(Faults):
         self.seen: list[tuple[int, int]] = []
         self.came = asyncio.Event()
 
-    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
-        self.seen.append((node_id, header.api_key))
+    def on_request(self, request: ReceivedRequest) -> RequestFault | None:
+        self.seen.append((request.node_id, request.header.api_key))
         self.came.set()
         return self.requests.pop(0) if self.requests else None
 
@@ -128,3 +127,34 @@ async def test_a_request_is_answered_with_an_error(client: RawClient, faults: To
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
     assert (await client.request(request, 5)).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert (await client.request(request, 5)).error_code == ErrorCode.NONE
+
+
+async def test_a_response_is_cut(cluster: EmbeddedCluster, client: RawClient, faults: Told) -> None:
+    faults.requests = [RequestFault(cut_after=7)]
+    await client.send(to(cluster, b"a"), 13)
+    assert len(await client.receive_rest()) == 7
+    assert values(cluster) == [b"a"]
+
+
+async def test_a_request_is_never_answered(cluster: EmbeddedCluster, connect: Connect, faults: Told) -> None:
+    appended = asyncio.Semaphore(0)
+    cluster.topic("t").partitions[0].watchers.add(lambda _: appended.release())
+    faults.requests = [RequestFault(silent=True)]
+    first, second = await connect(), await connect()
+    await first.send(to(cluster, b"a"), 13)
+    await appended.acquire()
+    await first.send(to(cluster, b"b"), 13)
+    await second.request(to(cluster, b"c"), 13)
+    assert values(cluster) == [b"a", b"c"], "who is not answered is not heard either"
+
+
+async def test_a_response_is_changed(client: RawClient, faults: Told) -> None:
+    faults.requests = [RequestFault(edit=lambda response: setattr(response, "producer_id", 77))]
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
+    assert (await client.request(request, 5)).producer_id == 77
+
+
+async def test_a_request_is_answered_by_somebody_else(client: RawClient, faults: Told) -> None:
+    faults.requests = [RequestFault(response=InitProducerIdResponse(producer_id=78))]
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1)
+    assert (await client.request(request, 5)).producer_id == 78

@@ -163,7 +163,9 @@ class AppendsAndSaysItFailed(Faults):
     def __init__(self) -> None:
         self._count = 0
 
-    def on_append(self, node_id: int, partition: Partition, batch: RecordBatch) -> AppendFault | None:
+    def on_append(
+        self, node_id: int, partition: Partition, batch: RecordBatch, client_id: str | None
+    ) -> AppendFault | None:
         self._count += 1
         if self._count % 3:
             return None

@@ -20,10 +20,9 @@ from aioproducer import (
     RoundRobinPartitioner,
     TopicPartitions,
 )
-from aioproducer.broker import EmbeddedCluster, Faults, RequestFault
+from aioproducer.broker import EmbeddedCluster, Faults, ReceivedRequest, RequestFault
 from aioproducer.errors import ConfigException, IllegalArgumentException, PartitionerException
 from aioproducer.protocol.api_keys import ApiKey
-from aioproducer.protocol.headers import RequestHeader
 from tests.support.producing import all_memory_free
 from tests.support.virtual_time import World, virtual
 
@@ -37,11 +36,11 @@ class Troubled(Faults):
         self.late: dict[int, float] = {}
         self.hangs_up: set[int] = set()
 
-    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
-        if node_id in self.hangs_up:
+    def on_request(self, request: ReceivedRequest) -> RequestFault | None:
+        if request.node_id in self.hangs_up:
             return RequestFault(lost=True)
-        late = self.late.get(node_id, 0)
-        return RequestFault(answered_after=late) if late and header.api_key == ApiKey.PRODUCE else None
+        late = self.late.get(request.node_id, 0)
+        return RequestFault(answered_after=late) if late and request.header.api_key == ApiKey.PRODUCE else None
 
 
 @asynccontextmanager

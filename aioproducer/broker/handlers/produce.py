@@ -57,7 +57,7 @@ _ACKS_NONE, _ACKS_ALL = 0, -1
 
 
 def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
-    append = _Append(context, request.header.api_version, message)
+    append = _Append(context, request.header.api_version, request.header.client_id, message)
     response = append.answer(message.topic_data)
     for partition in append.appended_to:
         partition.notify()
@@ -75,11 +75,12 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
 class _Append:
     """The work of one request."""
 
-    def __init__(self, context: BrokerContext, version: int, message: ProduceRequest) -> None:
+    def __init__(self, context: BrokerContext, version: int, client_id: str | None, message: ProduceRequest) -> None:
         self._context = context
         self._version = version
         self._acks = message.acks
         self._transactional_id = message.transactional_id
+        self._client_id = client_id
         self._now_ms = context.clock.time_ms()
         self._leaders: dict[int, Node] = {}
         self.appended_to: list[Partition] = []
@@ -129,7 +130,7 @@ class _Append:
             self._join_transaction(partition, batch)
         if self._acks == _ACKS_ALL:
             self._check_in_sync_replicas(partition)
-        fault = self._context.faults.on_append(self._context.node_id, partition, batch)
+        fault = self._context.faults.on_append(self._context.node_id, partition, batch, self._client_id)
         if fault is not None and not fault.appended:
             raise error_for(fault.code, f"a fault: {partition} takes no batch")
         info = partition.log.append(

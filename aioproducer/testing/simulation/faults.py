@@ -6,10 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from random import Random
 
-from aioproducer.broker import AppendFault, Faults, Partition, RequestFault
+from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_keys import ApiKey
-from aioproducer.protocol.headers import RequestHeader
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.network import Address, Fate, NetworkFaults
@@ -166,9 +165,10 @@ class SimulatedFaults(Faults, NetworkFaults):
 
     # The brokers
 
-    def on_request(self, node_id: int, header: RequestHeader) -> RequestFault | None:
+    def on_request(self, request: ReceivedRequest) -> RequestFault | None:
+        header = request.header
         fault = self._request_fault(header.api_key)
-        self._trace("request", node_id, ApiKey(header.api_key).name, header.correlation_id, fault or "")
+        self._trace("request", request.node_id, ApiKey(header.api_key).name, header.correlation_id, fault or "")
         return fault
 
     def _request_fault(self, api_key: int) -> RequestFault | None:
@@ -209,7 +209,9 @@ class SimulatedFaults(Faults, NetworkFaults):
         """By how many seconds the wall clock is off from now on, or 0 if nothing changes."""
         return self._random.uniform(-300, 300) if self.strikes("clock") else 0.0
 
-    def on_append(self, node_id: int, partition: Partition, batch: RecordBatch) -> AppendFault | None:
+    def on_append(
+        self, node_id: int, partition: Partition, batch: RecordBatch, client_id: str | None
+    ) -> AppendFault | None:
         self.on_batch(partition, batch)
         identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
         repeated = partition.log.producer_state.find_duplicate(*identity, batch.last_sequence) is not None

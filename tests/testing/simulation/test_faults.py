@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker import Partition, PartitionLog
+from aioproducer.broker import Partition, PartitionLog, ReceivedRequest
 from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.protocol.api_keys import ApiKey
@@ -73,8 +74,8 @@ def partition() -> Partition:
     return Partition("t", 0, (0,), PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({}))), leader=0)
 
 
-def header(api: ApiKey) -> RequestHeader:
-    return RequestHeader(api, 9, 1, "client")
+def received(api: ApiKey) -> ReceivedRequest:
+    return ReceivedRequest(0, RequestHeader(api, 9, 1, "client"), b"", 0, ClusterState([0], BrokerConfig()))
 
 
 def consulted(faults: SimulatedFaults, partition: Partition, batch: RecordBatch) -> list[Any]:
@@ -83,8 +84,8 @@ def consulted(faults: SimulatedFaults, partition: Partition, batch: RecordBatch)
     answers = [
         faults.connecting("kafka") is not Fate.ARRIVE,
         faults.cut(end, 10) is not None,
-        *(faults.on_request(0, header(api)) for api in (ApiKey.PRODUCE, ApiKey.METADATA, ApiKey.INIT_PRODUCER_ID)),
-        faults.on_append(0, partition, batch),
+        *(faults.on_request(received(api)) for api in (ApiKey.PRODUCE, ApiKey.METADATA, ApiKey.INIT_PRODUCER_ID)),
+        faults.on_append(0, partition, batch, None),
         faults.leaves_out(0),
         faults.throttle_ms(0),
         faults.on_topic_metadata(0, "t"),
@@ -131,7 +132,7 @@ def test_an_outage_is_of_one_port_and_has_an_end() -> None:
 def test_every_error_of_produce_is_answered_appended_or_not(partition: Partition) -> None:
     faults = make("codes")
     batch = RecordBatch(make_batch(b"v"))
-    found = {faults.on_append(0, partition, batch) for _ in range(10 * TIMES)} - {None}
+    found = {faults.on_append(0, partition, batch, None) for _ in range(10 * TIMES)} - {None}
     assert {fault.code for fault in found if fault is not None} >= PRODUCE_ERRORS
     assert {fault.code for fault in found if fault is not None and fault.appended} == set(APPENDED)
     assert {fault.code for fault in found if fault is not None and not fault.appended} == {
@@ -149,7 +150,7 @@ def test_a_batch_that_comes_again_may_be_forgotten_or_known_without_its_offset(p
     faults = make("codes")
     batch = RecordBatch(make_batch(b"v", producer_id=3, producer_epoch=0, base_sequence=0))
     partition.log.append(batch, leader_epoch=0, now_ms=batch.max_timestamp)
-    found = Counter(faults.on_append(0, partition, batch) for _ in range(TIMES))
+    found = Counter(faults.on_append(0, partition, batch, None) for _ in range(TIMES))
     codes = Counter({fault.code: count for fault, count in found.items() if fault is not None})
     assert codes[ErrorCode.DUPLICATE_SEQUENCE_NUMBER] > 100
     assert sum(codes[code] for code in SEQUENCE_ERRORS) > 200
@@ -160,16 +161,16 @@ def test_whoever_watches_sees_every_batch(partition: Partition) -> None:
     seen: list[tuple[Partition, RecordBatch]] = []
     faults.on_batch = lambda partition, batch: seen.append((partition, batch))
     batch = RecordBatch(make_batch(b"v"))
-    assert faults.on_append(0, partition, batch) is None
+    assert faults.on_append(0, partition, batch, None) is None
     assert seen == [(partition, batch)]
 
 
 def test_requests_are_lost_held_up_and_answered_with_garbage() -> None:
-    assert make("lost").on_request(0, header(ApiKey.PRODUCE)).lost  # type: ignore[union-attr]
+    assert make("lost").on_request(received(ApiKey.PRODUCE)).lost  # type: ignore[union-attr]
     for kind, name in (("unanswered", "unanswered"), ("queue", "handled_after"), ("late", "answered_after")):
-        assert getattr(make(kind).on_request(0, header(ApiKey.PRODUCE)), name)
+        assert getattr(make(kind).on_request(received(ApiKey.PRODUCE)), name)
     faults = make("garbage")
-    frames = {faults.on_request(0, header(ApiKey.PRODUCE)).garbage for _ in range(100)}  # type: ignore[union-attr]
+    frames = {faults.on_request(received(ApiKey.PRODUCE)).garbage for _ in range(100)}  # type: ignore[union-attr]
     sizes = {int.from_bytes(frame[:4], "big", signed=True) for frame in frames if frame is not None}
     assert min(sizes) < 0
     assert max(sizes) == 2**31 - 1
@@ -179,10 +180,10 @@ def test_a_producer_id_may_be_refused_for_good() -> None:
     faults = make("ids")
     codes = set()
     for _ in range(TIMES):
-        fault = faults.on_request(0, header(ApiKey.INIT_PRODUCER_ID))
+        fault = faults.on_request(received(ApiKey.INIT_PRODUCER_ID))
         assert fault is not None
         codes.add(fault.code)
-        assert faults.on_request(0, header(ApiKey.PRODUCE)) is None
+        assert faults.on_request(received(ApiKey.PRODUCE)) is None
     assert faults.fatal
     assert {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.CLUSTER_AUTHORIZATION_FAILED} <= codes
 
@@ -198,8 +199,8 @@ def test_coordinators_are_not_ready_or_refuse_for_good() -> None:
 def test_some_requests_are_never_late() -> None:
     faults = make("queue")
     faults.never_late = frozenset({ApiKey.END_TXN})
-    assert faults.on_request(0, header(ApiKey.END_TXN)) is None
-    assert faults.on_request(0, header(ApiKey.ADD_PARTITIONS_TO_TXN)) is not None
+    assert faults.on_request(received(ApiKey.END_TXN)) is None
+    assert faults.on_request(received(ApiKey.ADD_PARTITIONS_TO_TXN)) is not None
 
 
 def test_metadata_may_be_old_news(partition: Partition) -> None:

@@ -1,0 +1,101 @@
+"""One rule of a :class:`~aioproducer.testing.fault_script.FaultScript`: when it strikes, and what it struck."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from aioproducer.broker import Partition, ReceivedRequest
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.metadata import MetadataRequest
+from aioproducer.testing.message_entries import entries
+
+
+class FaultScriptError(ValueError):
+    """A script that makes no sense; the message says what in it, and what would."""
+
+
+class Hit(NamedTuple):
+    """What a rule struck. ``api`` is None for a connection, ``topic`` and ``partition`` for a whole request."""
+
+    node_id: int
+    api: ApiKey | None = None
+    client_id: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """Which requests a rule is about: those that agree with everything that is not None. ``api`` None: connections."""
+
+    api: ApiKey | None
+    node: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    client_id: str | None = None
+    nth: int = 1
+    times: int | None = 1
+
+    def matches(self, request: ReceivedRequest) -> bool:
+        """Whether a request is one of those; of its topics and partitions it may name others as well."""
+        if self.api != request.header.api_key or not self._is_from(request.node_id, request.header.client_id):
+            return False
+        if self.topic is None:
+            return True
+        message = request.message()
+        if isinstance(message, MetadataRequest):  # it names topics, or asks for all of them
+            topics = message.topics
+            return topics is None or any(entry.topic == self.topic for entry in entries(message, request.topic_name))
+        return any(self.is_about(entry.topic, entry.partition) for entry in entries(message, request.topic_name))
+
+    def matches_append(self, node_id: int, client_id: str | None, partition: Partition) -> bool:
+        """Whether a batch of a Produce request is one of those."""
+        return self._is_from(node_id, client_id) and self.is_about(partition.topic, partition.index)
+
+    def matches_connection(self, node_id: int) -> bool:
+        return self.api is None and self.node in (None, node_id)
+
+    def is_about(self, topic: str, partition: int | None) -> bool:
+        return self.topic in (None, topic) and (self.partition is None or self.partition == partition)
+
+    def _is_from(self, node_id: int, client_id: str | None) -> bool:
+        return self.node in (None, node_id) and self.client_id in (None, client_id)
+
+    def __str__(self) -> str:
+        words = ["a connection" if self.api is None else self.api.name]
+        if self.topic is not None:
+            words.append(f"for {self.topic}" + ("" if self.partition is None else f"-{self.partition}"))
+        if self.client_id is not None:
+            words.append(f"from client {self.client_id!r}")
+        if self.node is not None:
+            words.append(f"at node {self.node}")
+        if self.times is None:
+            words.append("every time" if self.nth == 1 else f"every time from number {self.nth} on")
+        elif self.times == 1:
+            words.append(f"number {self.nth}")
+        else:
+            words.append(f"numbers {self.nth} to {self.nth + self.times - 1}")
+        return " ".join(words)
+
+
+@dataclass(slots=True, eq=False)
+class FaultRule:
+    """``hits`` are what it struck, oldest first; ``seen`` is how much of what it is about has come by."""
+
+    when: When
+    effect: str
+    optional: bool = False
+    seen: int = 0
+    hits: list[Hit] = field(default_factory=list)
+
+    def strikes(self) -> bool:
+        """Something that it is about has come: whether its turn has come as well."""
+        self.seen += 1
+        return self.is_due()
+
+    def is_due(self) -> bool:
+        return self.seen >= self.when.nth and (self.when.times is None or len(self.hits) < self.when.times)
+
+    def __str__(self) -> str:
+        return f"{self.when}: {self.effect}"

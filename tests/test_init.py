@@ -1,0 +1,43 @@
+"""The public names of the package, which are imported when they are asked for."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import aioproducer
+import aioproducer.testing
+
+PACKAGES = [aioproducer, aioproducer.testing]
+
+
+def imported_for_type_checkers(package: object) -> dict[str, str]:
+    tree = ast.parse(Path(str(package.__file__)).read_text())  # type: ignore[attr-defined]
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    found = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in found for alias in node.names}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_every_name_is_there_and_type_checkers_see_the_same(package: object) -> None:
+    names = package.__all__  # type: ignore[attr-defined]
+    assert names == sorted(names)
+    assert imported_for_type_checkers(package) == package._HOMES  # type: ignore[attr-defined]
+    assert sorted(package._HOMES) == names  # type: ignore[attr-defined]
+    for name, home in package._HOMES.items():  # type: ignore[attr-defined]
+        assert getattr(package, name) is getattr(import_module(home), name)
+    assert set(names) <= set(dir(package))
+    with pytest.raises(AttributeError, match="has no attribute 'KafkaConsumer'"):
+        package.KafkaConsumer  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_nothing_is_imported_before_it_is_asked_for() -> None:
+    program = "import sys, aioproducer, aioproducer.testing; print([m for m in sys.modules if m.startswith('aioprod')])"
+    root = str(Path(aioproducer.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": root}, capture_output=True, text=True)
+    assert done.stdout == "['aioproducer', 'aioproducer.testing']\n", done.stderr
