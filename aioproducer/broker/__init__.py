@@ -28,6 +28,7 @@
     partition_log.py   the log of a partition
     batches.py         where it keeps its batches: in memory, or
     storage/           on disk
+    cluster_journal.py who is told of what is not to be forgotten
     log_validator.py   what a batch must be before it is appended
     producer_state.py  telling a retried batch from a new one
     transaction_*.py   transactions: their coordinator, what it knows of one, what a partition knows, their markers

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, overload
 
 from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.record_batch import RecordBatch
 
@@ -28,8 +29,11 @@ class Batches(Protocol):
     def append(self, batch: bytearray) -> None:
         """Raises :class:`KafkaStorageException`, and has not taken it then."""
 
-    def delete(self, count: int, log_start_offset: int) -> None:
-        """The log begins with this offset from now on; its first batches, so many of them, lie wholly before it."""
+    def delete(self, count: int, log_start_offset: int, producer_state: ProducerStateManager) -> None:
+        """The log begins with this offset from now on; its first batches, so many of them, lie wholly before it.
+
+        What is remembered of their producers is not to be forgotten with them.
+        """
 
     def configure(self, config: TopicConfig) -> None:
         """Follows ``config`` from now on."""
@@ -47,7 +51,7 @@ class MemoryBatches(list[bytearray]):
     def size(self, index: int) -> int:
         return len(self[index])
 
-    def delete(self, count: int, log_start_offset: int) -> None:
+    def delete(self, count: int, log_start_offset: int, producer_state: ProducerStateManager) -> None:
         del self[:count]
 
     def configure(self, config: TopicConfig) -> None:

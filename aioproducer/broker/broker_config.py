@@ -54,7 +54,17 @@ class BrokerConfig:
         Type.LONG, 3600000, between(0, LONG_MAX), "How far in the future the timestamp of a record may be."
     )
     log_segment_bytes: int = key(
-        Type.INT, 1073741824, at_least(1024 * 1024), "Largest append; the log in memory has no segments otherwise."
+        Type.INT, 1073741824, at_least(1024 * 1024), "Largest append; with a data directory the size of a file, too."
+    )
+    log_flush_policy: str = key(
+        Type.STRING,
+        "always",
+        one_of("always", "interval", "never"),
+        "With a data directory: whether all that an answer tells is synced (fsync) before it leaves, every "
+        "log.flush.interval.ms, or when the system likes. Kafka has no such config.",
+    )
+    log_flush_interval_ms: int = key(
+        Type.LONG, 1000, at_least(1), "How often is synced with log.flush.policy=interval (Kafka's default is never)."
     )
     log_retention_bytes: int = key(
         Type.LONG, -1, ANY, "The oldest batches are deleted while a partition is larger than this; -1 for never."

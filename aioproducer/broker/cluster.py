@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Self
@@ -10,6 +12,7 @@ from typing import Self
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.client_quotas import entity as quota_entity
 from aioproducer.broker.cluster_configs import ALL_NODES
+from aioproducer.broker.cluster_journal import IN_MEMORY
 from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.context import BrokerContext
@@ -20,9 +23,11 @@ from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.partition_log import PartitionLog
-from aioproducer.broker.processor import Processor
+from aioproducer.broker.processor import Processor, RequestHandler
 from aioproducer.broker.purgatory import DelayedOperationPurgatory
 from aioproducer.broker.socket_server import SocketServer
+from aioproducer.broker.storage.files import OsFiles
+from aioproducer.broker.storage.storage import Storage
 from aioproducer.broker.topic import Topic
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
@@ -32,7 +37,7 @@ from aioproducer.types import TopicPartition
 
 
 class EmbeddedCluster:
-    """A Kafka cluster for development, demos and tests. Real sockets, real protocol, records in memory.
+    """A Kafka cluster for development, demos and tests. Real sockets, real protocol, records in memory or on disk.
 
         async with EmbeddedCluster(nodes=3, configs={"num.partitions": 6}) as cluster:
             producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
@@ -42,12 +47,17 @@ class EmbeddedCluster:
     ``broker.rack``). ``configs`` are the brokers' configs in Kafka's names (see ``BrokerConfig``), the same for all
     nodes; unknown or impossible ones raise ``ConfigException``.
 
+    With ``data_dir`` all of it is kept in that directory: a cluster with as many nodes that is started there goes on
+    where this one was closed, or where it crashed. By default (``log.flush.policy=always``) nothing is lost then that
+    was acknowledged. What is changed in process (:meth:`create_topic`) is on disk when :meth:`close` returns, at the
+    latest. One process may use the directory at a time. Start such a cluster once.
+
     ``newest_versions`` makes older brokers: the newest version they have of an API, by its key; ``old_nodes`` are those
     before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered); ``transaction_version`` is the
     finalized level of that feature, 0 to 2, and 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
     ``random`` (for the ids of cluster and topics); for tests of what goes wrong: ``faults``.
 
-    Where it is simpler than Kafka: all replicas of a partition share one log in memory, so replication costs nothing
+    Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing
     and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
     Topics are created and leaders move at once, and transactions end at once. There
     is no security and there are no quotas. What else is simpler is said in the file of each API, under ``handlers/``.
@@ -68,6 +78,7 @@ class EmbeddedCluster:
         transaction_version: int = NEWEST_TRANSACTION_VERSION,
         random: Random | None = None,
         faults: Faults = NO_FAULTS,
+        data_dir: str | PathLike[str] | None = None,
     ) -> None:
         if nodes < 1:
             raise ValueError(f"a cluster has at least one node, not {nodes}")
@@ -78,10 +89,12 @@ class EmbeddedCluster:
         self._host = host
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
-        self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random)
-        offsets = GroupOffsets()
+        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)))
+        journal = IN_MEMORY if self._storage is None else self._storage.journal
+        self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random, journal)
+        offsets = GroupOffsets(journal)
         self._groups = GroupCoordinator(self._state.config, offsets)
-        self._transactions = TransactionCoordinator(self._state, offsets, self._clock)
+        self._transactions = TransactionCoordinator(self._state, offsets, self._clock, journal)
         self._transaction_version = transaction_version
         self._advertised = dict(advertised or {})
         self._newest_versions = newest_versions
@@ -93,7 +106,11 @@ class EmbeddedCluster:
         self._fetch_purgatories: dict[int, DelayedOperationPurgatory] = {}
 
     async def start(self) -> None:
-        """Starts every node that is not running. If one cannot start, those started here are stopped again."""
+        """Starts every node that is not running. If one cannot start, those started here are stopped again.
+
+        Raises :class:`DataDirectoryException` if the data directory cannot be used.
+        """
+        await self._open_storage()
         started: list[int] = []
         try:
             for node_id in self._state.node_ids:
@@ -103,7 +120,13 @@ class EmbeddedCluster:
         except BaseException:
             for node_id in started:
                 await self.stop_node(node_id)
+            if self._storage is not None and not self._servers:
+                await self._storage.close()
             raise
+
+    async def _open_storage(self) -> None:
+        if self._storage is not None and not self._storage.is_open:
+            await self._storage.open(self._state, self._transactions, self._clock.time_ms())
 
     async def close(self) -> None:
         """Stops every node. Records stay readable in process (:meth:`log`)."""
@@ -111,6 +134,8 @@ class EmbeddedCluster:
             await self.stop_node(node_id)
         self._transactions.close()
         self._groups.close()
+        if self._storage is not None:
+            await self._storage.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -132,9 +157,12 @@ class EmbeddedCluster:
             raise ValueError(f"there is no node {node_id}")
         if node_id in self._servers:
             raise IllegalStateException(f"node {node_id} is running")
+        await self._open_storage()
         config = self._state.config
         context = self._context(node_id)
-        apis = KafkaApis(context, self._newest_versions)
+        apis: RequestHandler = KafkaApis(context, self._newest_versions)
+        if self._storage is not None:
+            apis = self._storage.durable(apis)
         processor = Processor(
             apis if self._faults is NO_FAULTS else FaultyApis(apis, context),
             self._clock,

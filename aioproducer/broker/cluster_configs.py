@@ -86,6 +86,10 @@ class ClusterConfigs:
         if not validate_only:
             self._dynamic[node] = configs
 
+    def restore(self, node: str, configs: Mapping[str, str]) -> None:
+        """What was set before a restart."""
+        self._dynamic[node] = configs
+
     def dynamic(self, node: str) -> Mapping[str, str]:
         """What was set for one node, or for :data:`ALL_NODES`."""
         return self._dynamic.get(node, {})

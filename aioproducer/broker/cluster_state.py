@@ -17,6 +17,7 @@ from zlib import crc32
 from aioproducer.broker.broker_config import TOPIC_CONFIGS_WITHOUT_EFFECT, BrokerConfig
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
+from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal
 from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.topic import NO_LEADER, Partition, Topic, validate_topic_name
@@ -58,7 +59,14 @@ class NewTopic:
 class ClusterState:
     """The shared state of a cluster whose nodes have the ids given; ``random`` makes the ids of cluster and topics."""
 
-    def __init__(self, node_ids: Sequence[int], config: BrokerConfig, random: Random | None = None) -> None:
+    def __init__(
+        self,
+        node_ids: Sequence[int],
+        config: BrokerConfig,
+        random: Random | None = None,
+        journal: ClusterJournal = IN_MEMORY,
+    ) -> None:
+        self._journal = journal
         self._random = random or SystemRandom()
         self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
         self.configs = ClusterConfigs(config)
@@ -95,14 +103,14 @@ class ClusterState:
     def node_started(self, node: Node) -> None:
         """The node is alive; partitions that have a replica on it and no leader get it as leader."""
         self._alive[node.id] = node
-        for partition in self._partitions():
+        for partition in self.partitions():
             if partition.leader == NO_LEADER and node.id in partition.replicas:
                 self._elect(partition, node.id)
 
     def node_stopped(self, node_id: int) -> None:
         """The node is gone; its partitions are led by the first live replica, or by none."""
         self._alive.pop(node_id, None)
-        for partition in self._partitions():
+        for partition in self.partitions():
             if partition.leader == node_id:
                 self._elect(partition, self._first_alive(partition.replicas))
 
@@ -146,15 +154,22 @@ class ClusterState:
         assignments = self._assign(new)
         topic = Topic(new.name, self._new_id(), [], config, configs)
         for index, replicas in enumerate(assignments):
-            log = PartitionLog(f"{new.name}-{index}", config)
-            topic.partitions.append(Partition(new.name, index, replicas, log, self._first_alive(replicas)))
+            topic.partitions.append(self._new_partition(topic, index, replicas))
         if not validate_only:
             self.topics[topic.name] = topic
             self._topics_by_id[topic.id] = topic
             self._next_first_replica += len(assignments)
             self._say_without_effect(configs)
             self._reconfigure(topic)
+            self._journal.topic_changed(topic)
         return topic
+
+    def restore_topic(self, topic: Topic) -> None:
+        """A topic that there was before a restart: nobody leads its partitions yet."""
+        self.topics[topic.name] = topic
+        self._topics_by_id[topic.id] = topic
+        self._next_first_replica += len(topic.partitions)
+        self._reconfigure(topic)
 
     def create_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None, *, validate_only: bool = False
@@ -180,10 +195,15 @@ class ClusterState:
         if validate_only:
             return
         for index, replicas in enumerate(new, start=present):
-            log = PartitionLog(f"{name}-{index}", topic.config)
-            topic.partitions.append(Partition(name, index, replicas, log, self._first_alive(replicas)))
+            topic.partitions.append(self._new_partition(topic, index, replicas))
         self._next_first_replica += len(new)
         self._reconfigure(topic)
+        self._journal.topic_changed(topic)
+
+    def _new_partition(self, topic: Topic, index: int, replicas: tuple[int, ...]) -> Partition:
+        batches = self._journal.batches(topic.name, topic.id, index, topic.config)
+        log = PartitionLog(f"{topic.name}-{index}", topic.config, batches)
+        return Partition(topic.name, index, replicas, log, self._first_alive(replicas))
 
     def delete_topic(self, name: str) -> Topic:
         topic = self.topics.pop(name, None)
@@ -192,6 +212,7 @@ class ClusterState:
         del self._topics_by_id[topic.id]
         for partition in topic.partitions:
             partition.elect(NO_LEADER)
+        self._journal.topic_deleted(topic)
         return topic
 
     def delete_topic_by_id(self, topic_id: UUID) -> Topic:
@@ -207,14 +228,18 @@ class ClusterState:
             raise InvalidReplicaAssignmentException(f"node {node_id} is not alive")
         if node_id not in partition.replicas:
             partition.replicas = (node_id, *partition.replicas[1:])
+            self._journal.topic_changed(self.topics[topic])
         if partition.leader != node_id:
             self._elect(partition, node_id)
 
     def _elect(self, partition: Partition, leader: int) -> None:
         partition.elect(leader)
-        self._configure(self.topics[partition.topic], partition)
+        topic = self.topics[partition.topic]
+        self._configure(topic, partition)
+        self._journal.leader_elected(topic.id, partition.index, partition.leader_epoch)
 
-    def _partitions(self) -> list[Partition]:
+    def partitions(self) -> list[Partition]:
+        """Of all topics."""
         return [partition for topic in self.topics.values() for partition in topic.partitions]
 
     def _validate_new_name(self, name: str) -> None:
@@ -278,6 +303,7 @@ class ClusterState:
             self._say_without_effect(configs)
             topic.configs, topic.config = configs, config
             self._reconfigure(topic)
+            self._journal.topic_changed(topic)
 
     def alter_broker_configs(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
         """Changes configs of a node, or of all (see :class:`ClusterConfigs`), or nothing if it raises."""
@@ -286,6 +312,7 @@ class ClusterState:
             for topic in self.topics.values():
                 topic.config = self.configs.topic(topic.configs)
                 self._reconfigure(topic)
+            self._journal.broker_configs_changed(node, self.configs.dynamic(node))
 
     def _reconfigure(self, topic: Topic) -> None:
         topic.node_configs = {
@@ -312,4 +339,9 @@ class ClusterState:
         """A producer id nobody has yet."""
         allocated = self._next_producer_id
         self._next_producer_id += 1
+        self._journal.producer_id_allocated(self._next_producer_id)
         return allocated
+
+    def restore_producer_ids(self, next_producer_id: int) -> None:
+        """Those before ``next_producer_id`` were handed out before a restart."""
+        self._next_producer_id = next_producer_id

@@ -7,7 +7,7 @@ from typing import Any
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.faults import ReceivedRequest, RequestFault
-from aioproducer.broker.kafka_apis import KafkaApis
+from aioproducer.broker.processor import RequestHandler
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import SchemaException
@@ -17,9 +17,9 @@ from aioproducer.protocol.schema import Response
 
 
 class FaultyApis:
-    """Stands between a node's processor and its :class:`KafkaApis`: loses requests and responses, or holds them up."""
+    """Stands between a node's processor and its APIs: loses requests and responses, or holds them up."""
 
-    def __init__(self, apis: KafkaApis, context: BrokerContext) -> None:
+    def __init__(self, apis: RequestHandler, context: BrokerContext) -> None:
         self._apis = apis
         self._context = context
 

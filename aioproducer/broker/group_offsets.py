@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
+from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal
+
 TopicPartitionKey = tuple[str, int]
 
 
@@ -32,7 +34,8 @@ class OffsetAndMetadata(NamedTuple):
 class GroupOffsets:
     """What all groups of the cluster have committed; their members are the coordinator's."""
 
-    def __init__(self) -> None:
+    def __init__(self, journal: ClusterJournal = IN_MEMORY) -> None:
+        self._journal = journal
         self._committed: dict[str, dict[TopicPartitionKey, OffsetAndMetadata]] = defaultdict(dict)
         # producer id → group → what its transaction wants to commit
         self._pending: dict[int, dict[str, dict[TopicPartitionKey, OffsetAndMetadata]]] = {}
@@ -41,23 +44,28 @@ class GroupOffsets:
         return list(self._committed)
 
     def delete(self, group: str) -> None:
-        self._committed.pop(group, None)
+        self._journal.offsets_forgotten(group, self._committed.pop(group, {}))
 
     def forget(self, group: str, partitions: Iterable[TopicPartitionKey]) -> None:
         for partition in partitions:
-            self._committed[group].pop(partition, None)
+            if self._committed[group].pop(partition, None) is not None:
+                self._journal.offsets_forgotten(group, [partition])
 
     def commit(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None:
         self._committed[group].update(offsets)
+        self._journal.offsets_committed(group, offsets)
 
     def commit_in_transaction(
         self, producer_id: int, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]
     ) -> None:
         """They count when the transaction is committed."""
-        self._pending.setdefault(producer_id, {}).setdefault(group, {}).update(offsets)
+        pending = self._pending.setdefault(producer_id, {}).setdefault(group, {})
+        pending.update(offsets)
+        self._journal.pending_offsets_changed(producer_id, group, pending)
 
     def transaction_ended(self, producer_id: int, *, committed: bool) -> None:
         for group, offsets in self._pending.pop(producer_id, {}).items():
+            self._journal.pending_offsets_changed(producer_id, group, {})
             if committed:
                 self.commit(group, offsets)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from aioproducer.broker.batches import Batches, MemoryBatches
 from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.log_validator import validate
-from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerStateManager
+from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
 from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
 from aioproducer.errors import OffsetOutOfRangeException
@@ -161,8 +161,12 @@ class PartitionLog:
         self.producer_state.transaction_ended(producer_id, producer_epoch, COORDINATOR_EPOCH)
         self._transactions.ended(producer_id, offset, committed=committed)
 
-    def recover(self, log_start_offset: int) -> None:
-        """Takes in what there is from another time, before anything else: batches, and the state of their producers."""
+    def recover(self, log_start_offset: int, producers: Iterable[ProducerSnapshot] = ()) -> None:
+        """Takes in what there is from another time, before anything else.
+
+        The state of producers comes from their batches and, for batches that were deleted, from ``producers``, what was
+        remembered when records were deleted last.
+        """
         for batch in self._batches.load(log_start_offset):
             if not self._base_offsets:
                 self.log_start_offset = batch.base_offset
@@ -179,8 +183,14 @@ class PartitionLog:
             self._max_timestamps.clear()
             self.size_in_bytes = 0
             self.log_start_offset = self.log_end_offset = log_start_offset
-        elif log_start_offset > self.log_start_offset:
+        self.producer_state.restore(producers, self.log_end_offset, self._retain)
+        if log_start_offset > self.log_start_offset:
             self.delete_records(log_start_offset)
+
+    @property
+    def last_leader_epoch(self) -> int:
+        """The leader epoch of the last batch; -1 without any."""
+        return RecordBatch(self._batches[len(self._batches) - 1]).partition_leader_epoch if len(self._batches) else -1
 
     @property
     def open_transactions(self) -> set[int]:
@@ -303,6 +313,6 @@ class PartitionLog:
 
     def _drop(self, count: int) -> None:
         self.size_in_bytes -= sum(map(self._batches.size, range(count)))
-        self._batches.delete(count, self.log_start_offset)
+        self._batches.delete(count, self.log_start_offset, self.producer_state)
         del self._base_offsets[:count]
         del self._max_timestamps[:count]

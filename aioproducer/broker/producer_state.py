@@ -13,7 +13,7 @@ Simplification: entries of producers that went silent do not expire (Kafka's ``p
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -92,6 +92,10 @@ class ProducerStateEntry:
     def retain(self, count: int) -> None:
         while len(self.batches) > count:
             self.batches.popleft()
+
+
+ProducerSnapshot = tuple[int, int, int, Sequence[tuple[int, int, int, int]]]
+"""What is remembered of a producer: its id, its epoch, the coordinator's epoch, and its batches' fields."""
 
 
 class ProducerStateManager:
@@ -173,3 +177,31 @@ class ProducerStateManager:
             entry = self._entries[producer_id] = ProducerStateEntry()
         entry.begin_epoch(producer_epoch)
         entry.coordinator_epoch = coordinator_epoch
+
+    # restarts
+
+    def snapshot(self) -> list[ProducerSnapshot]:
+        """All there is to know, for :meth:`restore` after a restart."""
+        return [
+            (producer_id, entry.producer_epoch, entry.coordinator_epoch, list(entry.batches))
+            for producer_id, entry in self._entries.items()
+        ]
+
+    def restore(self, snapshot: Iterable[ProducerSnapshot], log_end_offset: int, retain: int) -> None:
+        """Adds what is known of batches that are not in the log any more, to what is known of those that are.
+
+        A batch that the snapshot knows and that lies behind the log's end was never written: it is none of them.
+        """
+        for producer_id, producer_epoch, coordinator_epoch, told in snapshot:
+            batches = [kept for kept in (BatchMetadata(*one) for one in told) if kept.last_offset < log_end_offset]
+            entry = self._entries.get(producer_id)
+            if entry is None:
+                if told and not batches:
+                    continue
+                entry = self._entries[producer_id] = ProducerStateEntry()
+                entry.begin_epoch(producer_epoch)
+                entry.coordinator_epoch = coordinator_epoch
+            if entry.producer_epoch == producer_epoch:
+                first = entry.batches[0].first_offset if entry.batches else log_end_offset
+                entry.batches.extendleft(reversed([kept for kept in batches if kept.last_offset < first]))
+                entry.retain(retain)

@@ -11,8 +11,8 @@ _DAY = 24 * 60 * 60 * 1000
 _DELETED_WHEN = "Records are deleted by retention.bytes and by clients."
 _KEPT_AS_SENT = "Batches are kept as they were sent."
 _NO_COMPACTION = "Nothing is compacted."
-_NO_FILES = "The log is in memory."
-_NO_SEGMENTS = "The log has no segments."
+_NO_FILES = "The log is in memory, or the broker's own choice."
+_NO_SEGMENTS = "Segments have a size only."
 _NO_TIERS = "Nothing is kept elsewhere."
 _NO_REPLICATION = "Replicas share their log."
 

@@ -6,7 +6,7 @@ v2) writing is naming, and the end of a transaction bumps the epoch, so that not
 next.
 
 Simplifications: markers are written at once, in the same step as the decision, so nobody is ever answered
-``CONCURRENT_TRANSACTIONS``; what is decided is known to all nodes, and lost with the process. Transactional ids do not
+``CONCURRENT_TRANSACTIONS``; what is decided is known to all nodes. Transactional ids do not
 expire.
 """
 
@@ -16,6 +16,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 
+from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal, Decision
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
@@ -26,6 +27,7 @@ from aioproducer.errors import (
     InvalidRequestException,
     InvalidTxnStateException,
     InvalidTxnTimeoutException,
+    KafkaStorageException,
     ProducerFencedException,
 )
 
@@ -40,7 +42,10 @@ NOBODY: Identity = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 class TransactionCoordinator:
     """All transactional ids of the cluster. Methods raise the exception whose code Kafka answers."""
 
-    def __init__(self, state: ClusterState, offsets: GroupOffsets, clock: Clock) -> None:
+    def __init__(
+        self, state: ClusterState, offsets: GroupOffsets, clock: Clock, journal: ClusterJournal = IN_MEMORY
+    ) -> None:
+        self._journal = journal
         self._state = state
         self._clock = clock
         self.offsets = offsets
@@ -90,19 +95,23 @@ class TransactionCoordinator:
             metadata.previous = NOBODY
         metadata.timeout_ms = timeout_ms
         metadata.become(TransactionState.EMPTY)
+        self._journal.transaction_changed(metadata)
         return metadata.identity
 
     def add_partitions(self, transactional_id: str, identity: Identity, partitions: Iterable[tuple[str, int]]) -> None:
         """The transaction is going to write to these partitions; begins one if there is none."""
         metadata = self._of(transactional_id, identity)
-        self._begin(metadata)
-        metadata.partitions.update(dict.fromkeys(partitions))
+        new = [partition for partition in partitions if partition not in metadata.partitions]
+        if self._begin(metadata) or new:
+            metadata.partitions.update(dict.fromkeys(new))
+            self._journal.transaction_changed(metadata)
 
     def add_group(self, transactional_id: str, identity: Identity, group: str) -> None:
         """The transaction is going to commit offsets of this group; begins one if there is none."""
         metadata = self._of(transactional_id, identity)
-        self._begin(metadata)
-        metadata.groups[group] = None
+        if self._begin(metadata) or group not in metadata.groups:
+            metadata.groups[group] = None
+            self._journal.transaction_changed(metadata)
 
     def check_partition(self, transactional_id: str, identity: Identity, partition: tuple[str, int]) -> None:
         """Raises unless the partition was added to the transaction under way."""
@@ -130,10 +139,12 @@ class TransactionCoordinator:
                 self._bump(metadata)
             self._write_markers(metadata, (identity[0], identity[1] + bump), committed)
             metadata.become(wanted)
+            self._journal.transaction_changed(metadata)
             return metadata.identity
         if bump and not committed:
             self._bump(metadata)  # nothing was written, and nothing of it may come any more
             metadata.become(TransactionState.COMPLETE_ABORT)
+            self._journal.transaction_changed(metadata)
             return metadata.identity
         if not bump and metadata.state is wanted:
             return metadata.identity
@@ -141,20 +152,38 @@ class TransactionCoordinator:
             f"{transactional_id!r} cannot {'commit' if committed else 'abort'}: its state is {metadata.state.value}"
         )
 
-    def _begin(self, metadata: TransactionMetadata) -> None:
+    def restore(self, metadata: TransactionMetadata) -> None:
+        """A transactional id that there was before a restart; see :meth:`resume`."""
+        self._transactions[metadata.transactional_id] = metadata
+
+    def resume(self) -> None:
+        """After a restart: transactions under way have the rest of their time."""
+        for metadata in self._transactions.values():
+            if metadata.state is TransactionState.ONGOING:
+                self._start_timer(metadata, metadata.started_ms + metadata.timeout_ms - self._clock.time_ms())
+
+    def _begin(self, metadata: TransactionMetadata) -> bool:
+        """Whether there was no transaction under way, and is now."""
         if metadata.state is TransactionState.ONGOING:
-            return
+            return False
         metadata.become(TransactionState.ONGOING)
         metadata.started_ms = self._clock.time_ms()
+        self._start_timer(metadata, metadata.timeout_ms)
+        return True
+
+    def _start_timer(self, metadata: TransactionMetadata, left_ms: int) -> None:
         self._timers[metadata.transactional_id] = asyncio.get_running_loop().call_later(
-            metadata.timeout_ms / 1000, self._timed_out, metadata
+            left_ms / 1000, self._timed_out, metadata
         )
 
     def _timed_out(self, metadata: TransactionMetadata) -> None:
         log.info(
             "transaction of %r has not ended within %d ms: aborted", metadata.transactional_id, metadata.timeout_ms
         )
-        self._abort_fenced(metadata)
+        try:
+            self._abort_fenced(metadata)
+        except KafkaStorageException as error:
+            log.warning("the transaction of %r stays open: %s", metadata.transactional_id, error)
 
     def _abort_fenced(self, metadata: TransactionMetadata) -> None:
         """Aborts, and lets the producer that is in the middle of it do no more."""
@@ -163,6 +192,7 @@ class TransactionCoordinator:
         metadata.previous = NOBODY  # it has no way back
         self._write_markers(metadata, marked, False)
         metadata.become(TransactionState.COMPLETE_ABORT)
+        self._journal.transaction_changed(metadata)
 
     def _bump(self, metadata: TransactionMetadata) -> None:
         metadata.next_epoch(self._state.allocate_producer_id() if metadata.is_exhausted else None)
@@ -172,18 +202,22 @@ class TransactionCoordinator:
         if timer is not None:
             timer.cancel()
         producer_id, producer_epoch = marked
+        now_ms = self._clock.time_ms()
+        markers = []
         for name, index in metadata.partitions:
             partition = self._state.find_partition(name, index)
             if partition is None:
                 continue  # deleted meanwhile
-            partition.log.append_marker(
+            offset = partition.log.append_marker(
                 producer_id,
                 producer_epoch,
                 committed=committed,
                 leader_epoch=partition.leader_epoch,
-                now_ms=self._clock.time_ms(),
+                now_ms=now_ms,
             )
+            markers.append((self._state.topics[name].id, index, offset))
             partition.notify()
+        self._journal.transaction_decided(Decision(producer_id, producer_epoch, committed, now_ms, markers))
         self.offsets.transaction_ended(producer_id, committed=committed)
         metadata.clear()
 

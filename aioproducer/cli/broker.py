@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.cli.options import pairs
 from aioproducer.cli.running import InputError, Interrupt, run
 from aioproducer.cli.terminal import Terminal
+from aioproducer.errors import DataDirectoryException
 
 
 def broker(
@@ -19,6 +21,10 @@ def broker(
     ] = 9092,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     brokers: Annotated[int, typer.Option(min=1, max=100, help="How many brokers the cluster has.")] = 1,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="A directory that keeps records, topics and offsets; they are in memory without it."),
+    ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option(
@@ -29,7 +35,7 @@ def broker(
         ),
     ] = None,
 ) -> None:
-    """Run the embedded broker until Ctrl-C; records are kept in memory.
+    """Run the embedded broker until Ctrl-C.
 
     Its bootstrap servers are printed on standard output as soon as it can be connected to.
     """
@@ -38,15 +44,18 @@ def broker(
     ports = [port + number if port else 0 for number in range(brokers)]
 
     async def command(interrupt: Interrupt) -> int:
-        cluster = EmbeddedCluster(brokers, host=host, ports=ports, configs=configs)
+        cluster = EmbeddedCluster(brokers, host=host, ports=ports, configs=configs, data_dir=data_dir)
         try:
             await cluster.start()
+        except DataDirectoryException as error:
+            raise InputError(str(error)) from error
         except OSError as error:
             await cluster.close()
             raise InputError(_cannot_listen(error, host, ports)) from error
         try:
             terminal.say(cluster.bootstrap_servers)
-            terminal.note("Records are kept in memory only. Ctrl-C stops the broker.")
+            where = "in memory only" if data_dir is None else f"in {data_dir}"
+            terminal.note(f"Records are kept {where}. Ctrl-C stops the broker.")
             await interrupt.once.wait()
         finally:
             await cluster.close()

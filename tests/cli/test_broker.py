@@ -4,6 +4,7 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,26 @@ def test_it_runs_until_it_is_told_to_stop(start_process: Start, number: signal.S
     assert process.returncode == 0
     assert out == b""
     assert err == b"Records are kept in memory only. Ctrl-C stops the broker.\n"
+
+
+def test_a_data_directory_keeps_records(start_process: Start, run: Run, tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+
+    async def send(servers: str) -> int:
+        async with KafkaProducer(bootstrap_servers=servers) as producer:
+            return (await producer.send("t", b"x")).offset
+
+    for offset in range(2):
+        process = start_process("broker", "--port", 0, "--data-dir", directory)
+        assert asyncio.run(send(first_line(process))) == offset
+        if offset:
+            second = run("broker", "--port", 0, "--data-dir", directory)
+            assert (second.status, second.out) == (1, "")
+            assert second.err.startswith(f"Error: the data directory {directory} is in use")
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate()
+        assert process.returncode == 0
+        assert err.decode() == f"Records are kept in {directory}. Ctrl-C stops the broker.\n"
 
 
 def test_a_port_that_is_in_use(run: Run, cluster: Cluster) -> None:

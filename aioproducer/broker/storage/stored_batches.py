@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, overload
 
 from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.segment import BadBatch, Segment, base_offset_of, scan
 from aioproducer.errors import KafkaStorageException
@@ -34,7 +35,9 @@ class LogKeeper(Protocol):
 
     def log_changed(self, batches: StoredBatches) -> None: ...
 
-    def log_start_moved(self, batches: StoredBatches, log_start_offset: int) -> None: ...
+    def log_start_moved(
+        self, batches: StoredBatches, log_start_offset: int, producer_state: ProducerStateManager
+    ) -> None: ...
 
 
 class StoredBatches:
@@ -44,8 +47,12 @@ class StoredBatches:
     read from its file from then on. A file is removed with the last of its batches.
     """
 
-    def __init__(self, files: Files, directory: str, keeper: LogKeeper, config: TopicConfig) -> None:
+    def __init__(
+        self, files: Files, directory: str, key: tuple[str, int], keeper: LogKeeper, config: TopicConfig
+    ) -> None:
+        """``key`` is the partition's: its topic's id, and its index."""
         self.directory = directory
+        self.key = key
         self._files = files
         self._keeper = keeper
         self._segment_bytes = config.segment_bytes
@@ -122,9 +129,9 @@ class StoredBatches:
         self._unwritten.append(batch)
         self._keeper.log_changed(self)
 
-    def delete(self, count: int, log_start_offset: int) -> None:
+    def delete(self, count: int, log_start_offset: int, producer_state: ProducerStateManager) -> None:
         self._deleted += count
-        self._keeper.log_start_moved(self, log_start_offset)
+        self._keeper.log_start_moved(self, log_start_offset, producer_state)
         self._delete_segments()
 
     def _add(self, segment: Segment, size: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.producer_state import ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.stored_batches import StoredBatches
 from aioproducer.errors import KafkaStorageException, OffsetOutOfRangeException
@@ -24,6 +25,7 @@ class Keeper:
     def __init__(self, files: Files) -> None:
         self.files = files
         self.start = 0
+        self.producers: list[ProducerSnapshot] = []
         self.failed = False
 
     def check(self) -> None:
@@ -33,8 +35,11 @@ class Keeper:
     def log_changed(self, batches: StoredBatches) -> None:
         pass
 
-    def log_start_moved(self, batches: StoredBatches, log_start_offset: int) -> None:
+    def log_start_moved(
+        self, batches: StoredBatches, log_start_offset: int, producer_state: ProducerStateManager
+    ) -> None:
         self.start = log_start_offset
+        self.producers = producer_state.snapshot()
 
     def commit(self, batches: StoredBatches) -> None:
         writes, removals = batches.take()
@@ -59,10 +64,10 @@ class Stored:
 
     def restart(self) -> None:
         config = TopicConfig.of({}, BrokerConfig.of({}))
-        self.batches = StoredBatches(self.files, DIRECTORY, self.keeper, config)
+        self.batches = StoredBatches(self.files, DIRECTORY, ("id", 0), self.keeper, config)
         self.log = PartitionLog(DIRECTORY, config, self.batches)
         self.batches._segment_bytes = self._room  # smaller ones than Kafka allows
-        self.log.recover(self.keeper.start)
+        self.log.recover(self.keeper.start, self.keeper.producers)
 
     def append(self, *values: bytes, **header: Any) -> None:
         self.log.append(RecordBatch(make_batch(*values, **header)), leader_epoch=0, now_ms=NOW_MS)
@@ -274,3 +279,36 @@ def test_a_batch_that_cannot_be_kept_changes_nothing() -> None:
         stored.append(b"b", producer_id=7, producer_epoch=0, base_sequence=1)
     assert stored.log.log_end_offset == 1
     assert stored.log.active_producers()[0].last_sequence == 0
+
+
+def test_a_retry_is_known_though_its_records_are_deleted() -> None:
+    stored = Stored()
+    sent = [
+        RecordBatch(make_batch(b"%d" % number, producer_id=7, producer_epoch=0, base_sequence=number))
+        for number in range(8)
+    ]
+    for batch in sent[:6]:
+        stored.log.append(batch, leader_epoch=0, now_ms=NOW_MS)
+    stored.commit()
+    stored.log.delete_records(6)
+    stored.log.append(sent[6], leader_epoch=0, now_ms=NOW_MS)
+    stored.commit()
+    before = stored.log.producer_state.snapshot()
+    stored.restart()
+    assert stored.log.producer_state.snapshot() == before
+    assert stored.log.append(sent[5], leader_epoch=0, now_ms=NOW_MS).duplicate
+    assert not stored.log.append(sent[7], leader_epoch=0, now_ms=NOW_MS).duplicate
+
+
+def test_a_batch_that_was_never_written_is_no_duplicate_though_it_was_remembered() -> None:
+    stored = Stored()
+    batch = RecordBatch(make_batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0))
+    other = RecordBatch(make_batch(b"a", producer_id=8, producer_epoch=0, base_sequence=0))
+    stored.log.append(other, leader_epoch=0, now_ms=NOW_MS)
+    stored.commit()
+    stored.log.append(batch, leader_epoch=0, now_ms=NOW_MS)
+    stored.log.delete_records(1)
+    stored.restart()
+    assert stored.log.log_end_offset == 1
+    assert stored.log.append(other, leader_epoch=0, now_ms=NOW_MS).duplicate
+    assert not stored.log.append(batch, leader_epoch=0, now_ms=NOW_MS).duplicate

@@ -1,0 +1,244 @@
+"""What a cluster must not forget, as entries of the journal; and what a restart makes of them.
+
+cluster                            format, cluster id, number of nodes
+topic · id                         name, configs, replicas of each partition
+leader_epoch · id · index          of the leader elected last
+log_start · id · index             where the log begins since records were deleted
+producers · id · index             what was remembered of producers then
+broker_configs · node              dynamic configs
+client_quotas                      all of them
+producer_id                        the next one
+transaction · transactional id     who may use it, how far its transaction has come
+pending_offsets · pid · group      what a transaction wants to commit
+offset · group · topic · index     what a group has committed
+markers · number                   a decision whose markers may not be written yet
+deleted · id                       a topic whose directories may not be removed yet
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from aioproducer.broker.broker_config import TopicConfig
+from aioproducer.broker.client_quotas import ClientQuotas
+from aioproducer.broker.cluster_journal import ClusterJournal, Decision
+from aioproducer.broker.cluster_state import ClusterState
+from aioproducer.broker.group_offsets import GroupOffsets, OffsetAndMetadata, TopicPartitionKey
+from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
+from aioproducer.broker.storage.journal import Key, Value
+from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.topic import Partition, Topic
+from aioproducer.broker.transaction_coordinator import TransactionCoordinator
+from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
+
+log = logging.getLogger(__name__)
+
+
+class ClusterStore(ClusterJournal):
+    """Keeps a cluster in a :class:`DataDirectory`."""
+
+    def __init__(self, directory: DataDirectory) -> None:
+        self._directory = directory
+        self._journal = directory.journal
+        self._decisions = 0
+
+    def _put(self, *key: str | int, value: Value) -> None:
+        self._directory.check()
+        self._journal.put(key, value)
+        self._directory.changed()
+
+    # what changes
+
+    def batches(self, topic: str, topic_id: UUID, index: int, config: TopicConfig) -> StoredBatches:
+        return self._directory.batches(topic, topic_id, index, config)
+
+    def topic_changed(self, topic: Topic) -> None:
+        replicas = [list(partition.replicas) for partition in topic.partitions]
+        value = {"name": topic.name, "configs": dict(topic.configs), "replicas": replicas}
+        self._put("topic", topic.id.hex, value=value)
+
+    def topic_deleted(self, topic: Topic) -> None:
+        for index in range(len(topic.partitions)):
+            for kind in ("leader_epoch", "log_start", "producers"):
+                if self._journal.get(kind, topic.id.hex, index) is not None:
+                    self._put(kind, topic.id.hex, index, value=None)
+        self._put("topic", topic.id.hex, value=None)
+        self._directory.delete_topic(topic.name, topic.id, len(topic.partitions))
+
+    def leader_elected(self, topic_id: UUID, index: int, leader_epoch: int) -> None:
+        # Not checked: nodes may stop when nothing can be written any more.
+        self._journal.put(("leader_epoch", topic_id.hex, index), leader_epoch)
+        self._directory.changed()
+
+    def broker_configs_changed(self, node: str, configs: Mapping[str, str]) -> None:
+        self._put("broker_configs", node, value=dict(configs) or None)
+
+    def producer_id_allocated(self, next_producer_id: int) -> None:
+        self._put("producer_id", value=next_producer_id)
+
+    def transaction_changed(self, metadata: TransactionMetadata) -> None:
+        value = {
+            "producer_id": metadata.producer_id,
+            "producer_epoch": metadata.producer_epoch,
+            "previous": list(metadata.previous),
+            "timeout_ms": metadata.timeout_ms,
+            "state": metadata.state.value,
+            "started_ms": metadata.started_ms,
+            "partitions": list(metadata.partitions),
+            "groups": list(metadata.groups),
+        }
+        self._put("transaction", metadata.transactional_id, value=value)
+
+    def transaction_decided(self, decision: Decision) -> None:
+        self._decisions += 1
+        markers = [(topic_id.hex, index, offset) for topic_id, index, offset in decision.markers]
+        self._journal.put_passing(("markers", self._decisions), {**decision._asdict(), "markers": markers})
+        self._directory.changed()
+
+    def offsets_committed(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None:
+        for partition, offset in offsets.items():
+            self._put("offset", group, *partition, value=offset)
+
+    def offsets_forgotten(self, group: str, partitions: Iterable[TopicPartitionKey]) -> None:
+        for partition in partitions:
+            self._put("offset", group, *partition, value=None)
+
+    def pending_offsets_changed(
+        self, producer_id: int, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]
+    ) -> None:
+        value = [[*partition, *offset] for partition, offset in offsets.items()]
+        self._put("pending_offsets", producer_id, group, value=value or None)
+
+    # a restart
+
+    def restore(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
+        """Opens the directory and gives a cluster that has just been made what is in it.
+
+        What a crash interrupted is brought to its end: markers of transactions that were decided, directories of topics
+        that were deleted. Raises :class:`DataDirectoryException`, and OSError.
+        """
+        self._directory.open(len(state.node_ids))
+        try:
+            self._restore(state, transactions, now_ms)
+        except BaseException:
+            self._directory.close()
+            raise
+
+    def _restore(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
+        journal = self._journal
+        cluster = journal.get("cluster")
+        if cluster is None:
+            value = {"format": FORMAT, "cluster_id": state.cluster_id, "nodes": len(state.node_ids)}
+            self._put("cluster", value=value)
+        else:
+            state.cluster_id = cluster["cluster_id"]
+        for key, configs in journal.of_kind("broker_configs").items():
+            state.configs.restore(str(key[1]), configs)
+        _restore_quotas(state.client_quotas, journal.get("client_quotas") or [])
+        state.client_quotas.listeners.add(lambda: self._quotas_changed(state.client_quotas))
+        topics = journal.of_kind("topic")
+        self._directory.recover_directories({value["name"]: UUID(hex=str(key[1])) for key, value in topics.items()})
+        for key, value in topics.items():
+            self._restore_topic(state, UUID(hex=str(key[1])), value)
+        _restore_offsets(transactions.offsets, journal.of_kind("offset"), journal.of_kind("pending_offsets"))
+        for key, value in journal.of_kind("transaction").items():
+            transactions.restore(_transaction(str(key[1]), value))
+        self._restore_producer_ids(state, transactions)
+        self._write_missing_markers(state)
+        _end_unknown_transactions(state, transactions, now_ms)
+
+    def _restore_topic(self, state: ClusterState, topic_id: UUID, value: Any) -> None:
+        configs = value["configs"]
+        topic = Topic(value["name"], topic_id, [], state.configs.topic(configs), configs)
+        for index, replicas in enumerate(value["replicas"]):
+            batches = self.batches(topic.name, topic_id, index, topic.config)
+            partition_log = PartitionLog(f"{topic.name}-{index}", topic.config, batches)
+            topic.partitions.append(Partition(topic.name, index, tuple(replicas), partition_log))
+        state.restore_topic(topic)
+        for partition in topic.partitions:
+            where = topic_id.hex, partition.index
+            partition.log.recover(
+                self._journal.get("log_start", *where) or 0, self._journal.get("producers", *where) or ()
+            )
+            last = partition.log.last_leader_epoch
+            partition.leader_epoch = max(self._journal.get("leader_epoch", *where) or 0, last)
+
+    def _restore_producer_ids(self, state: ClusterState, transactions: TransactionCoordinator) -> None:
+        used = [metadata.producer_id for metadata in transactions.transactions()]
+        for partition in state.partitions():
+            used += partition.log.producer_state.entries()
+        state.restore_producer_ids(max([self._journal.get("producer_id") or 0, *(one + 1 for one in used)]))
+
+    def _write_missing_markers(self, state: ClusterState) -> None:
+        for key, value in self._journal.of_kind("markers").items():
+            self._decisions = max(self._decisions, int(key[1]))
+            for topic_id, index, offset in value["markers"]:
+                topic = state.topic_by_id(UUID(hex=topic_id))
+                partition = None if topic is None else topic.partition(index)
+                # Nothing follows a marker in the log that was there before it: a log that is longer has it.
+                if partition is not None and partition.log.log_end_offset <= offset:
+                    partition.log.append_marker(
+                        value["producer_id"],
+                        value["producer_epoch"],
+                        committed=value["committed"],
+                        leader_epoch=partition.leader_epoch,
+                        now_ms=value["now_ms"],
+                    )
+
+    def _quotas_changed(self, quotas: ClientQuotas) -> None:
+        found = quotas.describe([], strict=False)
+        self._put("client_quotas", value=[[list(entity), dict(of)] for entity, of in found.items()])
+
+
+def _restore_quotas(quotas: ClientQuotas, entries: Iterable[Any]) -> None:
+    for entity, of in entries:
+        quotas.alter(tuple((kind, name) for kind, name in entity), list(of.items()))
+
+
+def _restore_offsets(offsets: GroupOffsets, committed: Mapping[Key, Value], pending: Mapping[Key, Value]) -> None:
+    for (_, group, topic, index), value in committed.items():
+        offsets.commit(str(group), {(str(topic), int(index)): OffsetAndMetadata(*value)})
+    for (_, producer_id, group), rows in pending.items():
+        wanted = {(topic, index): OffsetAndMetadata(*offset) for topic, index, *offset in rows}
+        offsets.commit_in_transaction(int(producer_id), str(group), wanted)
+
+
+def _transaction(transactional_id: str, value: Any) -> TransactionMetadata:
+    metadata = TransactionMetadata(transactional_id, value["producer_id"], value["timeout_ms"])
+    metadata.producer_epoch = value["producer_epoch"]
+    metadata.previous = value["previous"][0], value["previous"][1]
+    metadata.state = TransactionState(value["state"])
+    metadata.started_ms = value["started_ms"]
+    metadata.partitions = dict.fromkeys(map(tuple, value["partitions"]))
+    metadata.groups = dict.fromkeys(value["groups"])
+    return metadata
+
+
+def _end_unknown_transactions(state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
+    """Aborts what is open in a log and not known to the coordinator, which could never end it.
+
+    That is left when more than unacknowledged changes were lost, as may be unless every commit is synced.
+    """
+    ongoing = {
+        (metadata.producer_id, partition)
+        for metadata in transactions.transactions()
+        if metadata.state is TransactionState.ONGOING
+        for partition in metadata.partitions
+    }
+    for partition in state.partitions():
+        for producer_id in sorted(partition.log.open_transactions):
+            entry = partition.log.producer_state.entry(producer_id)
+            if (producer_id, (partition.topic, partition.index)) in ongoing or entry is None:
+                continue
+            log.warning("a transaction of producer %d in %s is known to nobody: aborted", producer_id, partition)
+            partition.log.append_marker(
+                producer_id,
+                entry.producer_epoch,
+                committed=False,
+                leader_epoch=partition.leader_epoch,
+                now_ms=now_ms,
+            )

@@ -1,0 +1,87 @@
+"""One group commit: all that changed since the last one, written and synced together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from aioproducer.broker.storage.files import Files
+from aioproducer.broker.storage.journal import JournalWrite, Key
+from aioproducer.broker.storage.stored_batches import SegmentWrite, StoredBatches
+
+PARTITION_METADATA = "partition.metadata"
+
+
+@dataclass(slots=True)
+class Unsynced:
+    """What was written and not synced yet, and the directories in which names changed."""
+
+    files: dict[str, None] = field(default_factory=dict)
+    directories: dict[str, None] = field(default_factory=dict)
+
+    def sync(self, files: Files) -> None:
+        for path in self.files:
+            files.sync(path)
+        # The data directory comes first: it holds the others.
+        for path in sorted(self.directories):
+            files.sync_directory(path)
+        self.files.clear()
+        self.directories.clear()
+
+    def forget(self, directory: str) -> None:
+        """It is gone, with all it held."""
+        self.directories.pop(directory, None)
+        for path in [path for path in self.files if path.startswith(directory + "/")]:
+            del self.files[path]
+
+
+@dataclass(slots=True)
+class Commit:
+    """Runs in a thread of its own, one at a time.
+
+    The journal comes first, and what logs hold after it: a batch is never on disk without the topic, the producer id or
+    the transaction that it belongs to, and no marker without the decision that it tells. Files are removed last.
+    """
+
+    files: Files
+    unsynced: Unsynced
+    sync: bool
+    changes: int
+    """How many changes there were when it was made."""
+    journal: JournalWrite | None
+    passing: list[Key]
+    renames: list[tuple[str, str]]
+    """Directories of deleted topics, and what they are called until they are removed."""
+    directories: dict[str, str]
+    """New ones of partitions, and what their ``partition.metadata`` says."""
+    logs: list[tuple[StoredBatches, list[SegmentWrite]]]
+    removals: list[str]
+    journal_size: int = 0
+
+    def run(self) -> None:
+        """Raises OSError; nobody knows then what is on disk."""
+        files, unsynced = self.files, self.unsynced
+        if self.journal is not None:
+            self.journal_size = self.journal.run(files, sync=self.sync)
+            if not self.sync and self.journal.everything is None:
+                unsynced.files["metadata.journal"] = None
+        for old, new in self.renames:
+            files.rename(old, new)
+            unsynced.directories[""] = None
+            unsynced.forget(old)
+        for directory, metadata in self.directories.items():
+            path = f"{directory}/{PARTITION_METADATA}"
+            files.make_directory(directory)
+            files.append(path, [metadata.encode()])
+            unsynced.files[path] = None
+            unsynced.directories[""] = unsynced.directories[directory] = None
+        for batches, writes in self.logs:
+            for write in writes:
+                files.append(write.path, write.batches)
+                unsynced.files[write.path] = None
+                if write.creates:
+                    unsynced.directories[batches.directory] = None
+        if self.sync:
+            unsynced.sync(files)
+        for path in [*self.removals, *(new for _, new in self.renames)]:
+            files.remove(path)
+            unsynced.files.pop(path, None)

@@ -1,0 +1,124 @@
+"""When commits happen, and who waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+from functools import partial
+
+from aioproducer.broker.storage.commit import Commit
+from aioproducer.broker.storage.data_directory import DataDirectory
+
+log = logging.getLogger(__name__)
+
+
+class FlushPolicy(Enum):
+    """When what is written is synced: before it is acknowledged, so often, or when the system likes."""
+
+    ALWAYS = "always"
+    INTERVAL = "interval"
+    NEVER = "never"
+
+
+class Committer:
+    """Runs one commit after the other in a thread of its own, as long as there is something to commit.
+
+    Whatever changes meanwhile is in the next one, with a single sync for all of it: that is the group commit. The loop
+    never waits for a disk, but to read.
+    """
+
+    def __init__(self, directory: DataDirectory, policy: FlushPolicy, interval_ms: int) -> None:
+        self._directory = directory
+        self._policy = policy
+        self._interval_ms = interval_ms
+        self._loop = asyncio.get_running_loop()
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="aioproducer-storage")
+        self._waiting: deque[tuple[int, Callable[[bool], object]]] = deque()
+        self._committed = 0
+        self._running: asyncio.Future[None] | None = None
+        self._scheduled = False
+        self._sync_timer: asyncio.TimerHandle | None = None
+        self._sync_due = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        directory.on_change = self._schedule
+
+    def when_committed(self, callback: Callable[[bool], object]) -> None:
+        """Calls back once all that has changed so far is committed, at once if it is; with False if that has failed."""
+        directory = self._directory
+        if directory.failure is not None:
+            callback(False)
+        elif self._committed == directory.changes:
+            callback(True)
+        else:
+            self._waiting.append((directory.changes, callback))
+            self._schedule()
+
+    async def commit(self) -> None:
+        """All that has changed so far is on disk when it returns, whatever the policy. Raises OSError."""
+        self._sync_due = True
+        await self._idle.wait()
+        while self._directory.failure is None and (self._committed < self._directory.changes or self._sync_due):
+            self._start()
+            await self._idle.wait()
+        if self._directory.failure is not None:
+            raise self._directory.failure
+
+    async def close(self) -> None:
+        """Commits what there is. Raises OSError if that fails for the first time, and has closed all the same."""
+        try:
+            if self._directory.failure is None:
+                await self.commit()
+        finally:
+            await self._idle.wait()
+            self._directory.on_change = _nothing
+            if self._sync_timer is not None:
+                self._sync_timer.cancel()
+            self._executor.shutdown()
+
+    def _schedule(self) -> None:
+        # Not at once: what one step of the loop changes belongs together.
+        if not self._scheduled and self._running is None:
+            self._scheduled = True
+            self._loop.call_soon(self._start)
+
+    def _start(self) -> None:
+        self._scheduled = False
+        directory = self._directory
+        if self._running is not None or directory.failure is not None:
+            return
+        commit = directory.begin(sync=self._policy is FlushPolicy.ALWAYS or self._sync_due)
+        self._sync_due = False
+        self._idle.clear()
+        self._running = self._loop.run_in_executor(self._executor, commit.run)
+        self._running.add_done_callback(partial(self._ended, commit))
+
+    def _ended(self, commit: Commit, run: asyncio.Future[None]) -> None:
+        self._running = None
+        error = run.exception()
+        if error is not None and not isinstance(error, OSError):
+            log.error("a commit failed otherwise than by its files", exc_info=error)
+            error = OSError(repr(error))
+        self._directory.end(commit, error)
+        self._committed = commit.changes
+        self._idle.set()
+        while self._waiting and (error is not None or self._waiting[0][0] <= self._committed):
+            self._waiting.popleft()[1](error is None)
+        if error is None:
+            if self._committed < self._directory.changes:
+                self._schedule()
+            if self._policy is FlushPolicy.INTERVAL and self._sync_timer is None and self._directory.has_unsynced:
+                self._sync_timer = self._loop.call_later(self._interval_ms / 1000, self._sync)
+
+    def _sync(self) -> None:
+        self._sync_timer = None
+        self._sync_due = True
+        self._start()
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,82 @@
+"""A node's APIs when its cluster has a data directory: no answer tells what a crash could take back.
+
+A request is handled at once, and what it changes is seen by the next one. But its answer leaves only when everything
+that had changed by then is committed, its own changes and those of others that it may tell of: acknowledgements,
+records that are fetched, offsets, producer ids, ends of transactions. One rule for all APIs, and none of them knows of
+it. As a client's next request waits for the answer to this one, order is as it was.
+"""
+
+from __future__ import annotations
+
+from aioproducer.broker.processor import RequestHandler
+from aioproducer.broker.request import Request
+from aioproducer.broker.storage.committer import Committer
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.produce import ProduceResponse
+from aioproducer.protocol.schema import Response
+
+_FAILED = "the data directory has failed"
+
+
+class DurableApis:
+    """Stands between a node's processor and its APIs."""
+
+    def __init__(self, apis: RequestHandler, committer: Committer) -> None:
+        self._apis = apis
+        self._committer = committer
+
+    def is_supported(self, api_key: int, api_version: int) -> bool:
+        return self._apis.is_supported(api_key, api_version)
+
+    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+        self._apis.handle(_DurableRequest(request, self._committer), frame, body_at)
+
+
+class _DurableRequest(Request):
+    """A request whose end waits for the commit."""
+
+    __slots__ = ("_committer", "_request")
+
+    def __init__(self, request: Request, committer: Committer) -> None:
+        super().__init__(request.header, request._channel)
+        self._request = request
+        self._committer = committer
+        request.on_abandon(self.abandon)
+
+    def respond(self, response: Response, version: int | None = None) -> None:
+        def ended(committed: bool) -> None:
+            if self.abandoned:
+                return
+            if committed:
+                self._request.respond(response, version)
+            elif isinstance(response, ProduceResponse):
+                self._request.respond(_not_stored(response), version)
+            else:
+                self._request.close_connection(_FAILED)
+
+        self._committer.when_committed(ended)
+
+    def no_response(self) -> None:
+        def ended(committed: bool) -> None:
+            if self.abandoned:
+                return
+            if committed:
+                self._request.no_response()
+            else:
+                self._request.close_connection(_FAILED)
+
+        # Nobody waits for an answer, but a client that is faster than the disk must not fill the memory.
+        self._committer.when_committed(ended)
+
+    def close_connection(self, reason: str) -> None:
+        self._request.close_connection(reason)
+
+
+def _not_stored(response: ProduceResponse) -> ProduceResponse:
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code == ErrorCode.NONE:
+                partition.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+                partition.error_message = f"not acknowledged: {_FAILED}"
+                partition.base_offset = partition.log_append_time_ms = partition.log_start_offset = -1
+    return response

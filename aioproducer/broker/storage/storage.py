@@ -1,0 +1,70 @@
+"""A cluster's data directory in use: from opening it to letting go of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aioproducer.broker.cluster_state import ClusterState
+from aioproducer.broker.processor import RequestHandler
+from aioproducer.broker.storage.cluster_store import ClusterStore
+from aioproducer.broker.storage.committer import Committer, FlushPolicy
+from aioproducer.broker.storage.data_directory import DataDirectory
+from aioproducer.broker.storage.durable_apis import DurableApis
+from aioproducer.broker.storage.files import Files
+from aioproducer.broker.transaction_coordinator import TransactionCoordinator
+from aioproducer.errors import IllegalStateException
+
+
+class Storage:
+    """Opened once and closed once; ``journal`` is for the state of the cluster that it keeps."""
+
+    def __init__(self, files: Files) -> None:
+        self._directory = DataDirectory(files)
+        self.journal = ClusterStore(self._directory)
+        self._committer: Committer | None = None
+        self._closed = False
+
+    @property
+    def is_open(self) -> bool:
+        return self._committer is not None and not self._closed
+
+    async def open(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
+        """Restores a cluster of which no node runs yet; what that changed is on disk when it returns.
+
+        Raises :class:`DataDirectoryException`, and OSError.
+        """
+        if self._closed:
+            raise IllegalStateException("a cluster with a data directory is started once: make another one")
+        # In a thread: every batch is read.
+        await asyncio.get_running_loop().run_in_executor(None, self.journal.restore, state, transactions, now_ms)
+        config = state.config
+        committer = Committer(self._directory, FlushPolicy(config.log_flush_policy), config.log_flush_interval_ms)
+        self._committer = committer
+        try:
+            await committer.commit()
+        except BaseException:
+            await self.close()
+            raise
+        transactions.resume()
+
+    async def close(self) -> None:
+        """Everything is on disk when it returns, unless it has failed before: the log has said so."""
+        if self._committer is None or self._closed:
+            return
+        self._closed = True
+        try:
+            await self._committer.close()
+        finally:
+            self._directory.close()
+
+    async def commit(self) -> None:
+        """What has changed so far is on disk when it returns. Raises OSError."""
+        if self._committer is None:
+            raise IllegalStateException("the cluster has not been started")
+        await self._committer.commit()
+
+    def durable(self, apis: RequestHandler) -> DurableApis:
+        """The APIs of a node that answer when what they tell is on disk."""
+        if self._committer is None:
+            raise IllegalStateException("the cluster has not been started")
+        return DurableApis(apis, self._committer)

@@ -1,0 +1,392 @@
+"""A cluster with a data directory, as its clients see it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioproducer import KafkaProducer, wait_all
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.storage.files import OsFiles
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import DataDirectoryException, IllegalStateException, KafkaStorageException
+from aioproducer.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
+from aioproducer.protocol.messages.metadata import MetadataRequest
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from tests.broker.batches import make_batch
+from tests.broker.raw_client import RawClient
+
+
+def values(cluster: EmbeddedCluster, topic: str = "t", partition: int = 0) -> list[bytes | None]:
+    return [record.value for record in cluster.log(topic, partition).records()]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - a log has nothing to wait for
+            await asyncio.sleep(0.001)
+
+
+def produce(cluster: EmbeddedCluster, batch: bytes, acks: int = -1) -> ProduceRequest:
+    data = TopicProduceData("t", cluster.topic("t").id, [PartitionProduceData(0, batch)])
+    return ProduceRequest(acks=acks, topic_data=[data])
+
+
+async def answer(client: RawClient, request: Any, version: int = 13) -> Any:
+    (topic,) = (await client.request(request, version)).responses
+    (partition,) = topic.partition_responses
+    return partition
+
+
+async def test_a_restart_changes_nothing(tmp_path: Path) -> None:
+    configs = {"num.partitions": 3}
+    async with EmbeddedCluster(2, data_dir=tmp_path, configs=configs) as cluster:
+        cluster.create_topic("t", replication_factor=2, configs={"retention.ms": 5, "segment.bytes": 2000000})
+        cluster.create_topic("gone")
+        cluster.alter_broker_configs({"message.max.bytes": 5000}, node_id=1)
+        cluster.alter_broker_configs({"min.insync.replicas": 1})
+        cluster.alter_client_quotas({"user": None, "client-id": "slow"}, {"producer_byte_rate": 1024})
+        cluster.move_leader("t", 0, 1)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            waiting = [producer.send("t", b"%d" % number, partition=number % 3) for number in range(100)]
+            await wait_all([*waiting, producer.send("gone", b"x")])
+        cluster.delete_topic("gone")
+        before = cluster.topics, cluster.cluster_id, cluster.client_quotas()
+        contents = [values(cluster, partition=index) for index in range(3)]
+        epochs = [partition.leader_epoch for partition in cluster.topic("t").partitions]
+    async with EmbeddedCluster(2, data_dir=tmp_path, configs=configs) as cluster:
+        assert (cluster.cluster_id, cluster.client_quotas()) == before[1:]
+        (topic,), (old,) = cluster.topics, before[0]
+        assert (topic.name, topic.id, topic.configs, topic.config) == (old.name, old.id, old.configs, old.config)
+        assert topic.config_on(1) == old.config_on(1) != topic.config
+        assert [partition.replicas for partition in topic.partitions] == [one.replicas for one in old.partitions]
+        assert all(one.leader_epoch > epoch for one, epoch in zip(topic.partitions, epochs, strict=True))
+        assert [values(cluster, partition=index) for index in range(3)] == contents
+        for index, partition in enumerate(topic.partitions):
+            assert partition.log.active_producers() == old.partitions[index].log.active_producers() != []
+        assert {name for name in OsFiles(tmp_path).names("") if name[-2] == "-"} == {"t-0", "t-1", "t-2"}
+
+
+async def test_an_idempotent_producer_goes_on_after_a_restart(tmp_path: Path) -> None:
+    """The same producer throughout: its retries and its next batches fit what the broker knows."""
+    cluster = EmbeddedCluster(data_dir=tmp_path)
+    await cluster.start()
+    port = int(cluster.bootstrap_servers.rpartition(":")[2])
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, retry_backoff_ms=10) as producer:
+        for number in range(3):
+            await producer.send("t", b"%d" % number)
+        await cluster.close()
+        waiting = producer.send("t", b"3")
+        cluster = EmbeddedCluster(data_dir=tmp_path, ports=[port])
+        await cluster.start()
+        await waiting
+        assert values(cluster) == [b"0", b"1", b"2", b"3"]
+    await cluster.close()
+
+
+async def test_a_retry_is_known_after_a_restart(tmp_path: Path) -> None:
+    batch = make_batch(b"a", producer_id=0, producer_epoch=0, base_sequence=0)
+    offsets = []
+    for _ in range(2):
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            if not cluster.topics:
+                cluster.create_topic("t")
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            offsets.append((await answer(client, produce(cluster, batch))).base_offset)
+            assert cluster.log("t").log_end_offset == 1
+            await client.close()
+    assert offsets == [0, 0]
+
+
+async def test_producer_ids_are_never_handed_out_twice(tmp_path: Path) -> None:
+    found = []
+    for _ in range(3):
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            for transactional_id in (None, "x"):
+                response = await client.request(InitProducerIdRequest(transactional_id, 1000), 4)
+                found.append((response.producer_id, response.producer_epoch))
+            await client.close()
+    assert found == [(0, 0), (1, 0), (2, 0), (1, 1), (3, 0), (1, 2)]
+
+
+async def test_transactions_and_offsets(tmp_path: Path) -> None:
+    partition = TopicPartition("in", 0)
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        cluster.create_topic("in")
+        for name, committed in (("aborts", False), ("commits", True)):
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=name) as producer:
+                await producer.init_transactions()
+                await producer.begin_transaction()
+                await producer.send("t", name.encode())
+                offsets = {partition: OffsetAndMetadata(5 if committed else 7)}
+                await producer.send_offsets_to_transaction(offsets, ConsumerGroupMetadata("g"))
+                await (producer.commit_transaction() if committed else producer.abort_transaction())
+        open_one = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="open")
+        await open_one.start()
+        await open_one.init_transactions()
+        await open_one.begin_transaction()
+        await open_one.send("t", b"open")
+        before = cluster.log("t")
+        stable = before.last_stable_offset
+        port = int(cluster.bootstrap_servers.rpartition(":")[2])
+    assert stable < before.log_end_offset
+    async with EmbeddedCluster(data_dir=tmp_path, ports=[port]) as cluster:
+        log = cluster.log("t")
+        assert (log.last_stable_offset, log.log_end_offset) == (stable, before.log_end_offset)
+        assert log.aborted_transactions(0, 99) == before.aborted_transactions(0, 99) != []
+        assert cluster.committed_offsets("g") == {partition: 5}
+        await open_one.commit_transaction()
+        assert log.last_stable_offset == log.log_end_offset > before.log_end_offset
+        await open_one.close()
+
+
+async def test_an_open_transaction_has_the_rest_of_its_time(tmp_path: Path) -> None:
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers, transactional_id="x", transaction_timeout_ms=500
+        )
+        await producer.start()
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("t", b"open")
+    await producer.close(timeout=0)
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        await until(lambda: cluster.log("t").last_stable_offset > 0)
+        assert cluster.log("t").aborted_transactions(0, 99)
+
+
+async def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            for number in range(5):
+                await producer.send("t", b"%d" % number)
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        wanted = [DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 3)])]
+        await client.request(DeleteRecordsRequest(topics=wanted, timeout_ms=1000), 2)
+        await client.close()
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        assert cluster.log("t").log_start_offset == 3
+        assert values(cluster) == [b"3", b"4"]
+
+
+class TestItCannotBeUsed:
+    async def test_by_two_clusters_at_a_time(self, tmp_path: Path) -> None:
+        async with EmbeddedCluster(data_dir=tmp_path):
+            with pytest.raises(DataDirectoryException, match="is in use"):
+                await EmbeddedCluster(data_dir=tmp_path).start()
+        async with EmbeddedCluster(data_dir=tmp_path):
+            pass
+
+    async def test_by_a_cluster_with_another_number_of_nodes(self, tmp_path: Path) -> None:
+        async with EmbeddedCluster(2, data_dir=tmp_path):
+            pass
+        with pytest.raises(DataDirectoryException, match="of a cluster of 2 nodes, not 1"):
+            await EmbeddedCluster(data_dir=tmp_path).start()
+        async with EmbeddedCluster(2, data_dir=tmp_path):
+            pass
+
+    async def test_if_it_is_something_else(self, tmp_path: Path) -> None:
+        (tmp_path / "thesis.doc").write_text("")
+        with pytest.raises(DataDirectoryException, match=r"'thesis.doc'.*choose an empty directory"):
+            await EmbeddedCluster(data_dir=tmp_path).start()
+
+    async def test_if_its_journal_cannot_be_read(self, tmp_path: Path) -> None:
+        async with EmbeddedCluster(data_dir=tmp_path):
+            pass
+        (tmp_path / "metadata.journal").write_bytes(b"\0" * 100)
+        with pytest.raises(DataDirectoryException, match=r"no metadata\.journal that can be read"):
+            await EmbeddedCluster(data_dir=tmp_path).start()
+        assert (tmp_path / "metadata.journal").read_bytes() == b"\0" * 100
+
+    async def test_twice_by_the_same_cluster(self, tmp_path: Path) -> None:
+        cluster = EmbeddedCluster(data_dir=tmp_path)
+        async with cluster:
+            pass
+        with pytest.raises(IllegalStateException, match="started once"):
+            await cluster.start()
+
+    async def test_if_a_node_cannot_start_another_may(self, tmp_path: Path) -> None:
+        async with EmbeddedCluster() as other:
+            port = int(other.bootstrap_servers.rpartition(":")[2])
+            with pytest.raises(OSError):
+                await EmbeddedCluster(ports=[port], data_dir=tmp_path).start()
+        async with EmbeddedCluster(data_dir=tmp_path):
+            pass
+
+
+class SlowFiles(OsFiles):
+    """Each sync waits until it may; ``error`` is what it then raises."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.may_sync = threading.Event()
+        self.may_sync.set()
+        self.syncs = 0
+        self.error: OSError | None = None
+
+    def sync(self, path: str) -> None:
+        self.may_sync.wait(10)
+        self.syncs += 1
+        if self.error is not None:
+            raise self.error
+        super().sync(path)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlowFiles:
+    files = SlowFiles(tmp_path)
+    monkeypatch.setattr("aioproducer.broker.cluster.OsFiles", lambda path: files)
+    return files
+
+
+class TestAlways:
+    @pytest.mark.parametrize("acks", [1, -1])
+    async def test_nothing_is_acknowledged_before_it_is_synced(
+        self, files: SlowFiles, tmp_path: Path, acks: int
+    ) -> None:
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t")
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            consumer = await RawClient.connect(cluster.bootstrap_servers)
+            wanted = FetchRequest(
+                max_wait_ms=10_000,
+                min_bytes=1,
+                topics=[FetchTopic("t", cluster.topic("t").id, [FetchPartition(0, partition_max_bytes=1000)])],
+            )
+            await consumer.request(MetadataRequest(), 1)
+            files.may_sync.clear()
+            acknowledged = asyncio.create_task(answer(client, produce(cluster, make_batch(b"a"), acks)))
+            fetched = asyncio.create_task(consumer.request(wanted, 13))
+            await until(lambda: cluster.log("t").log_end_offset > 0)
+            for _ in range(20):
+                await asyncio.sleep(0.001)
+            assert not acknowledged.done()
+            assert not fetched.done()
+            files.may_sync.set()
+            assert (await acknowledged).base_offset == 0
+            assert (await fetched).responses[0].partitions[0].high_watermark == 1
+            await client.close()
+            await consumer.close()
+
+    async def test_one_sync_is_for_all_that_wait(self, files: SlowFiles, tmp_path: Path) -> None:
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t")
+            clients = [await RawClient.connect(cluster.bootstrap_servers) for _ in range(20)]
+            await asyncio.gather(*(client.request(MetadataRequest(), 1) for client in clients))
+            files.may_sync.clear()
+            waiting = [asyncio.create_task(answer(one, produce(cluster, make_batch(b"a")))) for one in clients]
+            await until(lambda: cluster.log("t").log_end_offset == 20)
+            before = files.syncs
+            files.may_sync.set()
+            assert sorted(one.base_offset for one in await asyncio.gather(*waiting)) == list(range(20))
+            # Of the commit under way, which may have begun with any of them, and of one for all others.
+            assert files.syncs - before <= 4
+            for client in clients:
+                await client.close()
+
+    async def test_who_leaves_meanwhile_harms_nobody(self, files: SlowFiles, tmp_path: Path) -> None:
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t")
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            await client.request(MetadataRequest(), 1)
+            files.may_sync.clear()
+            await client.send(produce(cluster, make_batch(b"a")), 13)
+            await until(lambda: cluster.log("t").log_end_offset > 0)
+            await client.close()
+            files.may_sync.set()
+        assert values(cluster) == [b"a"]
+
+    async def test_a_sync_that_fails_once_is_never_tried_again(
+        self, files: SlowFiles, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """The kernel takes the pages for written after that: a second sync would succeed, and prove nothing."""
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t")
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            other = await RawClient.connect(cluster.bootstrap_servers)
+            assert (await answer(client, produce(cluster, make_batch(b"a")))).error_code == ErrorCode.NONE
+            files.error = OSError(errno.EIO, "Input/output error")
+            with caplog.at_level(logging.ERROR):
+                refused = await answer(client, produce(cluster, make_batch(b"b")))
+            assert (refused.error_code, refused.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+            assert "nothing is acknowledged any more until it is opened anew: [Errno 5]" in caplog.text
+            files.error = None
+            again = await answer(client, produce(cluster, make_batch(b"b")))
+            assert again.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            await other.send(MetadataRequest(), 1)
+            assert await other.is_closed()
+            with pytest.raises(KafkaStorageException):
+                cluster.create_topic("u")
+            await client.close()
+            await other.close()
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            assert values(cluster)[0] == b"a"
+
+
+@pytest.mark.parametrize("policy", ["interval", "never"])
+async def test_other_policies_do_not_wait_for_a_sync(files: SlowFiles, tmp_path: Path, policy: str) -> None:
+    configs = {"log.flush.policy": policy, "log.flush.interval.ms": 20}
+    async with EmbeddedCluster(data_dir=tmp_path, configs=configs) as cluster:
+        cluster.create_topic("t")
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        await client.request(MetadataRequest(), 1)
+        before = files.syncs
+        files.may_sync.clear()
+        assert (await answer(client, produce(cluster, make_batch(b"a")))).base_offset == 0
+        assert (tmp_path / "t-0" / f"{0:020}.log").stat().st_size > 0  # what kill -9 cannot take back
+        files.may_sync.set()
+        await until(lambda: policy == "never" or files.syncs > before)
+        assert (files.syncs > before) == (policy == "interval")
+        await client.close()
+    assert files.syncs > before  # a close syncs
+
+
+def produce_until_killed(directory: Path, count: int) -> int:
+    """A broker and its producer in a process of their own; the last record that was acknowledged."""
+    code = f"""
+import asyncio
+from aioproducer import KafkaProducer, wait_all
+from aioproducer.broker import EmbeddedCluster
+
+async def main():
+    async with EmbeddedCluster(data_dir={str(directory)!r}) as cluster:
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            for number in range(10**9):
+                await producer.send("t", b"%d" % number)
+                print(number, flush=True)
+
+asyncio.run(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        acknowledged = -1
+        for line in process.stdout:
+            acknowledged = int(line)
+            if acknowledged == count:
+                process.kill()
+    return acknowledged
+
+
+async def test_a_killed_process_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    acknowledged = await asyncio.to_thread(produce_until_killed, tmp_path, 50)
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        found = values(cluster)
+    assert len(found) > acknowledged >= 50
+    assert found == [b"%d" % number for number in range(len(found))]
