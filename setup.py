@@ -41,6 +41,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/producer_batch.py",
     "aioproducer/producer/readiness.py",
     "aioproducer/producer/record_accumulator.py",
+    "aioproducer/producer/record_calls.py",
     "aioproducer/producer/record_sizes.py",
     "aioproducer/producer/schedule.py",
     "aioproducer/producer/wall_clock.py",

@@ -76,7 +76,7 @@ class Admission:
         if (transactions := self._sender.transactions) is not None and (why := transactions.why_no_records()):
             raise IllegalStateException(why)
 
-    def through_hooks(
+    def let_in(
         self,
         topic: str,
         value: Any,
@@ -88,7 +88,7 @@ class Admission:
         *,
         serialize: bool = True,
     ) -> Delivery | ParkedRecord:
-        """All of ``send`` or ``enqueue`` for a producer with interceptors, serializers or a partitioner.
+        """All of ``send``, or of ``enqueue`` up to where it waits, with the user's code that is called on the way.
 
         ``serialize`` is False for key and value that are bytes already, whatever the producer's serializers take.
         """

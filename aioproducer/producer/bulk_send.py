@@ -104,7 +104,7 @@ class BulkSend:
             if self._no_partition is not None and self._lacks(partition):
                 self._never_tried(range(index, index + 1), self._no_partition)
                 return at + 1, None
-            placed = self._admission.through_hooks(
+            placed = self._admission.let_in(
                 self._topic, value, key, partition, timestamp_ms, headers, asyncio.Condition, serialize=self._serialize
             )
         except _REFUSED as error:

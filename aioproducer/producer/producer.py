@@ -19,8 +19,6 @@ from aioproducer.errors import (
     IllegalArgumentException,
     IllegalStateException,
     KafkaError,
-    RecordTooLargeException,
-    SerializationException,
 )
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
@@ -40,6 +38,7 @@ from aioproducer.producer.parking import ParkedRecord, ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.record_calls import RecordCalls
 from aioproducer.producer.reporters import Reporters
 from aioproducer.producer.sender import Sender
 from aioproducer.producer.transaction_manager import TransactionManager
@@ -54,7 +53,7 @@ _get_running_loop = asyncio._get_running_loop
 _here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) else threading.get_ident
 
 
-class KafkaProducer(BulkCalls, TransactionalCalls):
+class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     """Sends records to Kafka from one event loop.
 
     ::
@@ -73,14 +72,13 @@ class KafkaProducer(BulkCalls, TransactionalCalls):
         parse_addresses(self._config.bootstrap_servers)
         check_codec(CompressionType.of(self._config.compression_type), self._config.compression_level)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._home: object = self  # nowhere yet
         self._forked = False
         self._closing: asyncio.Task[None] | None = None
         # What a run depends on beside its loop; a simulation brings its own.
         self._clock: Clock = SystemClock()
         self._random = Random()
         self._hooks = Hooks(self._config)
-        self._hooked = self._hooks.any
+        super().__init__(_here, hooked=self._hooks.any)
         self._metrics = ProducerMetrics(
             self._config.client_id,
             buffer_memory=self._config.buffer_memory,
@@ -91,7 +89,6 @@ class KafkaProducer(BulkCalls, TransactionalCalls):
         )
         self._reporters = Reporters(self._config.metric_reporters)
         self._failures = FailureLog()
-        self._accumulator: RecordAccumulator
         self._lot: ParkingLot
         self._sender: Sender
         self._admission: Admission
@@ -153,7 +150,6 @@ class KafkaProducer(BulkCalls, TransactionalCalls):
             self._failures,
             check_place=self._check_place,
         )
-        self._append = self._accumulator.append
         if config.transactional_id is not None:
             self._transactions = self._sender.make_transactional(self._flush)
         self._loop = self._hooks.loop = loop
@@ -226,90 +222,30 @@ class KafkaProducer(BulkCalls, TransactionalCalls):
 
     # Records
 
-    def send(
-        self,
-        topic: str | ProducerRecord,
-        value: Any = None,
-        *,
-        key: Any = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        headers: Headers | None = None,
+    def _send_otherwise(
+        self, topic: Any, value: Any, key: Any, partition: Any, timestamp_ms: Any, headers: Any
     ) -> Delivery:
-        """Appends a record and returns its delivery: await it, or do not.
+        record = _fields(topic, value, key, partition, timestamp_ms, headers)
+        self._check_place()
+        placed = self._admission.let_in(*record)
+        return placed.delivery if isinstance(placed, ParkedRecord) else placed
 
-        A plain method: with metadata and memory at hand the record is in the accumulator when it returns. Otherwise it
-        is parked, first come first served, for at most max.block.ms. ``timestamp_ms`` counts from the epoch, None is
-        now. Raises only for misuse (IllegalArgumentException, IllegalStateException) and SerializationException; all
-        else arrives in the delivery, and if nobody awaits that, in the log.
-        """
-        if topic.__class__ is not str:
-            topic, value, key, partition, timestamp_ms, headers = _fields(
-                topic, value, key, partition, timestamp_ms, headers
-            )
-        if _here() != self._home:
-            self._check_place()
-        if self._hooked:
-            placed = self._admission.through_hooks(topic, value, key, partition, timestamp_ms, headers)
-            return placed.delivery if isinstance(placed, ParkedRecord) else placed
-        try:
-            delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
-        except RecordTooLargeException as error:
-            return self._admission.failed(topic, partition, error)
-        except SerializationException as error:
-            self._admission.refused(topic, error)
-            raise
-        if delivery is None:
-            return self._admission.park(topic, key, value, partition, timestamp_ms, headers).delivery
+    async def _enqueue_otherwise(
+        self, topic: Any, value: Any, key: Any, partition: Any, timestamp_ms: Any, headers: Any
+    ) -> Delivery:
+        record = _fields(topic, value, key, partition, timestamp_ms, headers)
+        self._check_place()
+        placed = self._admission.let_in(*record, asyncio.Condition)
+        if isinstance(placed, Delivery):
+            return await self._after_a_turn(placed) if self._accumulator.must_yield else placed
+        await self._placed(placed)
+        if placed.result.state != FORWARDED:
+            raise placed.result.raised(0)
+        return placed.delivery
+
+    async def _after_a_turn(self, delivery: Delivery) -> Delivery:
+        await asyncio.sleep(0)
         return delivery
-
-    async def enqueue(
-        self,
-        topic: str | ProducerRecord,
-        value: Any = None,
-        *,
-        key: Any = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        headers: Headers | None = None,
-    ) -> Delivery:
-        """``send`` with back-pressure: waits, up to max.block.ms, until the record is in the accumulator.
-
-        Raises what kept it out (BufferExhaustedException, TimeoutException, RecordTooLargeException). Cancelled while
-        the record waits, it is withdrawn and will never be in the log; once it is in the accumulator it goes on to its
-        own end.
-        """
-        if topic.__class__ is not str:
-            topic, value, key, partition, timestamp_ms, headers = _fields(
-                topic, value, key, partition, timestamp_ms, headers
-            )
-        if _here() != self._home:
-            self._check_place()
-        record: ParkedRecord
-        if self._hooked:
-            placed = self._admission.through_hooks(
-                topic, value, key, partition, timestamp_ms, headers, asyncio.Condition
-            )
-            if isinstance(placed, Delivery):
-                delivery: Delivery | None = placed
-            else:
-                delivery, record = None, placed
-        else:
-            try:
-                delivery = self._append(topic, key, value, partition, timestamp_ms, headers)
-            except (RecordTooLargeException, SerializationException) as error:
-                self._admission.refused(topic, error)
-                raise
-            if delivery is None:
-                record = self._admission.park(topic, key, value, partition, timestamp_ms, headers, asyncio.Condition)
-        if delivery is not None:
-            if self._sender.must_yield:
-                await asyncio.sleep(0)
-            return delivery
-        await self._placed(record)
-        if record.result.state != FORWARDED:
-            raise record.result.raised(0)
-        return record.delivery
 
     async def _placed(self, record: ParkedRecord) -> None:
         """Until a record that is waited for with a Condition is in the accumulator, or has failed."""

@@ -122,6 +122,8 @@ class RecordAccumulator:
         self.topics: dict[str, TopicQueues] = {}
         self.detour = True
         """No record may be appended directly: not started, closed, or others are waiting in the parking lot."""
+        self.must_yield = False
+        """``enqueue`` shall give the loop a turn."""
 
     def record_size(
         self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None
@@ -198,14 +200,20 @@ class RecordAccumulator:
             queue = queues.queues[index]
         elif key is not None and not self.ignore_keys:
             queue = queues.queues[partition_for_key(key, partitions)]
-        timestamp: i64 = self.now_ms() if timestamp_ms is None else timestamp_ms
+        timestamp: i64  # not in one line, which would make an object of it
+        if timestamp_ms is None:
+            timestamp = self.now_ms()
+        else:
+            timestamp = timestamp_ms
         batch = self.batch_for(queues.partitioner, queue, size, timestamp)
         return None if batch is None else batch.append(timestamp, key, value, headers)
 
     def now_ms(self) -> i64:
         """The timestamp of a record that brings none."""
         clock_ms = self.clock_ms
-        return now_ms() if clock_ms is None else clock_ms()
+        if clock_ms is None:
+            return now_ms()
+        return clock_ms()
 
     def batch_for(
         self, partitioner: BuiltInPartitioner, given: PartitionQueue | None, size: i64, timestamp: i64

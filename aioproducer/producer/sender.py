@@ -107,8 +107,6 @@ class Sender:
         self._stopped = False
         self.fatal: KafkaError | None = None
         """Why this producer is of no further use."""
-        self.must_yield = False
-        """``enqueue`` shall give the loop a turn."""
         self._supervisor = Supervisor(self._crashed)
         self._compressor = Compressor(sealer, self._loop, on_done=self._compressed, on_crash=self._supervisor.crash)
         self._id_source = ProducerIdSource(
@@ -217,7 +215,7 @@ class Sender:
             self._compressor.begin(queue, batch)
         self._schedule.full(queue, now)
         if now - self._last_pass > YIELD_AFTER:
-            self.must_yield = True
+            self._accumulator.must_yield = True
 
     def parked(self, topic: str) -> None:
         """A record waits in the parking lot."""
@@ -280,7 +278,7 @@ class Sender:
     def _pass(self, now: float) -> None:
         """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
         self._last_pass = now
-        self.must_yield = False
+        self._accumulator.must_yield = False
         self._schedule.take_due(now)
         self._completer.expire(now, self._why_not_delivered)
         if self._lot:

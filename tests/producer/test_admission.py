@@ -99,7 +99,7 @@ class AdmissionMachine(RuleBasedStateMachine):
     def send(self, topic: str, value: Any, partition: int | None, enqueue: bool) -> None:
         number = self.counting.seen
         try:
-            made = self.admission.through_hooks(topic, value, None, partition, None, None, object if enqueue else None)
+            made = self.admission.let_in(topic, value, None, partition, None, None, object if enqueue else None)
         except (
             IllegalArgumentException,
             IllegalStateException,

@@ -77,14 +77,14 @@ async def calls_of_enqueue() -> float:
 
 @virtual
 async def test_a_record_is_sent_with_few_calls(world: World) -> None:
-    # Compiled: send itself, where it is called, append.
-    assert 1 < await calls_of_send() < (3.1 if COMPILED else 40)
+    # Compiled: send itself, where it is called; the profiler does not see what is called within.
+    assert 0.9 < await calls_of_send() < (1.1 if COMPILED else 37)
 
 
 @virtual
 async def test_a_record_is_enqueued_with_few_calls(world: World) -> None:
-    # One more: whether the answer is a Delivery.
-    assert 1 < await calls_of_enqueue() < (4.1 if COMPILED else 41)
+    # Interpreted, one more: what is awaited.
+    assert 0.9 < await calls_of_enqueue() < (1.1 if COMPILED else 38)
 
 
 @virtual

@@ -205,9 +205,9 @@ async def test_a_record_object_and_its_misuse() -> None:
         assert (metadata.partition, metadata.timestamp_ms) == (1, 5)
         assert (await (await producer.enqueue(record))).offset == 1
         with pytest.raises(IllegalArgumentException, match="its own value"):
-            _ = producer.send(record, b"another")
+            _ = producer.send(record, b"another")  # type: ignore[call-overload]
         with pytest.raises(IllegalArgumentException, match="int"):
-            _ = producer.send(5)  # type: ignore[arg-type]
+            _ = producer.send(5)  # type: ignore[call-overload]
 
 
 MISUSE: list[tuple[dict[str, Any], type[Exception]]] = [

@@ -1,0 +1,144 @@
+"""The calls that every record pays for: ``send`` and ``enqueue``. Compiled when there is a compiler.
+
+A record that needs nothing but to be appended goes from here straight into the accumulator, and what ``enqueue``
+returns is done by then. For all others (hooks to call, something to wait for, something wrong) nothing has been done,
+and the producer looks at them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, overload
+
+from mypy_extensions import mypyc_attr
+
+from aioproducer.errors import KafkaError
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.types import Headers, ProducerRecord
+
+
+async def _done(delivery: Delivery) -> Delivery:
+    return delivery
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RecordCalls:
+    """A part of a producer, which lives where ``here()`` is what it was when the producer was started."""
+
+    def __init__(self, here: Callable[[], object], *, hooked: bool) -> None:
+        self._here = here
+        self._home: object = self  # nowhere yet
+        self._hooked = hooked
+        """There is code of the user's to be called for every record."""
+        self._accumulator: RecordAccumulator
+
+    def _send_otherwise(
+        self, topic: Any, value: object, key: object, partition: Any, timestamp_ms: Any, headers: Any
+    ) -> Delivery:
+        """``send`` of a record that is not simply appended."""
+        raise NotImplementedError
+
+    def _enqueue_otherwise(
+        self, topic: Any, value: object, key: object, partition: Any, timestamp_ms: Any, headers: Any
+    ) -> Coroutine[Any, Any, Delivery]:
+        """``enqueue`` of a record that is not simply appended."""
+        raise NotImplementedError
+
+    def _after_a_turn(self, delivery: Delivery) -> Coroutine[Any, Any, Delivery]:
+        """The delivery, when the loop has had a turn."""
+        raise NotImplementedError
+
+    @overload
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery: ...
+
+    @overload
+    def send(self, topic: ProducerRecord) -> Delivery: ...
+
+    def send(
+        self,
+        topic: object,
+        value: object = None,
+        *,
+        key: object = None,
+        partition: object = None,
+        timestamp_ms: object = None,
+        headers: Any = None,
+    ) -> Delivery:
+        """Appends a record and returns its delivery: await it, or do not.
+
+        A plain method: with metadata and memory at hand the record is in the accumulator when it returns. Otherwise it
+        is parked, first come first served, for at most max.block.ms. ``timestamp_ms`` counts from the epoch, None is
+        now. Raises only for misuse (IllegalArgumentException, IllegalStateException) and SerializationException; all
+        else arrives in the delivery, and if nobody awaits that, in the log.
+        """
+        delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
+        if delivery is None:
+            return self._send_otherwise(topic, value, key, partition, timestamp_ms, headers)
+        return delivery
+
+    @overload
+    def enqueue(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Coroutine[Any, Any, Delivery]: ...
+
+    @overload
+    def enqueue(self, topic: ProducerRecord) -> Coroutine[Any, Any, Delivery]: ...
+
+    def enqueue(
+        self,
+        topic: object,
+        value: object = None,
+        *,
+        key: object = None,
+        partition: object = None,
+        timestamp_ms: object = None,
+        headers: Any = None,
+    ) -> Coroutine[Any, Any, Delivery]:
+        """``send`` with back-pressure: awaited, it waits up to max.block.ms until the record is in the accumulator.
+
+        Raises what kept it out (BufferExhaustedException, TimeoutException, RecordTooLargeException). Cancelled while
+        the record waits, it is withdrawn and will never be in the log; once it is in the accumulator, which it may be
+        before anybody awaits, it goes on to its own end.
+        """
+        delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
+        if delivery is None:
+            return self._enqueue_otherwise(topic, value, key, partition, timestamp_ms, headers)
+        if self._accumulator.must_yield:
+            return self._after_a_turn(delivery)
+        return _done(delivery)
+
+
+# No method: that would be called as one of Python's, lest a subclass has another.
+def _append(
+    calls: RecordCalls,
+    topic: object,
+    value: object,
+    key: object,
+    partition: object,
+    timestamp_ms: object,
+    headers: Any,
+) -> Delivery | None:
+    """The delivery of a record that was simply appended; None, and nothing done, if that is not possible."""
+    if type(topic) is not str or calls._hooked or calls._here() != calls._home:
+        return None
+    try:
+        return calls._accumulator.append(topic, key, value, partition, timestamp_ms, headers)
+    except KafkaError:
+        return None  # it will be found again, where it is known whom to tell
