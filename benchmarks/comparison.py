@@ -75,7 +75,7 @@ async def compare(
     Raises KafkaUnavailable or KafkaFailed when there is to be a Kafka and cannot be, and NoClients.
     """
     began = time.monotonic()
-    clients = [await describe(name) for name in options.clients]
+    clients = await asyncio.gather(*(describe(name) for name in options.clients))
     if all(client.missing for client in clients):
         raise NoClients("; ".join(f"{client.name}: {client.missing}" for client in clients))
     loop = "asyncio" if options.no_uvloop else best_loop()

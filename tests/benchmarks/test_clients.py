@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from benchmarks import ways
+from benchmarks import results, ways
 from benchmarks.arguments import parse_arguments
 from benchmarks.clients import CLIENTS
 from benchmarks.comparison import compare
@@ -47,6 +49,31 @@ async def test_a_client_does_its_works(name: str) -> None:
         assert done.measurement.cpu_seconds > 0
         assert bool(done.measurement.latency) == (case.work.way != STREAM)
     assert f"\n| {name} | " in report.markdown()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGTERM that could be caught")
+async def test_terminated_it_leaves_no_process_and_keeps_what_there_is(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    endless = ["--works=stream-100", "--clients=aioproducer", "--rounds=10000", "--records=200", "--json", str(file)]
+    async with EmbeddedCluster() as cluster:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "benchmarks", "--bootstrap-server", cluster.bootstrap_servers, *endless),
+            cwd=Path(__file__).parents[2],
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert process.stderr is not None
+        while b"round 2" not in await process.stderr.readline():
+            pass
+        process.terminate()
+        said, complaints = await process.communicate()
+    assert process.returncode == 1
+    assert complaints.endswith(b"Interrupted.\n")
+    assert b"- it was interrupted" in said
+    assert len(results.read(file)["cases"][0]["runs"]) >= 2
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
 
 
 async def test_tasks_send_every_record_and_count_failures() -> None:
