@@ -176,6 +176,13 @@ class BuiltInPartitioner:
             queue.busy = True
             self._busy.append(queue.partition)
 
+    def produced_more(self, size: i64, batch_size: i64) -> None:
+        """So many bytes were appended to the current one, which is left after two batches of them, whether or not a
+        batch of its is full by then: records with keys may keep it from that."""
+        self.produced += size
+        if self.produced >= 2 * batch_size:
+            self.current = None
+
     def next(self) -> PartitionQueue:
         """Chooses the partition to stay with from now on."""
         if self._stale:

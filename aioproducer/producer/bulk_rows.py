@@ -8,7 +8,8 @@ from mypy_extensions import i64
 
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException, SerializationException
 from aioproducer.producer.bulk_tally import BulkTally
-from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+from aioproducer.records.record_writer import record_size_upper_bound
 
 
 @final
@@ -70,8 +71,14 @@ class Rows:
         partitions = self.partitions
         timestamps_ms = self.timestamps_ms
         headers = self.headers
+        only_values = keys is None and partitions is None and timestamps_ms is None and headers is None
         at = begin
         while at < self.count:
+            if only_values:
+                end = self._append_values(accumulator, topic, at, tally)
+                if end > at:
+                    at = end
+                    continue
             try:
                 delivery = accumulator.append(
                     topic,
@@ -89,3 +96,26 @@ class Rows:
                 tally.took(delivery._result, delivery._index, self.first + at)
             at += 1
         return at
+
+    def _append_values(self, accumulator: RecordAccumulator, topic: str, begin: i64, tally: BulkTally) -> i64:
+        """Appends what one batch has room for; ``begin`` again if its record cannot simply be appended."""
+        first: object = self.values[begin]
+        if first is not None and not isinstance(first, bytes):
+            return begin
+        queues = None if accumulator.detour else accumulator.topics.get(topic)
+        if queues is None or not queues.queues:
+            return begin
+        bound = record_size_upper_bound(-1, -1 if first is None else len(first), None)
+        if BATCH_OVERHEAD + bound > accumulator.largest_record():
+            return begin
+        partitioner = queues.partitioner
+        timestamp = accumulator.now_ms()
+        batch = accumulator.batch_for(partitioner, None, BATCH_OVERHEAD + bound, timestamp)
+        if batch is None:
+            return begin
+        number = batch.count
+        budget = bound if partitioner.current is None else bound + 2 * accumulator.batch_size - partitioner.produced
+        end, taken = batch.append_values(timestamp, self.values, begin, budget)
+        partitioner.produced_more(taken - bound, accumulator.batch_size)
+        tally.took(batch.result, number, self.first + begin, end - begin)
+        return end

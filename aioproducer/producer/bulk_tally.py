@@ -29,8 +29,12 @@ class Indices:
     def __init__(self) -> None:
         self._writer = BytesWriter()
 
-    def append(self, index: i64) -> None:
-        write_i64_le(self._writer, index)
+    def append(self, index: i64, count: i64) -> None:
+        """``index``, and as many as to make it ``count`` that follow it."""
+        end = index + count
+        while index < end:
+            write_i64_le(self._writer, index)
+            index += 1
 
     def part(self, begin: i64, end: i64) -> list[int]:
         packed = self._writer.getvalue()
@@ -48,8 +52,8 @@ if hasattr(Indices.append, "__code__") and not TYPE_CHECKING:
         def __init__(self) -> None:
             self._array = array("q")
 
-        def append(self, index: int) -> None:
-            self._array.append(index)
+        def append(self, index: int, count: int) -> None:
+            self._array.extend(range(index, index + count))
 
         def part(self, begin: int, end: int) -> list[int]:
             return self._array[begin:end].tolist()
@@ -71,20 +75,17 @@ class Span:
         """The places of all, if they do not simply follow the first one's."""
         self._tally = tally
 
-    def extend(self, index: i64) -> None:
-        """One more record, number ``index`` of the call."""
+    def extend(self, index: i64, count: i64) -> None:
+        """``count`` records more, number ``index`` of the call and those that follow it."""
         others = self.others
         if others is None:
             if index == self.start + self.count:
-                self.count += 1
+                self.count += count
                 return
             others = self.others = Indices()
-            at: i64 = 0
-            while at < self.count:
-                others.append(self.start + at)
-                at += 1
-        others.append(index)
-        self.count += 1
+            others.append(self.start, self.count)
+        others.append(index, count)
+        self.count += count
 
     def places(self, begin: i64, end: i64) -> Sequence[int]:
         """Where the records from ``begin`` to before ``end`` of this span stand in the call."""
@@ -116,17 +117,17 @@ class BulkTally:
         self._failed_runs: list[FailedRun] = []
         self._complete: Any = None
 
-    def took(self, result: ProduceResult, first: i64, index: i64) -> None:
-        """Record number ``index`` of the call is record ``first`` of that batch."""
+    def took(self, result: ProduceResult, first: i64, index: i64, count: i64 = 1) -> None:
+        """Records from number ``index`` of the call on are records of that batch, from ``first`` on."""
         span = self._last
         if span is None or span.result is not result:
             partition = result.partition
             span = self._latest[partition] if 0 <= partition < len(self._latest) else None
             self._last = span
         if span is not None and span.result is result and span.first + span.count == first:
-            span.extend(index)
+            span.extend(index, count)
         else:
-            self._add(Span(self, result, first, 1, index))
+            self._add(Span(self, result, first, count, index))
 
     def _add(self, span: Span) -> None:
         self._pending += 1
@@ -172,7 +173,7 @@ class BulkTally:
             places = span.places(begin - span.first, ends - span.first)
             part = Span(self, child, there + begin - begins, 1, places[0])
             for place in places[1:]:
-                part.extend(place)
+                part.extend(place, 1)
             self._add(part)
 
     def _count_delivered(self, span: Span) -> None:

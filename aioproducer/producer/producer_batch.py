@@ -15,7 +15,9 @@ from mypy_extensions import i64
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.delivery import Delivery, ProduceResult
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import RecordColumns
+from aioproducer.records.record_writer import record_size_upper_bound
 
 BATCH_COST: Final = 1536
 """Bytes of memory that a batch takes beside its records, whatever it holds (``benchmarks/memory_cost.py`` measures)."""
@@ -128,6 +130,55 @@ class ProducerBatch:
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
         return Delivery(self.result, index)
+
+    def append_values(self, timestamp: i64, values: list[Any], begin: i64, budget: i64) -> tuple[i64, i64]:
+        """Adds records that are a value and nothing else: the first, for which the caller has seen that there is room,
+        and those after it while there is, with the memory that is paid for, and they are bytes or None, and all take
+        less than ``budget``. Answers which comes next, and how many bytes those added take at most.
+        """
+        buffer = self.buffer
+        if buffer is None:
+            raise IllegalStateException("the batch is closed for appends")
+        records = buffer.records
+        sizes = buffer.sizes
+        delta = timestamp - self.base_timestamp
+        index = self.count
+        written = records.size()
+        room = self.limit - BATCH_OVERHEAD
+        paid = self.allocated - self.open_cost(BATCH_OVERHEAD) + written  # what the next record may bring it to
+        largest: i64 = 0
+        taken: i64 = 0
+        at = begin
+        end: i64 = len(values)
+        while at < end and taken < budget:
+            value: object = values[at]
+            if value is None:
+                size: i64 = -1
+            elif isinstance(value, bytes):
+                size = len(value)
+            else:
+                break
+            bound = record_size_upper_bound(-1, size, None)
+            if at > begin and (written + bound > room or written + bound > paid):
+                break
+            written += records.append_value(index, delta, value)
+            sizes.append(delta, -1, size)
+            paid -= OPEN_RECORD_COST
+            taken += bound
+            if bound > largest:
+                largest = bound
+            index += 1
+            at += 1
+        self._added(index, timestamp, largest)
+        return at, taken
+
+    def _added(self, count: i64, timestamp: i64, largest: i64) -> None:
+        """It has ``count`` records now; those that are new have this timestamp and are no larger than this."""
+        self.count = count
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        if BATCH_OVERHEAD + largest > self.largest:
+            self.largest = BATCH_OVERHEAD + largest
 
     def append_row(self, timestamp: i64, columns: RecordColumns, row: i64, key_size: i64, value_size: i64) -> None:
         """Adds a record that lies in columns; the caller has seen that the batch is open and has room."""

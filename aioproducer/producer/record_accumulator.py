@@ -135,6 +135,10 @@ class RecordAccumulator:
         self.check_size(size)
         return size
 
+    def largest_record(self) -> i64:
+        """Bytes of a batch of just one record, at most, if it is to be sent at all."""
+        return self.max_request_size if self.max_request_size < self.pool.total else self.pool.total
+
     def check_size(self, size: i64) -> None:
         """RecordTooLargeException if a record that takes up to ``size`` bytes can never be sent."""
         if size > self.max_request_size:
@@ -245,9 +249,7 @@ class RecordAccumulator:
                     return None
                 partitioner.opened(queue)
         if sticky:
-            partitioner.produced += size - BATCH_OVERHEAD
-            if partitioner.produced >= 2 * self.batch_size:
-                partitioner.current = None  # whether or not its batch is full: records with keys may keep it from that
+            partitioner.produced_more(size - BATCH_OVERHEAD, self.batch_size)
         if size > batch.largest:
             batch.largest = size
         return batch

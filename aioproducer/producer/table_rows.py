@@ -68,9 +68,7 @@ class TableRows:
         columns = self._columns
         headers = columns.headers
         keys = None if accumulator.ignore_keys else columns.keys
-        limit = accumulator.max_request_size
-        if limit > accumulator.pool.total:
-            limit = accumulator.pool.total
+        limit = accumulator.largest_record()
         now = accumulator.now_ms()
         at = begin
         while at < self.count:

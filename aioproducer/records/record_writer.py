@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from mypy_extensions import i64, u8
+from mypy_extensions import i16, i64, u8
 
 if TYPE_CHECKING:
     # No import at run time: compiled code reaches BytesWriter through librt's C interface, and interpreted code never
     # gets to use it, so librt need not even be installed.
-    from librt.strings import BytesWriter
+    from librt.strings import BytesWriter, write_i16_le
 
 __all__ = ["MAX_RECORD_OVERHEAD", "RecordWriter", "record_size_upper_bound", "varint_size"]
 
@@ -71,6 +71,9 @@ def record_size_upper_bound(key_size: i64, value_size: i64, headers: Sequence[tu
 def write_varint(writer: BytesWriter, value: i64) -> None:
     """Appends ``value`` (any signed 64-bit number) as a zigzag varint; compiled only."""
     rest: i64 = (value << 1) ^ (value >> 63)
+    if rest & ~0x3FFF == 0 and rest > 0x7F:  # most sizes, in one step
+        write_i16_le(writer, i16((rest & 0x7F) | 0x80 | ((rest >> 7) << 8)))
+        return
     while rest & ~0x7F != 0:
         writer.append(u8((rest & 0x7F) | 0x80))
         rest = (rest >> 7) & _WITHOUT_TOP_7_BITS
@@ -137,6 +140,22 @@ class RecordWriter:
             records.append(u8(0))
         else:
             records.write(encoded_headers)
+
+    def append_value(self, offset_delta: i64, timestamp_delta: i64, value: bytes | None) -> i64:
+        """Writes a record that has neither key nor headers, as :meth:`append` does; answers its bytes."""
+        value_size: i64 = -1 if value is None else len(value)
+        size: i64 = 3 + varint_size(timestamp_delta) + varint_size(offset_delta) + varint_size(value_size)
+        if value_size > 0:
+            size += value_size
+        records = self._records
+        write_varint(records, size)
+        records.append(u8(0))
+        write_varint(records, timestamp_delta)
+        write_varint(records, offset_delta)
+        records.append(u8(1))
+        _write_bytes(records, value)
+        records.append(u8(0))
+        return varint_size(size) + size
 
     def _encode_headers(self, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
         writer = self._headers

@@ -82,6 +82,12 @@ class TallyMachine(RuleBasedStateMachine):
             batch = self.open[partition]
             self._take(call, batch.result, batch.append())
 
+    @rule(call=st.integers(0, 1), partition=st.integers(0, PARTITIONS - 1), count=st.integers(1, 8))
+    def append_several(self, call: int, partition: int, count: int) -> None:
+        batch, deliveries = self.open[partition], self.deliveries[call]
+        self.tallies[call].took(batch.result, batch.count, len(deliveries), count)
+        deliveries += [Delivery(batch.result, batch.append()) for _ in range(count)]
+
     @rule(partition=st.integers(0, PARTITIONS - 1))
     def somebody_else_appends(self, partition: int) -> None:
         self.open[partition].append()
