@@ -28,6 +28,7 @@ COMPILED_MODULES = [
     "aioproducer/records/record_writer.py",
     "aioproducer/producer/buffer_pool.py",
     "aioproducer/producer/built_in_partitioner.py",
+    "aioproducer/producer/bulk_append.py",
     "aioproducer/producer/bulk_rows.py",
     "aioproducer/producer/bulk_tally.py",
     "aioproducer/producer/table_rows.py",

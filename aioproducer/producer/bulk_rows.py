@@ -7,9 +7,10 @@ from typing import Any, final
 from mypy_extensions import i64
 
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException, SerializationException
+from aioproducer.producer.bulk_append import append_rows
 from aioproducer.producer.bulk_tally import BulkTally
-from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
-from aioproducer.records.record_writer import record_size_upper_bound
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.records.record_columns import ListColumn, RecordColumns
 
 
 @final
@@ -35,6 +36,7 @@ class Rows:
         self.partitions = partitions
         self.timestamps_ms = timestamps_ms
         self.headers = headers
+        self._columns = RecordColumns(ListColumn(values), None if keys is None else ListColumn(keys), None)
 
     def record(self, at: i64) -> tuple[Any, Any, Any, Any, Any]:
         """Value, key, partition, timestamp and headers of one."""
@@ -71,14 +73,13 @@ class Rows:
         partitions = self.partitions
         timestamps_ms = self.timestamps_ms
         headers = self.headers
-        only_values = keys is None and partitions is None and timestamps_ms is None and headers is None
+        simple = partitions is None and timestamps_ms is None and headers is None
         at = begin
         while at < self.count:
-            if only_values:
-                end = self._append_values(accumulator, topic, at, tally)
-                if end > at:
-                    at = end
-                    continue
+            if simple:
+                at = append_rows(accumulator, topic, self._columns, at, self.count, self.first, tally)
+                if at == self.count:
+                    break
             try:
                 delivery = accumulator.append(
                     topic,
@@ -96,26 +97,3 @@ class Rows:
                 tally.took(delivery._result, delivery._index, self.first + at)
             at += 1
         return at
-
-    def _append_values(self, accumulator: RecordAccumulator, topic: str, begin: i64, tally: BulkTally) -> i64:
-        """Appends what one batch has room for; ``begin`` again if its record cannot simply be appended."""
-        first: object = self.values[begin]
-        if first is not None and not isinstance(first, bytes):
-            return begin
-        queues = None if accumulator.detour else accumulator.topics.get(topic)
-        if queues is None or not queues.queues:
-            return begin
-        bound = record_size_upper_bound(-1, -1 if first is None else len(first), None)
-        if BATCH_OVERHEAD + bound > accumulator.largest_record():
-            return begin
-        partitioner = queues.partitioner
-        timestamp = accumulator.now_ms()
-        batch = accumulator.batch_for(partitioner, None, BATCH_OVERHEAD + bound, timestamp)
-        if batch is None:
-            return begin
-        number = batch.count
-        budget = bound if partitioner.current is None else bound + 2 * accumulator.batch_size - partitioner.produced
-        end, taken = batch.append_values(timestamp, self.values, begin, budget)
-        partitioner.produced_more(taken - bound, accumulator.batch_size)
-        tally.took(batch.result, number, self.first + begin, end - begin)
-        return end

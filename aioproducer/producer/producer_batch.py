@@ -16,8 +16,7 @@ from aioproducer.errors import IllegalStateException
 from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.delivery import Delivery, ProduceResult
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
-from aioproducer.records.record_columns import RecordColumns
-from aioproducer.records.record_writer import record_size_upper_bound
+from aioproducer.records.record_columns import NO_BYTES, RecordColumns
 
 BATCH_COST: Final = 1536
 """Bytes of memory that a batch takes beside its records, whatever it holds (``benchmarks/memory_cost.py`` measures)."""
@@ -131,10 +130,10 @@ class ProducerBatch:
             self.max_timestamp = timestamp
         return Delivery(self.result, index)
 
-    def append_values(self, timestamp: i64, values: list[Any], begin: i64, budget: i64) -> tuple[i64, i64]:
-        """Adds records that are a value and nothing else: the first, for which the caller has seen that there is room,
-        and those after it while there is, with the memory that is paid for, and they are bytes or None, and all take
-        less than ``budget``. Answers which comes next, and how many bytes those added take at most.
+    def append_run(self, timestamp: i64, columns: RecordColumns, begin: i64, end: i64, budget: i64) -> tuple[i64, i64]:
+        """Adds rows from ``begin`` to before ``end``: the first, for which the caller has seen that there is room, and
+        those after it while there is, with the memory that is paid for, and all take less than ``budget``. Answers
+        which comes next, and how many bytes those added take at most.
         """
         buffer = self.buffer
         if buffer is None:
@@ -146,39 +145,31 @@ class ProducerBatch:
         written = records.size()
         room = self.limit - BATCH_OVERHEAD
         paid = self.allocated - self.open_cost(BATCH_OVERHEAD) + written  # what the next record may bring it to
-        largest: i64 = 0
+        largest = self.largest
         taken: i64 = 0
         at = begin
-        end: i64 = len(values)
         while at < end and taken < budget:
-            value: object = values[at]
-            if value is None:
-                size: i64 = -1
-            elif isinstance(value, bytes):
-                size = len(value)
-            else:
+            key_size = columns.key_size(at)
+            value_size = columns.value_size(at)
+            if key_size == NO_BYTES or value_size == NO_BYTES:
                 break
-            bound = record_size_upper_bound(-1, size, None)
+            bound = columns.size_upper_bound(at, key_size, value_size)
             if at > begin and (written + bound > room or written + bound > paid):
                 break
-            written += records.append_value(index, delta, value)
-            sizes.append(delta, -1, size)
+            columns.append_to(records, index, delta, at, key_size, value_size)
+            written = records.size()
+            sizes.append(delta, key_size, value_size)
             paid -= OPEN_RECORD_COST
             taken += bound
-            if bound > largest:
-                largest = bound
+            if BATCH_OVERHEAD + bound > largest:
+                largest = BATCH_OVERHEAD + bound
             index += 1
             at += 1
-        self._added(index, timestamp, largest)
-        return at, taken
-
-    def _added(self, count: i64, timestamp: i64, largest: i64) -> None:
-        """It has ``count`` records now; those that are new have this timestamp and are no larger than this."""
-        self.count = count
+        self.count = index
+        self.largest = largest
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
-        if BATCH_OVERHEAD + largest > self.largest:
-            self.largest = BATCH_OVERHEAD + largest
+        return at, taken
 
     def append_row(self, timestamp: i64, columns: RecordColumns, row: i64, key_size: i64, value_size: i64) -> None:
         """Adds a record that lies in columns; the caller has seen that the batch is open and has room."""

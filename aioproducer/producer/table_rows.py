@@ -6,10 +6,9 @@ from typing import Any, final
 
 from mypy_extensions import i64
 
-from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError, RecordTooLargeException
+from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException
+from aioproducer.producer.bulk_append import append_rows
 from aioproducer.producer.bulk_tally import BulkTally
-from aioproducer.producer.murmur2 import partition_for_key_of
-from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.records.record_columns import NumberColumn, RecordColumns
 
@@ -63,41 +62,24 @@ class TableRows:
 
         What can never be sent is put into ``refused``, by its number in the call.
         """
-        queues = None if accumulator.detour else accumulator.topics.get(topic)
-        count: i64 = 0 if queues is None else len(queues.queues)
-        columns = self._columns
-        headers = columns.headers
-        keys = None if accumulator.ignore_keys else columns.keys
-        limit = accumulator.largest_record()
-        now = accumulator.now_ms()
         at = begin
-        while at < self.count:
-            partition: i64 = -1 if self._partitions is None else self._partitions.value(at)
-            timestamp: i64 = -1 if self._timestamps_ms is None else self._timestamps_ms.value(at)
-            key_size = columns.key_size(at)
-            value_size = columns.value_size(at)
-            size = BATCH_OVERHEAD + columns.size_upper_bound(at, key_size, value_size)
-            if partition < -1 or timestamp < -1 or size > limit or (headers is not None and headers.nameless(at)):
-                error = self._error(at)
-                refused.append((self.first + at, self._too_large(accumulator, at, size) if error is None else error))
-                at += 1
-                continue
-            if queues is None or count == 0 or partition >= count:
-                break
-            queue: PartitionQueue | None = None
-            if partition >= 0:
-                queue = queues.queues[partition]
-            elif keys is not None and key_size >= 0:
-                queue = queues.queues[partition_for_key_of(keys.data, keys.begin(at), key_size, count)]
-            if timestamp < 0:
-                timestamp = now
-            batch = accumulator.batch_for(queues.partitioner, queue, size, timestamp)
-            if batch is None:
-                break
-            tally.took(batch.result, batch.count, self.first + at)
-            batch.append_row(timestamp, columns, at, key_size, value_size)
+        while True:
+            at = append_rows(
+                accumulator,
+                topic,
+                self._columns,
+                at,
+                self.count,
+                self.first,
+                tally,
+                self._partitions,
+                self._timestamps_ms,
+            )
+            error = None if at == self.count else self._error(at) or self._too_large(accumulator, at)
+            if error is None:
+                return at
+            refused.append((self.first + at, error))
             at += 1
-        return at
 
     def _error(self, at: i64) -> KafkaError | None:
         """What is wrong with a row, but for its size."""
@@ -122,12 +104,13 @@ class TableRows:
     def _refused(self, at: i64, role: str, why: str) -> KafkaError:
         return IllegalArgumentException(f"row {self.first + at}, column {self._names[role]!r}: {why}")
 
-    def _too_large(self, accumulator: RecordAccumulator, at: i64, size: i64) -> KafkaError:
+    def _too_large(self, accumulator: RecordAccumulator, at: i64) -> KafkaError | None:
+        columns = self._columns
+        key_size, value_size = columns.key_size(at), columns.value_size(at)
         try:
-            accumulator.check_size(size)
+            accumulator.check_size(BATCH_OVERHEAD + columns.size_upper_bound(at, key_size, value_size))
         except RecordTooLargeException as error:
-            value_size = self._columns.value_size(at)
             return RecordTooLargeException(
                 f"row {self.first + at}, column {self._names['value']!r} of {value_size} bytes: {error}"
             )
-        raise IllegalStateException(f"{size} bytes are not too large")
+        return None

@@ -8,7 +8,7 @@ below make the record's objects and have the ordinary writer write them. Both wr
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64, u8
 
@@ -20,13 +20,58 @@ if TYPE_CHECKING:
     # Compiled code reaches these through their C interfaces; interpreted code never uses them (see record_writer.py).
     from aioproducer.records.record_writer import write_varint
 
+NO_BYTES: Final = -2
+"""The size of what is neither bytes nor null."""
+
 _BY_WORDS: Final = 128
 """Bytes up to which it is cheaper to copy words than to make an object to copy from."""
 
 
+class Column:
+    """Bytes for each row, or null."""
+
+    def size(self, row: i64) -> i64:
+        """Bytes of the row; -1 for null, ``NO_BYTES`` for what is neither."""
+        raise NotImplementedError
+
+    def value(self, row: i64) -> bytes | None:
+        """The row as an object."""
+        raise NotImplementedError
+
+    def write_to(self, writer: BytesWriter, row: i64, size: i64) -> None:
+        """Length and bytes of the row, whose size it is."""
+        raise NotImplementedError
+
+
 @final
-class ByteColumn:
-    """Bytes for each row, or null. ``data`` begins at ``base``, the bits of ``valid`` for them at ``first_bit``."""
+class ListColumn(Column):
+    """The rows as objects."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self._values = values
+
+    def size(self, row: i64) -> i64:
+        value: object = self._values[row]
+        if isinstance(value, bytes):
+            return len(value)
+        return -1 if value is None else NO_BYTES
+
+    def value(self, row: i64) -> bytes | None:
+        value: bytes | None = self._values[row]
+        return value
+
+    def write_to(self, writer: BytesWriter, row: i64, size: i64) -> None:
+        if size < 0:
+            writer.append(u8(1))
+            return
+        write_varint(writer, size)
+        value: bytes = self._values[row]
+        writer.write(value)
+
+
+@final
+class ByteColumn(Column):
+    """``data`` has the rows one after the other, from ``base`` on; the bits of ``valid`` begin at ``first_bit``."""
 
     def __init__(self, data: bytes, ends: bytes, base: i64, valid: bytes | None, first_bit: i64) -> None:
         self.data = data
@@ -40,7 +85,6 @@ class ByteColumn:
         return read_i64_le(self._ends, row * 8) - self._base
 
     def size(self, row: i64) -> i64:
-        """Bytes of the row; -1 for null."""
         valid = self._valid
         if valid is not None:
             bit = self._first_bit + row
@@ -49,7 +93,6 @@ class ByteColumn:
         return read_i64_le(self._ends, row * 8 + 8) - read_i64_le(self._ends, row * 8)
 
     def value(self, row: i64) -> bytes | None:
-        """The row as an object."""
         size = self.size(row)
         if size < 0:
             return None
@@ -57,7 +100,6 @@ class ByteColumn:
         return self.data[begin : begin + size]
 
     def write_to(self, writer: BytesWriter, row: i64, size: i64) -> None:
-        """Length and bytes of the row, whose size it is."""
         if size < 0:
             writer.append(u8(1))
             return
@@ -163,7 +205,7 @@ class HeaderColumn:
 class RecordColumns:
     """What makes records: values, and keys and headers if there are any. Whoever asks has the sizes worked out once."""
 
-    def __init__(self, values: ByteColumn, keys: ByteColumn | None, headers: HeaderColumn | None) -> None:
+    def __init__(self, values: Column, keys: Column | None, headers: HeaderColumn | None) -> None:
         self.values = values
         self.keys = keys
         self.headers = headers

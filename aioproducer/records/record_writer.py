@@ -141,22 +141,6 @@ class RecordWriter:
         else:
             records.write(encoded_headers)
 
-    def append_value(self, offset_delta: i64, timestamp_delta: i64, value: bytes | None) -> i64:
-        """Writes a record that has neither key nor headers, as :meth:`append` does; answers its bytes."""
-        value_size: i64 = -1 if value is None else len(value)
-        size: i64 = 3 + varint_size(timestamp_delta) + varint_size(offset_delta) + varint_size(value_size)
-        if value_size > 0:
-            size += value_size
-        records = self._records
-        write_varint(records, size)
-        records.append(u8(0))
-        write_varint(records, timestamp_delta)
-        write_varint(records, offset_delta)
-        records.append(u8(1))
-        _write_bytes(records, value)
-        records.append(u8(0))
-        return varint_size(size) + size
-
     def _encode_headers(self, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
         writer = self._headers
         writer.truncate(0)

@@ -125,12 +125,6 @@ class RecordWriter:
         records += _encode_varint(len(record)) if length is None else length
         records += record
 
-    def append_value(self, offset_delta: int, timestamp_delta: int, value: bytes | None) -> int:
-        """Writes a record that has neither key nor headers, as :meth:`append` does; answers its bytes."""
-        before = len(self._records)
-        self.append(offset_delta, timestamp_delta, None, value, None)
-        return len(self._records) - before
-
     def size(self) -> int:
         """Bytes written so far."""
         return len(self._records)

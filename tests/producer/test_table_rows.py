@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.table_rows import TableRows
+from aioproducer.records.record_columns import RecordColumns
 from tests.support.columns import byte_column, header_column, number_column, record_columns
 
 from .parts import Accumulation
@@ -30,13 +32,17 @@ RECORDS = st.lists(
 )
 
 
-def rows_of(records: list[Any], first: int = 7, first_bit: int = 0) -> TableRows:
+def rows_of(records: list[Any], first: int = 7, first_bit: int = 0, columns: Sequence[int] = range(5)) -> TableRows:
+    """``columns`` that are not there have None for all records."""
+    of_records = record_columns([record[:3] for record in records], first_bit=first_bit)
     return TableRows(
         first,
         len(records),
-        record_columns([record[:3] for record in records], first_bit=first_bit),
-        number_column([record[3] for record in records], first_bit=first_bit),
-        number_column([record[4] for record in records], first_bit=first_bit),
+        RecordColumns(
+            of_records.values, of_records.keys if 1 in columns else None, of_records.headers if 2 in columns else None
+        ),
+        number_column([record[3] for record in records], first_bit=first_bit) if 3 in columns else None,
+        number_column([record[4] for record in records], first_bit=first_bit) if 4 in columns else None,
         NAMES,
     )
 
@@ -45,9 +51,13 @@ def nothing_below_0(number: int | None) -> int | None:
     return None if number is None or number < 0 else number
 
 
-@given(RECORDS, st.integers(3_000, 20_000), st.booleans())
-def test_rows_are_appended_as_single_records_are(records: list[Any], memory: int, ignore_keys: bool) -> None:
+@given(RECORDS, st.sets(st.integers(1, 4)), st.integers(3_000, 20_000), st.booleans())
+@example([(b"v", None, None, None, None)] * 60, set(), 20_000, False)
+def test_rows_are_appended_as_single_records_are(
+    records: list[Any], columns: set[int], memory: int, ignore_keys: bool
+) -> None:
     """The same batches, byte for byte, and the same first one that has to wait."""
+    records = [tuple(one if at in {0, *columns} else None for at, one in enumerate(record)) for record in records]
     single, bulk = (Accumulation(memory=memory, ignore_keys=ignore_keys) for _ in range(2))
     for here in (single, bulk):
         here.add_topic("t", 3)
@@ -57,7 +67,7 @@ def test_rows_are_appended_as_single_records_are(records: list[Any], memory: int
         if single.accumulator.append("t", key, value, partition, timestamp_ms, headers) is None:
             stopped = index
             break
-    rows = rows_of(records)
+    rows = rows_of(records, columns=[0, *columns])
     refused: list[tuple[int, KafkaError]] = []
     tally = BulkTally(bulk.loop)
     assert rows.append_to(bulk.accumulator, "t", 0, tally, refused) == stopped

@@ -58,17 +58,6 @@ def test_writes_the_format(module: Any, records: list[Any]) -> None:
     assert writer.size() == len(expected)
 
 
-@pytest.mark.parametrize("module", MODULES)
-@given(records=st.lists(st.tuples(int32, int64, data), max_size=5))
-def test_a_value_alone_is_a_record_without_key_and_headers(module: Any, records: list[Any]) -> None:
-    by_value, by_record = module.RecordWriter(), module.RecordWriter()
-    for offset_delta, timestamp_delta, value in records:
-        size = by_value.size()
-        assert by_value.append_value(offset_delta, timestamp_delta, value) == by_value.size() - size
-        by_record.append(offset_delta, timestamp_delta, None, value, None)
-    assert by_value.freeze() == by_record.freeze()
-
-
 @pytest.mark.skipif(not NATIVE, reason="record_writer runs interpreted here: it is the pure twin itself")
 @settings(max_examples=300)
 @given(records=st.lists(record, max_size=5), key_size=st.integers(-1, 2**31 - 1), value_size=st.integers(-1, 2**31 - 1))
