@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network import Conditions, Network, NetworkFaults
 from aioproducer.testing.simulation.trace import Trace
@@ -34,7 +35,7 @@ def over_virtual_line(
     """What ``run`` answers, given the bootstrap servers of an embedded broker that far away, with ``TOPIC`` in it."""
 
     async def with_broker() -> T:
-        async with EmbeddedCluster() as cluster:
+        async with EmbeddedCluster(listen=listen_on_network) as cluster:
             cluster.create_topic(TOPIC, partitions, configs={"producer.state.batches.to.retain": max(window, 5)})
             return await run(cluster.bootstrap_servers)
 

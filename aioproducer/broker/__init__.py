@@ -8,14 +8,19 @@
     cluster_configs.py what nodes and topics are configured with, and where from
     config_changes.py  single changes to configs
     config_resource.py what has configs, and changing them
-    socket_server.py   a node's listener
-    processor.py       its connections, from bytes to requests
+    broker_server.py   one node, from its ports to its APIs
+    socket_server.py   its listeners, and what stands between them and its request handlers
+    end_point.py, listening_socket.py  where a listener listens; a port
+    acceptor.py, gate.py  who lets clients in; who may come in
+    processor.py       the connections of a listener, from bytes to requests and from responses to bytes
     connection_quotas.py  how many connections, and how fast: by address, by listener, in all
     rate_quota.py, token_bucket.py   an upper bound for a rate, and how long to wait
     client_quotas.py   which quotas users, client ids and addresses have
     client_quota_manager.py   what clients use up of them
-    kafka_channel.py   one connection: one request at a time, in order
-    request.py         one request, until it is answered
+    kafka_channel.py, channel_mute_state.py  one connection: one request at a time, in order; why it is not read
+    request_channel.py the queue of requests
+    request_handler.py the pool that handles them
+    request.py, response.py  one request, until it is answered; what becomes of it
     context.py         what the handlers of a node work with
     kafka_apis.py      from a request to its handler
     handlers/          one file per API

@@ -93,6 +93,24 @@ class BrokerConfig:
         Type.INT, 1800000, ANY, "Longest session.timeout.ms of a member of a group."
     )
     group_min_session_timeout_ms: int = key(Type.INT, 6000, ANY, "Shortest session.timeout.ms of a member of a group.")
+    num_network_threads: int = key(
+        Type.INT, 3, at_least(1), "Tasks of each listener that read and write its connections."
+    )
+    num_io_threads: int = key(
+        Type.INT, 8, at_least(1), "Tasks that handle requests: so many in one turn of the event loop."
+    )
+    queued_max_requests: int = key(
+        Type.INT, 500, at_least(1), "Requests that may wait for a handler; while as many do, nothing more is read."
+    )
+    socket_send_buffer_bytes: int = key(
+        Type.INT, 102400, at_least(-1), "SO_SNDBUF of connections; -1 leaves it to the system."
+    )
+    socket_receive_buffer_bytes: int = key(
+        Type.INT, 102400, at_least(-1), "SO_RCVBUF of connections; -1 leaves it to the system."
+    )
+    socket_listen_backlog_size: int = key(
+        Type.INT, 50, at_least(1), "Connections that the system may make before they are accepted."
+    )
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
     )

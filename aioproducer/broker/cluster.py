@@ -10,22 +10,24 @@ from types import TracebackType
 from typing import Self
 
 from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.broker_server import BrokerServer
 from aioproducer.broker.client_quotas import entity as quota_entity
 from aioproducer.broker.cluster_configs import ALL_NODES
 from aioproducer.broker.cluster_journal import IN_MEMORY
 from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.faulty_apis import FaultyApis
 from aioproducer.broker.group_coordinator import GroupCoordinator
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
+from aioproducer.broker.listening_socket import Listen, listen
 from aioproducer.broker.partition_log import PartitionLog
-from aioproducer.broker.processor import Processor, RequestHandler
 from aioproducer.broker.purgatory import DelayedOperationPurgatory
-from aioproducer.broker.socket_server import SocketServer
+from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
 from aioproducer.broker.topic import Topic
@@ -34,6 +36,8 @@ from aioproducer.clock import Clock, SystemClock
 from aioproducer.config_def import as_text
 from aioproducer.errors import IllegalStateException
 from aioproducer.types import TopicPartition
+
+_LISTENER = "PLAINTEXT"
 
 
 class EmbeddedCluster:
@@ -55,7 +59,8 @@ class EmbeddedCluster:
     ``newest_versions`` makes older brokers: the newest version they have of an API, by its key; ``old_nodes`` are those
     before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered); ``transaction_version`` is the
     finalized level of that feature, 0 to 2, and 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
-    ``random`` (for the ids of cluster and topics); for tests of what goes wrong: ``faults``.
+    ``random`` (for the ids of cluster and topics), ``listen`` (who opens ports); for tests of what goes wrong:
+    ``faults``.
 
     Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing
     and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
@@ -79,6 +84,7 @@ class EmbeddedCluster:
         random: Random | None = None,
         faults: Faults = NO_FAULTS,
         data_dir: str | PathLike[str] | None = None,
+        listen: Listen = listen,
     ) -> None:
         if nodes < 1:
             raise ValueError(f"a cluster has at least one node, not {nodes}")
@@ -100,10 +106,10 @@ class EmbeddedCluster:
         self._newest_versions = newest_versions
         self._old_nodes = frozenset(old_nodes)
         self._faults = faults
+        self._listen = listen
         # The port of a node stays the same when it is stopped and started again.
         self._ports = dict(enumerate(ports or [0] * nodes))
-        self._servers: dict[int, SocketServer] = {}
-        self._fetch_purgatories: dict[int, DelayedOperationPurgatory] = {}
+        self._servers: dict[int, BrokerServer] = {}
 
     async def start(self) -> None:
         """Starts every node that is not running. If one cannot start, those started here are stopped again.
@@ -129,9 +135,9 @@ class EmbeddedCluster:
             await self._storage.open(self._state, self._transactions, self._clock.time_ms())
 
     async def close(self) -> None:
-        """Stops every node. Records stay readable in process (:meth:`log`)."""
+        """Stops every node in good order. Records stay readable in process (:meth:`log`)."""
         for node_id in tuple(self._servers):
-            await self.stop_node(node_id)
+            await self.stop_node(node_id, clean=True)
         self._transactions.close()
         self._groups.close()
         if self._storage is not None:
@@ -158,49 +164,46 @@ class EmbeddedCluster:
         if node_id in self._servers:
             raise IllegalStateException(f"node {node_id} is running")
         await self._open_storage()
-        config = self._state.config
         context = self._context(node_id)
         apis: RequestHandler = KafkaApis(context, self._newest_versions)
         if self._storage is not None:
             apis = self._storage.durable(apis)
-        processor = Processor(
-            apis if self._faults is NO_FAULTS else FaultyApis(apis, context),
-            self._clock,
-            max_receive_size=config.socket_request_max_bytes,
-            max_idle_ms=config.connections_max_idle_ms,
-        )
-        server = SocketServer(processor)
-        self._ports[node_id] = await server.open(self._host, self._ports[node_id] if port is None else port)
+        if self._faults is not NO_FAULTS:
+            apis = FaultyApis(apis, context)
+        server = BrokerServer(context, apis, self._listen)
+        end_point = EndPoint(_LISTENER, self._host, self._ports[node_id] if port is None else port)
+        self._ports[node_id] = (await server.open([end_point]))[_LISTENER]
         self._servers[node_id] = server
         told = self._advertised.get(node_id, self.listener(node_id))
         self._state.node_started(Node(node_id, *told, self._racks[node_id]))
+        server.enable_request_processing()
 
     def _context(self, node_id: int) -> BrokerContext:
         purge_interval = self._state.config.fetch_purgatory_purge_interval_requests
-        purgatory = DelayedOperationPurgatory("Fetch", self._clock, purge_interval=purge_interval)
-        self._fetch_purgatories[node_id] = purgatory
         return BrokerContext(
             node_id,
             self._state,
             self._clock,
             self._transactions,
             self._groups,
-            purgatory,
+            DelayedOperationPurgatory("Fetch", self._clock, purge_interval=purge_interval),
             self._transaction_version,
             self._faults,
             old=node_id in self._old_nodes,
         )
 
-    async def stop_node(self, node_id: int) -> None:
-        """Stops a node as if it had crashed: connections drop, leaders move to replicas on live nodes or are none."""
+    async def stop_node(self, node_id: int, *, clean: bool = False) -> None:
+        """Stops a node as if it had crashed: connections drop, leaders move to replicas on live nodes or are none.
+
+        A ``clean`` stop answers what was received first, as far as clients read it within a second.
+        """
         server = self._servers.pop(node_id, None)
         if server is None:
             raise IllegalStateException(f"node {node_id} is not running")
         # Before anything is awaited: the node may be started again meanwhile.
-        purgatory = self._fetch_purgatories.pop(node_id)
         self._state.node_stopped(node_id)
-        await server.close()
-        purgatory.shutdown()
+        await (server.shutdown() if clean else server.abort())
+        purgatory = server.context.fetch_purgatory
         for topic in self._state.topics.values():
             for partition in topic.partitions:
                 partition.watchers.discard(purgatory.check_and_complete)
@@ -212,7 +215,7 @@ class EmbeddedCluster:
     @property
     def delayed_fetches(self) -> int:
         """How many fetch requests wait for records."""
-        return sum(purgatory.num_delayed for purgatory in self._fetch_purgatories.values())
+        return sum(server.context.fetch_purgatory.num_delayed for server in self._servers.values())
 
     @property
     def bootstrap_servers(self) -> str:

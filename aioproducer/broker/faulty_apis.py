@@ -7,8 +7,8 @@ from typing import Any
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.faults import ReceivedRequest, RequestFault
-from aioproducer.broker.processor import RequestHandler
 from aioproducer.broker.request import Request
+from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.api_keys import APIS, ApiKey
@@ -57,10 +57,11 @@ class FaultyApis:
 class _FaultyRequest(Request):
     """A request whose end is not as it should be."""
 
-    __slots__ = ("_fault",)
+    __slots__ = ("_fault", "_request")
 
     def __init__(self, request: Request, fault: RequestFault) -> None:
-        super().__init__(request.header, request._channel)
+        super().__init__(request.header, request._channel, request.connection)
+        self._request = request
         self._fault = fault
         request.on_abandon(self.abandon)
 
@@ -73,7 +74,7 @@ class _FaultyRequest(Request):
             pass  # the channel stays muted until its client has had enough
         elif self._fault.garbage is not None:
             if not self.abandoned:
-                self._channel.send_response([self._fault.garbage])
+                self._request.respond_bytes([self._fault.garbage])
         elif self._fault.cut_after is not None:
             self._cut(response, version, self._fault.cut_after)
         elif self._fault.answered_after > 0:
@@ -83,19 +84,19 @@ class _FaultyRequest(Request):
 
     def no_response(self) -> None:
         if not self.abandoned:
-            super().no_response()
+            self._request.no_response()
 
     def close_connection(self, reason: str) -> None:
         if not self.abandoned:
-            super().close_connection(reason)
+            self._request.close_connection(reason)
 
     def _cut(self, response: Response, version: int | None, size: int) -> None:
         version = self.header.api_version if version is None else version
         whole = b"".join(encode_response(response, version=version, correlation_id=self.header.correlation_id))
         if not self.abandoned and size > 0:
-            self._channel.send_response([whole[:size]])
+            self._request.respond_bytes([whole[:size]])
         self.close_connection(f"a fault: its response is cut after {size} of {len(whole)} bytes")
 
     def _respond_late(self, response: Response, version: int | None) -> None:
         if not self.abandoned:
-            super().respond(response, version)
+            self._request.respond(response, version)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from aioproducer.broker.channel_mute_state import ChannelMuteEvent, ChannelMuteState, next_mute_state
 from aioproducer.broker.request import Request
 from aioproducer.errors import InvalidReceiveException
 from aioproducer.protocol.frame_reader import FrameReader
@@ -18,36 +18,42 @@ if TYPE_CHECKING:
 
 
 class KafkaChannel(asyncio.BufferedProtocol):
-    """Cuts what a client sends into frames and hands them to its :class:`Processor`, one at a time.
+    """Cuts what a client sends into frames, and keeps them until its :class:`Processor` takes them, one at a time.
 
-    While a request is handled, or its response not yet wholly taken over by the kernel, the channel is *muted*: it
-    hands over nothing and reads nothing more. That keeps a client's requests in order, and bounds what a client that
-    never reads can cost: one response, and the one receive that was under way.
+    From a request to its response, wholly taken over by the kernel, the channel is *muted*: no request is taken. That
+    keeps a client's requests in order. One whole receive may wait meanwhile, then the socket is not read any more: so
+    what a client that never reads can cost is bounded.
+
+    A channel whose client is gone still has what was received whole: those requests are handled, too.
     """
 
-    def __init__(self, processor: Processor, max_receive_size: int) -> None:
+    def __init__(self, processor: Processor, listener: str, address: str, index: int, max_receive_size: int) -> None:
         self._processor = processor
         self._frames = FrameReader(max_receive_size)
         self._received: deque[bytes] = deque()
-        self._in_flight: Request | None = None
-        self._writing = False
-        self._handing_over = False
+        self._index = index
         self._reading = True
         self._transport: asyncio.Transport | None = None
-        self.peer = "unknown"
+        self.was_opened = False
+        self.listener = listener
+        self.address = address
+        self.id = f"-{index}"
+        self.mute_state = ChannelMuteState.NOT_MUTED
+        self.in_flight: Request | None = None
+        self.is_queued = False
+        """Among those whose receives the processor is about to take."""
         self.last_active = 0.0
 
     # what asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self.was_opened = True
         # pause_writing comes as soon as anything waits for the kernel, resume_writing when all of it is gone.
         self._transport.set_write_buffer_limits(high=0)
-        sock = transport.get_extra_info("socket")
-        if sock is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        peer = transport.get_extra_info("peername")
-        self.peer = f"{peer[0]}:{peer[1]}" if peer else "unknown"
+        local, peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
+        if local and peer:
+            self.id = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-{self._index}"
         self._processor.channel_opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -57,86 +63,90 @@ class KafkaChannel(asyncio.BufferedProtocol):
         try:
             frames = self._frames.buffer_updated(nbytes)
         except InvalidReceiveException as error:
-            self.close(str(error))
+            self._processor.close_channel(self, str(error))
             return
         if frames:
             self._received.extend(frames)
-            self._hand_over()
+            self._processor.received(self)
+            self._read_on()
 
     def pause_writing(self) -> None:
-        self._writing = True
+        self.is_writing = True
 
     def resume_writing(self) -> None:
-        self._writing = False
-        self._hand_over()
+        self.is_writing = False
+        self._processor.sent(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        if self._in_flight is not None:
-            request, self._in_flight = self._in_flight, None
-            request.abandon()
-        # Kafka handles what a client sent before it left: records sent with acks=0 are not lost.
-        self._writing = False
-        self._hand_over()
-        self._processor.channel_closed(self)
+        self.is_writing = False
+        self.mute_state = ChannelMuteState.NOT_MUTED
+        self._processor.channel_lost(self)
 
-    # what the request says
+    # what the processor asks
 
-    def send_response(self, parts: Sequence[Buffer]) -> None:
-        self._in_flight = None
-        if self._transport is not None:
-            # In CPython 3.12 and early 3.13 asyncio's writelines forgets to call pause_writing, and to look whether the
-            # transport is closing; write does neither.
-            *head, last = parts
-            if head and not self._transport.is_closing():
-                self._transport.writelines(head)
-            self._transport.write(last)
-            self._hand_over()
+    is_writing = False
+    """The kernel has not taken over all of a response."""
 
-    def no_operation(self) -> None:
-        self._in_flight = None
-        self._hand_over()
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None
 
-    def close(self, reason: str) -> None:
-        """Drops the connection and whatever it still had to say."""
-        self._in_flight = None
-        self._received.clear()
-        if self._transport is not None:
-            self._processor.log_close(self, reason)
-            self._transport.abort()
+    @property
+    def can_receive(self) -> bool:
+        """Whether a request is there and may be taken."""
+        return bool(self._received) and self.mute_state is ChannelMuteState.NOT_MUTED
 
-    def abort(self) -> None:
-        """Drops the connection without a word: the server stops, or the client is idle."""
-        self._received.clear()
-        if self._transport is not None:
-            self._transport.abort()
-
-    # muting
-
-    def _hand_over(self) -> None:
-        if self._handing_over:
-            return
-        self._handing_over = True
-        try:
-            while self._received and self._in_flight is None and not self._writing:
-                frame = self._received.popleft()
-                self._processor.receive(self, frame)
-        finally:
-            self._handing_over = False
-        self._mute(self._in_flight is not None or self._writing)
+    def take_receive(self) -> bytes:
+        """The next request."""
+        return self._received.popleft()
 
     def begin(self, request: Request) -> None:
-        """The processor starts on a request; nothing more is handed over until it has ended."""
-        if self._transport is None:
-            request.abandon()
-        else:
-            self._in_flight = request
+        """A request of this channel is being handled."""
+        self.in_flight = request
+        self.mute_state = next_mute_state(self.mute_state, ChannelMuteEvent.REQUEST_RECEIVED)
+        self._read_on()
 
-    def _mute(self, muted: bool) -> None:
-        if self._transport is None or self._transport.is_closing() or muted != self._reading:
+    def end(self) -> None:
+        """It has ended: nothing of a response is left to be written."""
+        self.in_flight = None
+        self.mute_state = next_mute_state(self.mute_state, ChannelMuteEvent.RESPONSE_SENT)
+
+    def throttle(self, event: ChannelMuteEvent) -> None:
+        self.mute_state = next_mute_state(self.mute_state, event)
+
+    def send(self, parts: Sequence[Buffer]) -> None:
+        """Begins to write a response; :attr:`is_writing` says whether it is under way still."""
+        transport = self._transport
+        if transport is None:
             return
-        self._reading = not muted
-        if muted:
-            self._transport.pause_reading()
+        # In CPython 3.12 and early 3.13 asyncio's writelines forgets to call pause_writing, and to look whether the
+        # transport is closing; write does neither.
+        *head, last = parts
+        if head and not transport.is_closing():
+            transport.writelines(head)
+        transport.write(last)
+
+    def abort(self) -> None:
+        """Drops the connection, and whatever either side still had to say."""
+        self._received.clear()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def stop_reading(self) -> None:
+        """Reads nothing more, for ever: the server is being shut down."""
+        self._read(False)
+
+    def _read_on(self) -> None:
+        """One receive may wait while the channel is muted, and no more."""
+        self._read(self.mute_state is ChannelMuteState.NOT_MUTED or not self._received)
+
+    def _read(self, reading: bool) -> None:
+        transport = self._transport
+        if reading is self._reading or transport is None or transport.is_closing():
+            return
+        self._reading = reading
+        if reading:
+            transport.resume_reading()
         else:
-            self._transport.resume_reading()
+            transport.pause_reading()

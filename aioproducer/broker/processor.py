@@ -1,125 +1,375 @@
-"""The network half of a node: its client connections, from bytes to requests and from responses to bytes."""
+"""Those who read and write a listener's connections: from bytes to requests, from responses to bytes."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Protocol
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from aioproducer.broker.channel_mute_state import ChannelMuteEvent
+from aioproducer.broker.gate import Gate
 from aioproducer.broker.kafka_channel import KafkaChannel
+from aioproducer.broker.listening_socket import AcceptedSocket
 from aioproducer.broker.request import Request
+from aioproducer.broker.request_channel import RequestChannel
+from aioproducer.broker.response import (
+    CloseConnectionResponse,
+    EndThrottlingResponse,
+    NoOpResponse,
+    RequestEnd,
+    SendResponse,
+    StartThrottlingResponse,
+)
 from aioproducer.clock import Clock
 from aioproducer.errors import SchemaException
+from aioproducer.metrics.sensor import Sensor
 from aioproducer.protocol.framing import decode_request_header
-from aioproducer.protocol.headers import RequestHeader
 
 log = logging.getLogger(__name__)
 
+CONNECTION_QUEUE_SIZE = 20
+"""New connections that may wait for a processor, and that it takes in one round."""
 
-class RequestHandler(Protocol):
-    """What a processor hands requests to."""
 
-    def is_supported(self, api_key: int, api_version: int) -> bool:
-        """Whether requests of this API and version may be handed over. Others cost the client its connection."""
+class NewConnection(NamedTuple):
+    """A socket that was accepted, and the client's address."""
 
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
-        """Handles the request whose body begins at ``frame[body_at]``. It may end later.
-
-        Raises :class:`SchemaException` for a body that cannot be read.
-        """
+    socket: AcceptedSocket
+    address: str
 
 
 class Processor:
-    """The open connections of one node (Kafka has one such reactor per network thread; asyncio's loop is ours).
+    """One task, many connections. Kafka's class of this name.
+
+    It goes round: new connections, then responses, then at most one request of each connection, then those who are
+    gone, and begins again when there is anything to do. The loop reads and writes the sockets in between.
 
     A request that cannot be read, or is of an API or version that the node does not have, closes its connection, as in
-    Kafka. The log has one line for each kind of such event and node, however often a client comes back.
+    Kafka.
     """
 
-    def __init__(self, handler: RequestHandler, clock: Clock, *, max_receive_size: int, max_idle_ms: int) -> None:
-        self._handler = handler
-        self._clock = clock
+    def __init__(
+        self,
+        id: int,
+        name: str,
+        listener: str,
+        requests: RequestChannel,
+        gate: Gate,
+        clock: Clock,
+        *,
+        is_supported: Callable[[int, int], bool],
+        next_connection_index: Callable[[], int],
+        log_close: Callable[[str, str], object],
+        max_receive_size: int,
+        max_idle_ms: int,
+    ) -> None:
+        self.id = id
+        self._name = name
+        self._listener = listener
+        self._requests = requests
+        self._gate = gate
+        self._now = clock.monotonic
+        self._is_supported = is_supported
+        self._next_connection_index = next_connection_index
+        self._log_close = log_close
         self._max_receive_size = max_receive_size
         self._max_idle_ms = max_idle_ms
+        self._new_connections: deque[NewConnection] = deque()
+        self._room: deque[asyncio.Future[None]] = deque()
+        self._registering: dict[asyncio.Task[None], None] = {}
+        self._responses: deque[RequestEnd] = deque()
+        self._receives: deque[KafkaChannel] = deque()
+        self._lost: deque[KafkaChannel] = deque()
+        self._sending: dict[KafkaChannel, SendResponse] = {}
         # Oldest activity first: the idle timer looks at the front only.
         self._channels: dict[KafkaChannel, None] = {}
+        self._closing: dict[KafkaChannel, None] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
-        self._all_closed = asyncio.Event()
-        self._all_closed.set()
-        self._closing = False
-        self._logged: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._wake: asyncio.Future[None] | None = None
+        self._stopping = False
+        self._flushed: asyncio.Future[None] | None = None
+        self._all_closed: asyncio.Future[None] | None = None
+        self.idle = Sensor()
+        """Seconds in which there was nothing to do (for Kafka's ``NetworkProcessorAvgIdlePercent``)."""
 
-    def open_channel(self) -> KafkaChannel:
-        """The protocol of a connection that is being accepted."""
-        return KafkaChannel(self, self._max_receive_size)
+    # its task
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=self._name)
+
+    async def _run(self) -> None:
+        while True:
+            await self._sleep()
+            try:
+                self._configure_new_connections()
+                self._process_new_responses()
+                await self._process_completed_receives()
+                self._process_disconnected()
+                self._close_excess_connections()
+            except Exception:
+                log.exception("a round of %s failed", self._name)
+
+    async def _sleep(self) -> None:
+        if self._new_connections or self._responses or self._receives or self._lost:
+            await asyncio.sleep(0)  # the loop looks at the sockets
+            return
+        began = self._now()
+        self._wake = asyncio.get_running_loop().create_future()
+        await self._wake
+        ended = self._now()
+        self.idle.record(ended - began, ended)
+
+    def stop_reading(self) -> None:
+        """Takes no more connections and reads no more; what was received whole is still handled."""
+        self._stopping = True
+        self._tell_acceptor()
+        for channel in tuple(self._channels):
+            channel.stop_reading()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has taken care of everything but what is being written."""
+        ended = self._task is None or self._task.done()
+        return ended or not (self._responses or self._receives or self._lost)
+
+    async def flush(self) -> None:
+        """Returns when the kernel has taken over all responses."""
+        while self._sending:
+            self._flushed = asyncio.get_running_loop().create_future()
+            await self._flushed
 
     async def close(self) -> None:
         """Drops every connection; returns when asyncio has let go of all of them."""
-        self._closing = True
+        self.stop_reading()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        for connection in self._new_connections:
+            connection.socket.close()
+            self._gate.depart(self._listener, connection.address)
+        self._new_connections.clear()
+        if self._registering:
+            await asyncio.wait(tuple(self._registering))
         for channel in tuple(self._channels):
             channel.abort()
-        await self._all_closed.wait()
+        while self._channels:
+            self._all_closed = asyncio.get_running_loop().create_future()
+            await self._all_closed
+        self._process_disconnected()
+
+    def _wakeup(self) -> None:
+        _settle(self._wake)
+
+    # new connections
+
+    def offer(self, socket: AcceptedSocket, address: str) -> bool:
+        """Takes an accepted socket, unless there are too many already."""
+        if self._stopping or len(self._new_connections) >= CONNECTION_QUEUE_SIZE:
+            return False
+        self._new_connections.append(NewConnection(socket, address))
+        self._wakeup()
+        return True
+
+    async def has_room(self) -> None:
+        """Returns when :meth:`offer` is worth another attempt."""
+        room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._room.append(room)
+        await room
+
+    def _configure_new_connections(self) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(min(CONNECTION_QUEUE_SIZE, len(self._new_connections))):
+            connection = self._new_connections.popleft()
+            self._tell_acceptor()
+            task = loop.create_task(self._register(connection), name=f"{self._name}-register")
+            self._registering[task] = None
+            task.add_done_callback(self._registered)
+
+    def _tell_acceptor(self) -> None:
+        while self._room:
+            _settle(self._room.popleft())
+
+    async def _register(self, connection: NewConnection) -> None:
+        channel = KafkaChannel(
+            self, self._listener, connection.address, self._next_connection_index(), self._max_receive_size
+        )
+        loop: Any = asyncio.get_running_loop()  # the simulation's takes sockets of its own
+        try:
+            await loop.connect_accepted_socket(lambda: channel, connection.socket)
+        except OSError as error:
+            log.warning("a new connection from %s was lost at once: %s", connection.address, error)
+        finally:
+            if not channel.was_opened:
+                connection.socket.close()
+                self._gate.depart(self._listener, connection.address)
+
+    def _registered(self, task: asyncio.Task[None]) -> None:
+        self._registering.pop(task, None)
+
+    # responses
+
+    def enqueue_response(self, response: RequestEnd) -> None:
+        """A handler has something to say."""
+        self._responses.append(response)
+        self._wakeup()
+
+    def _process_new_responses(self) -> None:
+        for _ in range(len(self._responses)):
+            response = self._responses.popleft()
+            request = response.request
+            channel = request.connection
+            assert isinstance(channel, KafkaChannel)
+            if isinstance(response, StartThrottlingResponse | EndThrottlingResponse):
+                self._throttle(channel, response)
+                continue
+            request.response_dequeue_time = self._now()
+            if isinstance(response, CloseConnectionResponse):
+                self._requests.completed(response)
+                if channel.is_open:
+                    self.close_channel(channel, response.reason)
+            elif channel.in_flight is not request:
+                self._requests.completed(response)  # its client is gone
+            elif isinstance(response, SendResponse):
+                channel.send(response.parts)
+                if channel.is_writing:
+                    self._sending[channel] = response
+                else:
+                    self._complete(channel, response)
+            elif isinstance(response, NoOpResponse):
+                self._complete(channel, response)
+
+    def _throttle(self, channel: KafkaChannel, response: StartThrottlingResponse | EndThrottlingResponse) -> None:
+        if not channel.is_open:
+            return
+        if isinstance(response, StartThrottlingResponse):
+            channel.throttle(ChannelMuteEvent.THROTTLE_STARTED)
+        else:
+            channel.throttle(ChannelMuteEvent.THROTTLE_ENDED)
+            self.received(channel)
+
+    def sent(self, channel: KafkaChannel) -> None:
+        """The kernel has taken over all that was written."""
+        response = self._sending.pop(channel, None)
+        if response is not None:
+            self._complete(channel, response)
+            _settle(self._flushed)
+
+    def _complete(self, channel: KafkaChannel, response: RequestEnd) -> None:
+        channel.end()
+        self._requests.completed(response)
+        self.received(channel)
+
+    # requests
+
+    def received(self, channel: KafkaChannel) -> None:
+        """Something has come, or the channel may go on."""
+        if channel.can_receive and not channel.is_queued:
+            channel.is_queued = True
+            self._receives.append(channel)
+            self._wakeup()
+
+    async def _process_completed_receives(self) -> None:
+        for _ in range(len(self._receives)):
+            channel = self._receives.popleft()
+            channel.is_queued = False
+            if not channel.can_receive:
+                continue
+            request = self._request(channel, channel.take_receive())
+            if request is not None and not self._requests.offer(request):
+                await self._requests.send_request(request)
+            if not channel.is_open:
+                self._finish(channel)
+
+    def _request(self, channel: KafkaChannel, frame: bytes) -> Request | None:
+        now = self._now()
+        try:
+            header, body_at = decode_request_header(frame)
+        except SchemaException as error:
+            self.close_channel(channel, f"its request header cannot be read: {error}")
+            return None
+        if not self._is_supported(header.api_key, header.api_version):
+            self.close_channel(
+                channel,
+                f"it sent a request of API {header.api_key} version {header.api_version}, which is not supported",
+            )
+            return None
+        request = Request(header, self._requests, channel, frame, body_at, processor=self.id, start_time=now)
+        if channel.is_open:
+            self._touch(channel, now)
+            channel.begin(request)
+        else:
+            request.abandon()
+        return request
+
+    # connections
 
     @property
     def connection_count(self) -> int:
         return len(self._channels)
 
-    # what channels say
-
     def channel_opened(self, channel: KafkaChannel) -> None:
-        self._all_closed.clear()
-        self._touch(channel)
-        if self._closing:
+        self._touch(channel, self._now())
+        if self._stopping:
             channel.abort()
-            return
-        if self._idle_timer is None and self._max_idle_ms >= 0:
+        elif self._idle_timer is None and self._max_idle_ms >= 0:
             self._idle_timer = asyncio.get_running_loop().call_later(self._max_idle_ms / 1000, self._close_idle)
 
-    def channel_closed(self, channel: KafkaChannel) -> None:
+    def close_channel(self, channel: KafkaChannel, reason: str) -> None:
+        """Drops a connection for a reason that the log should have."""
+        if reason:
+            self._log_close(channel.id, reason)
+        channel.abort()
+
+    def channel_lost(self, channel: KafkaChannel) -> None:
+        """asyncio has let go of a connection."""
         self._channels.pop(channel, None)
+        self._closing[channel] = None
+        self._lost.append(channel)
+        request, channel.in_flight = channel.in_flight, None
+        if request is not None:
+            request.abandon()
+        self._gate.depart(self._listener, channel.address)
         if not self._channels:
-            self._all_closed.set()
+            _settle(self._all_closed)
             if self._idle_timer is not None:
                 self._idle_timer.cancel()
                 self._idle_timer = None
+        self._wakeup()
 
-    def receive(self, channel: KafkaChannel, frame: bytes) -> None:
-        self._touch(channel)
-        try:
-            header, body_at = decode_request_header(frame)
-        except SchemaException as error:
-            channel.close(f"its request header cannot be read: {error}")
-            return
-        if not self._handler.is_supported(header.api_key, header.api_version):
-            channel.close(
-                f"it sent a request of API {header.api_key} version {header.api_version}, which is not supported"
-            )
-            return
-        request = Request(header, channel)
-        channel.begin(request)
-        try:
-            self._handler.handle(request, frame, body_at)
-        except SchemaException as error:
-            channel.close(f"its request cannot be read: {error}")
-        except Exception:
-            log.exception("closing the connection from %s: %s failed", channel.peer, _describe(header))
-            channel.abort()
+    def _process_disconnected(self) -> None:
+        for _ in range(len(self._lost)):
+            channel = self._lost.popleft()
+            sending = self._sending.pop(channel, None)
+            if sending is not None:
+                self._requests.completed(sending)
+                _settle(self._flushed)
+            # Kafka handles what a client sent before it left: records sent with acks=0 are not lost.
+            self._finish(channel)
 
-    def log_close(self, channel: KafkaChannel, reason: str) -> None:
-        if reason not in self._logged and len(self._logged) < 1000:
-            self._logged.add(reason)
-            log.warning("closing the connection from %s: %s", channel.peer, reason)
+    def _finish(self, channel: KafkaChannel) -> None:
+        """A channel without a client goes on as long as there are requests that it had received whole."""
+        if channel.can_receive:
+            self.received(channel)
+        else:
+            self._closing.pop(channel, None)
+
+    def _close_excess_connections(self) -> None:
+        if self._channels and self._gate.is_overcrowded(self._listener):
+            next(iter(self._channels)).abort()
 
     # idle connections (connections.max.idle.ms)
 
-    def _touch(self, channel: KafkaChannel) -> None:
+    def _touch(self, channel: KafkaChannel, now: float) -> None:
         self._channels.pop(channel, None)
         self._channels[channel] = None
-        channel.last_active = self._clock.monotonic()
+        channel.last_active = now
 
     def _close_idle(self) -> None:
         max_idle = self._max_idle_ms / 1000
-        now = self._clock.monotonic()
+        now = self._now()
         for channel in tuple(self._channels):
             left = channel.last_active + max_idle - now
             if left > 0:
@@ -129,5 +379,6 @@ class Processor:
         self._idle_timer = None
 
 
-def _describe(header: RequestHeader) -> str:
-    return f"a request of API {header.api_key} version {header.api_version} from client {header.client_id!r}"
+def _settle(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

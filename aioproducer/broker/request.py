@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from aioproducer.broker.response import (
+    CloseConnectionResponse,
+    EndThrottlingResponse,
+    NoOpResponse,
+    RequestEnd,
+    SendResponse,
+    StartThrottlingResponse,
+)
 from aioproducer.protocol.framing import encode_response
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.schema import Response
@@ -16,48 +24,112 @@ if TYPE_CHECKING:
 
 
 class ResponseChannel(Protocol):
-    """Where a request came from and its response goes to."""
+    """Where responses go to."""
 
-    def send_response(self, parts: Sequence[Buffer]) -> None: ...
+    def send_response(self, response: RequestEnd) -> None: ...
 
-    def no_operation(self) -> None: ...
 
-    def close(self, reason: str) -> None: ...
+class Connection(Protocol):
+    """Where a request came from."""
+
+    @property
+    def id(self) -> str:
+        """``local-remote-index``; the index makes it another one when a port is used again."""
+
+    @property
+    def listener(self) -> str: ...
+
+    @property
+    def address(self) -> str:
+        """The client's, without the port."""
 
 
 class Request:
     """A request being handled. Exactly one of :meth:`respond`, :meth:`no_response` and :meth:`close_connection` ends
-    it; they mirror ``SendResponse``, ``NoOpResponse`` and ``CloseConnectionResponse`` of Kafka's ``RequestChannel``.
+    it. Until then the channel is muted: the client's next request waits.
 
-    Until one of them is called the channel is muted: the client's next request waits.
+    Its time line, in seconds of the broker's clock, -1 where it has not got to yet: ``start_time`` (T0: received
+    whole), ``request_dequeue_time`` (T1: a handler takes it), ``api_local_complete_time`` (T2: the handler is done with
+    it), ``response_complete_time`` (T3: its response is there), ``response_dequeue_time`` (T4: the processor takes
+    that).
     """
 
-    __slots__ = ("_abandon", "_channel", "abandoned", "header")
+    __slots__ = (
+        "_abandon",
+        "_channel",
+        "abandoned",
+        "api_local_complete_time",
+        "body_at",
+        "connection",
+        "frame",
+        "header",
+        "processor",
+        "request_dequeue_time",
+        "response_complete_time",
+        "response_dequeue_time",
+        "size",
+        "start_time",
+        "throttle_time_ms",
+    )
 
-    def __init__(self, header: RequestHeader, channel: ResponseChannel) -> None:
+    def __init__(
+        self,
+        header: RequestHeader,
+        channel: ResponseChannel,
+        connection: Connection,
+        frame: bytes = b"",
+        body_at: int = 0,
+        *,
+        processor: int = -1,
+        start_time: float = 0.0,
+    ) -> None:
         self.header = header
+        self.processor = processor
+        self.connection = connection
+        self.frame = frame
+        """The request's bytes without the size; empty once it has been handled."""
+        self.body_at = body_at
+        self.size = len(frame)
         self._channel = channel
         self._abandon: Callable[[], object] | None = None
         self.abandoned = False
         """The client is gone: nobody reads a response."""
+        self.throttle_time_ms = 0
+        self.start_time = start_time
+        self.request_dequeue_time = -1.0
+        self.api_local_complete_time = -1.0
+        self.response_complete_time = -1.0
+        self.response_dequeue_time = -1.0
 
     def respond(self, response: Response, version: int | None = None) -> None:
         """Answers, in the version that the client asked in unless told otherwise (only ApiVersions is, KIP-511)."""
         header = self.header
-        parts = encode_response(
-            response,
-            version=header.api_version if version is None else version,
-            correlation_id=header.correlation_id,
+        self.respond_bytes(
+            encode_response(
+                response,
+                version=header.api_version if version is None else version,
+                correlation_id=header.correlation_id,
+            )
         )
-        self._channel.send_response(parts)
+
+    def respond_bytes(self, parts: Sequence[Buffer]) -> None:
+        """Answers with a frame that is already made."""
+        self._channel.send_response(SendResponse(self, parts))
 
     def no_response(self) -> None:
         """Ends a request that has no response (produce with acks=0)."""
-        self._channel.no_operation()
+        self._channel.send_response(NoOpResponse(self))
 
     def close_connection(self, reason: str) -> None:
-        """Ends a request that cannot be answered otherwise."""
-        self._channel.close(reason)
+        """Ends a request that cannot be answered otherwise. Without a ``reason`` the log has it already."""
+        self._channel.send_response(CloseConnectionResponse(self, reason))
+
+    def start_throttling(self) -> None:
+        """The client's next request waits for :meth:`end_throttling`, too. Before the request is ended (KIP-219)."""
+        self._channel.send_response(StartThrottlingResponse(self))
+
+    def end_throttling(self) -> None:
+        self._channel.send_response(EndThrottlingResponse(self))
 
     def on_abandon(self, callback: Callable[[], object]) -> None:
         """``callback`` runs once if the client goes before the request has ended."""
@@ -67,7 +139,7 @@ class Request:
             self._abandon = callback
 
     def abandon(self) -> None:
-        """The channel says that the client is gone."""
+        """The processor says that the client is gone."""
         self.abandoned = True
         callback, self._abandon = self._abandon, None
         if callback is not None:

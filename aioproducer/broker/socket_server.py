@@ -1,45 +1,176 @@
-"""A node's listener."""
+"""A node's listeners, and what stands between them and its request handlers."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
+import itertools
+import logging
+from collections.abc import Callable, Sequence
 
+from aioproducer.broker.acceptor import Acceptor
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.end_point import EndPoint
+from aioproducer.broker.gate import OPEN_GATE, Gate
+from aioproducer.broker.listening_socket import Listen, listen
 from aioproducer.broker.processor import Processor
+from aioproducer.broker.request_channel import RequestChannel
+from aioproducer.clock import Clock
 
-_TURNS = 100
+log = logging.getLogger(__name__)
+
+_MANY_REASONS = 1000
 
 
 class SocketServer:
-    """Accepts connections (asyncio's server does) for one :class:`Processor`. Opened and closed once."""
+    """Kafka's class of this name: for each listener an :class:`Acceptor` and ``num.network.threads`` processors, for
+    all of them one :class:`RequestChannel`. Opened and closed once.
 
-    def __init__(self, processor: Processor) -> None:
-        self._processor = processor
-        self._server: asyncio.Server | None = None
+    :meth:`open` opens the ports; nobody is let in before :meth:`enable_request_processing`. Of connections that are
+    closed for what their clients do the log has one line for each reason, however often a client comes back.
+    """
 
-    async def open(self, host: str, port: int) -> int:
-        """Listens on ``host:port`` (0: a free one) and returns the port."""
-        loop = asyncio.get_running_loop()
-        # One address only: a name with several would get several free ports.
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        address = str(found[0][4][0])
-        self._server = await loop.create_server(self._processor.open_channel, address, port, backlog=50)
-        bound: int = self._server.sockets[0].getsockname()[1]
-        return bound
+    def __init__(
+        self,
+        node_id: int,
+        config: BrokerConfig,
+        clock: Clock,
+        *,
+        is_supported: Callable[[int, int], bool],
+        gate: Gate = OPEN_GATE,
+        listen: Listen = listen,
+    ) -> None:
+        self._node_id = node_id
+        self._config = config
+        self._clock = clock
+        self._is_supported = is_supported
+        self._gate = gate
+        self._listen = listen
+        self._processor_ids = itertools.count()
+        self._connection_indexes = itertools.count()
+        self._closings: dict[asyncio.Task[None], None] = {}
+        self._logged: set[str] = set()
+        self._enabled = False
+        self.acceptors: dict[str, Acceptor] = {}
+        self.requests = RequestChannel(config.queued_max_requests, clock)
+
+    async def open(self, end_points: Sequence[EndPoint]) -> dict[str, int]:
+        """Opens the ports, all or none; returns those of the listeners (0 in an end point is a free one)."""
+        config = self._config
+        try:
+            for end_point in end_points:
+                listening = await self._listen(
+                    end_point.host,
+                    end_point.port,
+                    backlog=config.socket_listen_backlog_size,
+                    receive_buffer=config.socket_receive_buffer_bytes,
+                )
+                name = end_point.listener
+                self.acceptors[name] = Acceptor(
+                    f"kafka-socket-acceptor-{self._node_id}-{name}",
+                    name,
+                    listening,
+                    self._gate,
+                    self._clock,
+                    send_buffer=config.socket_send_buffer_bytes,
+                )
+                self._resize(self.acceptors[name], name, config.num_network_threads)
+        except BaseException:
+            await self.close()
+            raise
+        return {name: acceptor.port for name, acceptor in self.acceptors.items()}
+
+    def enable_request_processing(self) -> None:
+        """Clients are let in from now on."""
+        self._enabled = True
+        for acceptor in self.acceptors.values():
+            for processor in acceptor.processors:
+                processor.start()
+            acceptor.start()
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Obeys what may change while it runs."""
+        self._config = config
+        for name, acceptor in self.acceptors.items():
+            self._resize(acceptor, name, config.num_network_threads)
+
+    @property
+    def processors(self) -> list[Processor]:
+        """Those of all listeners."""
+        return [processor for acceptor in self.acceptors.values() for processor in acceptor.processors]
+
+    @property
+    def connection_count(self) -> int:
+        return sum(processor.connection_count for processor in self.processors)
+
+    def stop_accepting(self) -> None:
+        """Closes the ports, and reads no more requests."""
+        for acceptor in self.acceptors.values():
+            acceptor.close()
+        for processor in self.processors:
+            processor.stop_reading()
+
+    async def drain(self, idle: Callable[[], bool], deadline: float) -> None:
+        """Returns when what was received has been handled and answered, as far as that goes, or at ``deadline``.
+
+        ``idle`` says whether the handlers have nothing to do.
+        """
+        now = self._clock.monotonic
+        while True:
+            if now() >= deadline or (idle() and all(processor.is_idle for processor in self.processors)):
+                break
+            await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(max(0.0, deadline - now())):
+                for processor in self.processors:
+                    await processor.flush()
+        except TimeoutError:
+            pass  # clients that do not read
 
     async def close(self) -> None:
-        """Stops accepting and drops every connection."""
-        if self._server is not None:
-            # In CPython 3.11 and early 3.12 a server that is closed forgets the socket of a connection it is accepting.
-            for _ in range(_TURNS):
-                if not any(map(_is_accepting, asyncio.all_tasks())):
-                    break
-                await asyncio.sleep(0)
-            self._server.close()
-            await self._processor.close()
-            await self._server.wait_closed()
-            self._server = None
+        """Closes the ports and drops every connection."""
+        for acceptor in self.acceptors.values():
+            acceptor.close()
+        for acceptor in self.acceptors.values():
+            await acceptor.wait_closed()
+            self._resize(acceptor, "", 0)
+        if self._closings:
+            await asyncio.wait(tuple(self._closings))
 
+    def _resize(self, acceptor: Acceptor, listener: str, size: int) -> None:
+        processors = acceptor.processors
+        config = self._config
+        while len(processors) < size:
+            id = next(self._processor_ids)
+            processor = Processor(
+                id,
+                f"kafka-network-thread-{self._node_id}-{listener}-PLAINTEXT-{id}",
+                listener,
+                self.requests,
+                self._gate,
+                self._clock,
+                is_supported=self._is_supported,
+                next_connection_index=self._connection_indexes.__next__,
+                log_close=self._log_close,
+                max_receive_size=config.socket_request_max_bytes,
+                max_idle_ms=config.connections_max_idle_ms,
+            )
+            self.requests.add_processor(id, processor)
+            processors.append(processor)
+            if self._enabled:
+                processor.start()
+        while len(processors) > size:
+            closing = asyncio.get_running_loop().create_task(self._close(processors.pop()))
+            self._closings[closing] = None
+            closing.add_done_callback(self._closed)
 
-def _is_accepting(task: asyncio.Task[object]) -> bool:
-    return getattr(task.get_coro(), "__name__", "") == "_accept_connection2"
+    def _log_close(self, connection_id: str, reason: str) -> None:
+        if reason not in self._logged and len(self._logged) < _MANY_REASONS:
+            self._logged.add(reason)
+            log.warning("closing the connection %s: %s", connection_id, reason)
+
+    async def _close(self, processor: Processor) -> None:
+        await processor.close()
+        self.requests.remove_processor(processor.id)
+
+    def _closed(self, closing: asyncio.Task[None]) -> None:
+        self._closings.pop(closing, None)

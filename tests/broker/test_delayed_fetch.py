@@ -1,30 +1,25 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from aioproducer.broker.delayed_fetch import DelayedFetch
 from aioproducer.broker.request import Request
+from aioproducer.broker.response import RequestEnd, SendResponse
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.fetch import FetchResponse
-from aioproducer.protocol.primitives import Buffer
 
 
 class Remembers:
     """A channel: the throttle time of each response that was sent tells it from the others."""
 
+    id, listener, address = "", "", ""
+
     def __init__(self) -> None:
         self.sent: list[int] = []
 
-    def send_response(self, parts: Sequence[Buffer]) -> None:
-        _, response = decode_response(FetchResponse, 12, b"".join(parts)[4:])
-        self.sent.append(response.throttle_time_ms)
-
-    def no_operation(self) -> None:
-        raise AssertionError
-
-    def close(self, reason: str) -> None:
-        raise AssertionError
+    def send_response(self, response: RequestEnd) -> None:
+        assert isinstance(response, SendResponse)
+        _, message = decode_response(FetchResponse, 12, b"".join(response.parts)[4:])
+        self.sent.append(message.throttle_time_ms)
 
 
 class Waiting(DelayedFetch):
@@ -32,7 +27,7 @@ class Waiting(DelayedFetch):
 
     def __init__(self) -> None:
         self.channel = Remembers()
-        self.request = Request(RequestHeader(1, 12, 1, None), self.channel)
+        self.request = Request(RequestHeader(1, 12, 1, None), self.channel, self.channel)
         self.read_as = FetchResponse(throttle_time_ms=1), False
         super().__init__(self.request, 1000, lambda: self.read_as)
 
@@ -62,6 +57,7 @@ def test_forgets_a_client_that_is_gone() -> None:
 
 
 def test_does_not_wait_for_one_that_was_gone_before() -> None:
-    request = Request(RequestHeader(1, 12, 1, None), Remembers())
+    channel = Remembers()
+    request = Request(RequestHeader(1, 12, 1, None), channel, channel)
     request.abandon()
     assert DelayedFetch(request, 1000, lambda: (FetchResponse(), True)).is_completed

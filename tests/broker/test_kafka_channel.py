@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from collections.abc import AsyncIterator
 
+import pytest
+
+from aioproducer.broker.channel_mute_state import ChannelMuteState
+from aioproducer.broker.gate import OPEN_GATE
 from aioproducer.broker.kafka_channel import KafkaChannel
 from aioproducer.broker.processor import Processor
 from aioproducer.broker.request import Request
+from aioproducer.broker.request_channel import RequestChannel
 from aioproducer.clock import SystemClock
 from aioproducer.protocol.messages.metadata import MetadataResponse
 
@@ -42,117 +48,181 @@ class FakeTransport(asyncio.Transport):
 
     def abort(self) -> None:
         self.closing = True
-
-
-class Handler:
-    """Keeps requests until the test ends them."""
-
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-
-    def is_supported(self, api_key: int, api_version: int) -> bool:
-        return True
-
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
-        self.requests.append(request)
+        if self.channel is not None:
+            asyncio.get_running_loop().call_soon(self.channel.connection_lost, None)
 
 
 class Channel:
-    """A channel with nothing real around it."""
+    """A channel and its processor with nothing real around them; the test is the handler."""
 
     def __init__(self) -> None:
-        self.handler = Handler()
-        self.processor = Processor(self.handler, SystemClock(), max_receive_size=1000, max_idle_ms=-1)
-        self.channel = self.processor.open_channel()
-        self.transport = FakeTransport()
-        self.transport.channel = self.channel
-        self.channel.connection_made(self.transport)
+        self.requests = RequestChannel(500, SystemClock())
+        self.processor = Processor(
+            0,
+            "processor",
+            "PLAINTEXT",
+            self.requests,
+            OPEN_GATE,
+            SystemClock(),
+            is_supported=lambda key, version: True,
+            next_connection_index=lambda: 0,
+            log_close=lambda connection_id, reason: None,
+            max_receive_size=1000,
+            max_idle_ms=-1,
+        )
+        self.requests.add_processor(0, self.processor)
+        self.processor.start()
+        self.channel, self.transport = self.connect()
+        self.pending: list[Request] = []
 
-    def receive(self, *correlation_ids: int) -> None:
+    def connect(self) -> tuple[KafkaChannel, FakeTransport]:
+        channel, transport = KafkaChannel(self.processor, "PLAINTEXT", "127.0.0.1", 0, 1000), FakeTransport()
+        transport.channel = channel
+        channel.connection_made(transport)
+        return channel, transport
+
+    async def receive(self, *correlation_ids: int) -> list[int]:
         data = b"".join(struct.pack(">ihhih", 10, 3, 1, correlation_id, -1) for correlation_id in correlation_ids)
         self.channel.get_buffer(-1)[: len(data)] = data
         self.channel.buffer_updated(len(data))
+        return await self.handled()
 
-    @property
-    def pending(self) -> list[int]:
-        return [request.header.correlation_id for request in self.handler.requests]
+    async def handled(self) -> list[int]:
+        """The requests that handlers have got and not ended, after some rounds."""
+        for _ in range(5):
+            await asyncio.sleep(0)
+            while (item := self.requests.poll()) is not None:
+                assert isinstance(item, Request)
+                self.pending.append(item)
+        return [request.header.correlation_id for request in self.pending]
 
     @property
     def answered(self) -> list[int]:
         return [int.from_bytes(data[4:8], "big") for data in self.transport.written]
 
 
-async def test_one_request_at_a_time() -> None:
+@pytest.fixture
+async def channel() -> AsyncIterator[Channel]:
     channel = Channel()
-    channel.receive(1, 2, 3)
-    assert channel.pending == [1]
+    yield channel
+    await channel.processor.close()
+
+
+async def test_one_request_at_a_time(channel: Channel) -> None:
+    assert await channel.receive(1, 2, 3) == [1]
     assert not channel.transport.reading
     for correlation_id in (1, 2, 3):
-        assert channel.pending == [correlation_id]
-        channel.handler.requests.pop().respond(MetadataResponse())
+        assert await channel.handled() == [correlation_id]
+        channel.pending.pop().respond(MetadataResponse())
+    assert await channel.handled() == []
     assert channel.answered == [1, 2, 3]
     assert channel.transport.reading
 
 
-async def test_a_request_without_response_lets_the_next_one_through() -> None:
-    channel = Channel()
-    channel.receive(1, 2)
-    channel.handler.requests.pop().no_response()
-    assert channel.pending == [2]
+async def test_one_whole_request_may_wait_behind_the_one_that_is_handled(channel: Channel) -> None:
+    await channel.receive(1)
+    assert channel.transport.reading
+    assert await channel.receive(2) == [1]
+    assert not channel.transport.reading
+    channel.pending.pop().respond(MetadataResponse())
+    assert await channel.handled() == [2]
+    assert channel.transport.reading
+
+
+async def test_a_request_without_response_lets_the_next_one_through(channel: Channel) -> None:
+    await channel.receive(1, 2)
+    channel.pending.pop().no_response()
+    assert await channel.handled() == [2]
     assert channel.answered == []
 
 
-async def test_muted_until_the_response_is_gone() -> None:
-    channel = Channel()
+async def test_muted_until_the_response_is_gone(channel: Channel) -> None:
     channel.transport.full = True
-    channel.receive(1, 2)
-    channel.handler.requests.pop().respond(MetadataResponse())
-    assert channel.pending == []
+    await channel.receive(1, 2)
+    channel.pending.pop().respond(MetadataResponse())
+    assert await channel.handled() == []
     assert not channel.transport.reading
     channel.channel.resume_writing()
-    assert channel.pending == [2]
+    assert await channel.handled() == [2]
 
 
-async def test_what_was_received_before_the_client_left_is_handled() -> None:
-    channel = Channel()
-    channel.receive(1, 2, 3)
-    gone: list[int] = []
-    channel.handler.requests.pop().on_abandon(lambda: gone.append(1))
+async def test_muted_while_throttled(channel: Channel) -> None:
+    await channel.receive(1, 2)
+    request = channel.pending.pop()
+    request.start_throttling()
+    request.respond(MetadataResponse())
+    assert await channel.handled() == []
+    assert channel.answered == [1]
+    assert channel.channel.mute_state is ChannelMuteState.MUTED_AND_THROTTLED
+    request.end_throttling()
+    assert await channel.handled() == [2]
+
+
+async def test_throttling_may_end_before_the_response_is_there(channel: Channel) -> None:
+    await channel.receive(1, 2)
+    request = channel.pending.pop()
+    request.start_throttling()
+    request.end_throttling()
+    assert await channel.handled() == []
+    request.respond(MetadataResponse())
+    assert await channel.handled() == [2]
+
+
+async def test_a_client_that_left_while_it_was_throttled(channel: Channel) -> None:
+    await channel.receive(1)
+    request = channel.pending.pop()
+    request.start_throttling()
+    request.respond(MetadataResponse())
+    await channel.handled()
     channel.channel.connection_lost(None)
+    request.end_throttling()
+    assert await channel.handled() == []
+    assert channel.processor.connection_count == 0
+
+
+async def test_what_was_received_before_the_client_left_is_handled(channel: Channel) -> None:
+    await channel.receive(1, 2, 3)
+    gone: list[int] = []
+    channel.pending.pop().on_abandon(lambda: gone.append(1))
+    channel.channel.connection_lost(None)
+    assert await channel.handled() == [2, 3]
     assert gone == [1]
-    assert channel.pending == [2, 3]
-    assert all(request.abandoned for request in channel.handler.requests)
-    for request in channel.handler.requests:
+    assert all(request.abandoned for request in channel.pending)
+    for request in channel.pending:
         request.respond(MetadataResponse())
+    await channel.handled()
     assert channel.answered == []
     assert channel.processor.connection_count == 0
 
 
-async def test_nothing_is_handled_after_a_close() -> None:
-    channel = Channel()
-    channel.receive(1, 2)
-    channel.handler.requests.pop().close_connection("enough")
+async def test_nothing_is_handled_after_a_close(channel: Channel) -> None:
+    await channel.receive(1, 2)
+    channel.pending.pop().close_connection("enough")
+    assert await channel.handled() == []
     assert channel.transport.closing
-    channel.channel.connection_lost(None)
-    assert channel.pending == []
 
 
-async def test_nothing_is_handled_after_an_abort() -> None:
-    channel = Channel()
-    channel.receive(1, 2)
+async def test_nothing_is_handled_after_an_abort(channel: Channel) -> None:
+    await channel.receive(1, 2)
     channel.channel.abort()
-    channel.channel.connection_lost(None)
-    assert channel.pending == [1]
-    assert channel.handler.requests[0].abandoned
+    assert await channel.handled() == [1]
+    assert channel.pending[0].abandoned
 
 
-async def test_a_connection_during_the_close_is_dropped() -> None:
-    channel = Channel()
+async def test_a_connection_during_the_close_is_dropped(channel: Channel) -> None:
     closing = asyncio.create_task(channel.processor.close())
     await asyncio.sleep(0)
-    late, transport = channel.processor.open_channel(), FakeTransport()
-    late.connection_made(transport)
+    _, transport = channel.connect()
     assert transport.closing
-    for open_channel in (channel.channel, late):
-        open_channel.connection_lost(None)
     await closing
+
+
+async def test_its_id_tells_both_ends(channel: Channel) -> None:
+    class Named(FakeTransport):
+        def get_extra_info(self, name: str, default: object = None) -> object:
+            return {"sockname": ("10.0.0.1", 9092), "peername": ("10.0.0.2", 40000)}.get(name)
+
+    late, transport = KafkaChannel(channel.processor, "PLAINTEXT", "10.0.0.2", 7, 1000), Named()
+    transport.channel = late
+    late.connection_made(transport)
+    assert late.id == "10.0.0.1:9092-10.0.0.2:40000-7"

@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.processor import Processor
 from aioproducer.broker.request import Request
-from aioproducer.broker.socket_server import SocketServer
-from aioproducer.clock import ManualClock, SystemClock
+from aioproducer.clock import ManualClock
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 
 from .raw_client import Connect, RawClient
+from .served import Served, exchange
 
 HEADER = struct.Struct(">ihhih")
 
@@ -78,57 +77,6 @@ def test_no_bytes_upset_it(data: bytes) -> None:
     asyncio.run(send())
 
 
-class Handler:
-    """Keeps requests until the test answers them."""
-
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self.arrived = asyncio.Event()
-        self.fail = False
-
-    def is_supported(self, api_key: int, api_version: int) -> bool:
-        return True
-
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
-        if self.fail:
-            raise ZeroDivisionError("a bug")
-        self.requests.append(request)
-        self.arrived.set()
-
-    async def next(self) -> Request:
-        while not self.requests:
-            self.arrived.clear()
-            await self.arrived.wait()
-        return self.requests.pop(0)
-
-
-class Served:
-    """A processor behind a socket, with a handler that does what the test says."""
-
-    def __init__(self, *, max_idle_ms: int = -1, clock: ManualClock | None = None) -> None:
-        self.handler = Handler()
-        self.processor = Processor(
-            self.handler, clock or SystemClock(), max_receive_size=1_000_000, max_idle_ms=max_idle_ms
-        )
-        self.server = SocketServer(self.processor)
-        self.clients: list[RawClient] = []
-        self.port = 0
-
-    async def __aenter__(self) -> Served:
-        self.port = await self.server.open("127.0.0.1", 0)
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        for client in self.clients:
-            await client.close()
-        await self.server.close()
-
-    async def connect(self) -> RawClient:
-        client = await RawClient.connect(f"127.0.0.1:{self.port}")
-        self.clients.append(client)
-        return client
-
-
 async def test_requests_of_one_connection_wait_for_each_other() -> None:
     async with Served() as served:
         client = await served.connect()
@@ -172,7 +120,7 @@ async def test_who_leaves_abandons_the_request_under_way() -> None:
         request = await served.handler.next()
         abandoned = asyncio.Event()
         request.on_abandon(abandoned.set)
-        await served.server.close()
+        await served.close()
         assert abandoned.is_set()
         assert request.abandoned
         request.respond(MetadataResponse())  # nobody is there to read it: no harm done
@@ -186,13 +134,11 @@ async def test_a_client_that_never_reads_is_not_read_either() -> None:
         answered = 0
         big = MetadataResponse(cluster_id="x" * 30_000)
         await client.send_bytes(frame(3, 2) * 1000)
-        served.handler.requests.append(await served.handler.next())
-        while served.handler.requests:
-            served.handler.requests.pop().respond(big)  # hands over the next request, unless this one waits to be sent
+        request: Request | None = await served.handler.next()
+        while request is not None:
+            request.respond(big)  # hands over the next request, unless this one waits to be sent
             answered += 1
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert served.handler.requests == []
+            request = await next_soon(served)
         assert answered < 1000
         other = await served.connect()
         await other.send_bytes(frame(3, 2))
@@ -206,6 +152,14 @@ async def test_a_client_that_never_reads_is_not_read_either() -> None:
         assert await reading == 1000
 
 
+async def next_soon(served: Served) -> Request | None:
+    for _ in range(100):
+        await asyncio.sleep(0)
+        if served.handler.requests:
+            return served.handler.requests.pop()
+    return None
+
+
 async def read_frames(client: RawClient, count: int) -> int:
     for _ in range(count):
         await client.receive_frame()
@@ -217,27 +171,21 @@ class TestIdle:
 
     async def test_connections_without_requests_are_closed(self) -> None:
         clock = ManualClock()
-        async with Served(max_idle_ms=10, clock=clock) as served:
+        async with Served(clock, connections_max_idle_ms=10) as served:
             idle, busy = await served.connect(), await served.connect()
             for client in (idle, busy):
-                await exchange(served, client)
+                await exchange(served, client, frame(3, 0))
             clock.advance(0.007)
-            await exchange(served, busy)
+            await exchange(served, busy, frame(3, 0))
             clock.advance(0.007)
             assert await idle.is_closed()
-            assert served.processor.connection_count == 1
+            assert served.server.connection_count == 1
             clock.advance(0.007)
             assert await busy.is_closed()
 
     async def test_never_with_a_negative_time(self) -> None:
         clock = ManualClock()
-        async with Served(max_idle_ms=-1, clock=clock) as served:
+        async with Served(clock) as served:
             client = await served.connect()
             clock.advance(10**9)
-            await exchange(served, client)
-
-
-async def exchange(served: Served, client: RawClient) -> None:
-    await client.send_bytes(frame(3, 0))
-    (await served.handler.next()).respond(MetadataResponse())
-    await client.receive_frame()
+            await exchange(served, client, frame(3, 0))

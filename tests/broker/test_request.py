@@ -1,58 +1,65 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from aioproducer.broker.request import Request
+from aioproducer.broker.response import (
+    CloseConnectionResponse,
+    EndThrottlingResponse,
+    NoOpResponse,
+    RequestEnd,
+    SendResponse,
+    StartThrottlingResponse,
+)
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.api_versions import ApiVersionsResponse
 from aioproducer.protocol.messages.metadata import MetadataResponse
-from aioproducer.protocol.primitives import Buffer
 
 
 class Channel:
     """Notes what it is told."""
 
+    id, listener, address = "127.0.0.1:9092-127.0.0.1:40000-0", "PLAINTEXT", "127.0.0.1"
+
     def __init__(self) -> None:
-        self.told: list[object] = []
+        self.told: list[RequestEnd] = []
 
-    def send_response(self, parts: Sequence[Buffer]) -> None:
-        self.told.append(b"".join(parts))
-
-    def no_operation(self) -> None:
-        self.told.append(None)
-
-    def close(self, reason: str) -> None:
-        self.told.append(reason)
+    def send_response(self, response: RequestEnd) -> None:
+        self.told.append(response)
 
 
 def make_request(api_key: ApiKey, version: int) -> tuple[Request, Channel]:
     channel = Channel()
-    return Request(RequestHeader(api_key, version, 77, "test"), channel), channel
+    return Request(RequestHeader(api_key, version, 77, "test"), channel, channel), channel
+
+
+def frame(channel: Channel) -> bytes:
+    (response,) = channel.told
+    assert isinstance(response, SendResponse)
+    return b"".join(response.parts)
 
 
 def test_a_response_has_the_version_and_the_correlation_id_of_its_request() -> None:
     request, channel = make_request(ApiKey.METADATA, 9)
     request.respond(MetadataResponse(cluster_id="c"))
-    (frame,) = channel.told
-    assert isinstance(frame, bytes)
-    assert decode_response(MetadataResponse, 9, frame[4:]) == (77, MetadataResponse(cluster_id="c"))
+    assert decode_response(MetadataResponse, 9, frame(channel)[4:]) == (77, MetadataResponse(cluster_id="c"))
 
 
 def test_unless_another_version_is_asked_for() -> None:
     request, channel = make_request(ApiKey.API_VERSIONS, 99)
     request.respond(ApiVersionsResponse(35), version=0)
-    (frame,) = channel.told
-    assert isinstance(frame, bytes)
-    assert decode_response(ApiVersionsResponse, 0, frame[4:]) == (77, ApiVersionsResponse(35))
+    assert decode_response(ApiVersionsResponse, 0, frame(channel)[4:]) == (77, ApiVersionsResponse(35))
 
 
 def test_other_ends() -> None:
     request, channel = make_request(ApiKey.PRODUCE, 9)
+    request.start_throttling()
     request.no_response()
     request.close_connection("a reason")
-    assert channel.told == [None, "a reason"]
+    request.end_throttling()
+    kinds = [StartThrottlingResponse, NoOpResponse, CloseConnectionResponse, EndThrottlingResponse]
+    assert [type(response) for response in channel.told] == kinds
+    assert all(response.request is request for response in channel.told)
 
 
 def test_who_cares_is_told_once_that_the_client_is_gone() -> None:

@@ -7,50 +7,72 @@ import socket
 
 import pytest
 
-from aioproducer.broker.processor import Processor
-from aioproducer.broker.request import Request
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.socket_server import SocketServer
 from aioproducer.clock import SystemClock
 
+from .served import Served
 
-class Nothing:
-    """Handles nothing."""
 
-    def is_supported(self, api_key: int, api_version: int) -> bool:
-        return False
-
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
-        raise AssertionError
+def make_server(**configs: object) -> SocketServer:
+    return SocketServer(0, BrokerConfig.of(configs), SystemClock(), is_supported=lambda key, version: False)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_listens_on_the_port_it_says_until_it_is_closed(host: str) -> None:
-    processor = Processor(Nothing(), SystemClock(), max_receive_size=1000, max_idle_ms=1000)
-    server = SocketServer(processor)
-    port = await server.open(host, 0)
+    server = make_server()
+    port = (await server.open([EndPoint("PLAINTEXT", host, 0)]))["PLAINTEXT"]
+    server.enable_request_processing()
     reader, writer = await asyncio.open_connection(host, port)
     await server.close()
-    assert await reader.read() == b""
+    with contextlib.suppress(ConnectionResetError):
+        assert await reader.read() == b""
     writer.close()
-    await writer.wait_closed()
+    with contextlib.suppress(ConnectionResetError):
+        await writer.wait_closed()
     with pytest.raises(OSError):
         await asyncio.open_connection(host, port)
     await server.close()
 
 
-@pytest.mark.parametrize("turns", range(8))
+async def test_nobody_is_served_before_it_is_enabled() -> None:
+    server = make_server()
+    port = (await server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)]))["PLAINTEXT"]
+    _, writer = await asyncio.open_connection("127.0.0.1", port)  # the system makes the connection
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert server.connection_count == 0
+    server.enable_request_processing()
+    while True:
+        await asyncio.sleep(0)
+        if server.connection_count:
+            break
+    writer.close()
+    await server.close()
+
+
+async def test_opens_all_ports_or_none() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        server = make_server()
+        with pytest.raises(OSError):
+            await server.open([EndPoint("A", "127.0.0.1", 0), EndPoint("B", "127.0.0.1", int(taken.getsockname()[1]))])
+    gc.collect()  # a port that was forgotten would warn, which is an error
+
+
+@pytest.mark.parametrize("turns", range(12))
 async def test_a_connection_that_is_being_accepted_is_dropped_too(turns: int) -> None:
-    processor = Processor(Nothing(), SystemClock(), max_receive_size=1000, max_idle_ms=1000)
-    server = SocketServer(processor)
-    with socket.create_connection(("127.0.0.1", await server.open("127.0.0.1", 0)), timeout=5) as client:
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        await server.close()
-        assert processor.connection_count == 0
-        with contextlib.suppress(ConnectionResetError):
-            assert client.recv(1) == b""
+    served = Served()
+    async with served:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=5) as client:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await served.close()
+            assert served.server.connection_count == 0
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""
     gc.collect()  # a transport that was forgotten would warn, which is an error
 
 
 async def test_need_not_have_been_opened_to_be_closed() -> None:
-    await SocketServer(Processor(Nothing(), SystemClock(), max_receive_size=1000, max_idle_ms=1000)).close()
+    await make_server().close()

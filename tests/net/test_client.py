@@ -328,7 +328,7 @@ async def test_when_no_known_broker_is_left_the_bootstrap_servers_are_asked(worl
             await watched.metadata()
         assert (await ask(watched.client, 0)).cluster_id == cluster.cluster_id
         await watched.stop()
-        await door.close()
+        await door.abort()
 
 
 @asynccontextmanager
@@ -340,7 +340,7 @@ async def two_clusters(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, Sc
         watched = Watched(f"127.0.0.1:{port}", **config)
         await watched.metadata()
         await ask(watched.client, 0)
-        await door.close()
+        await door.abort()
         await new.start_node(0, port=port)
         try:
             yield old, new, watched

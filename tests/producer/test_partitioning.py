@@ -23,6 +23,7 @@ from aioproducer import (
 from aioproducer.broker import EmbeddedCluster, Faults, ReceivedRequest, RequestFault
 from aioproducer.errors import ConfigException, IllegalArgumentException, PartitionerException
 from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.testing.simulation.listening import listen_on_network
 from tests.support.producing import all_memory_free
 from tests.support.virtual_time import World, virtual
 
@@ -46,7 +47,7 @@ class Troubled(Faults):
 @asynccontextmanager
 async def running(faults: Faults, **config: Any) -> AsyncIterator[tuple[EmbeddedCluster, KafkaProducer]]:
     """Three nodes, each of them leads one partition of ``t``: node n partition n."""
-    async with EmbeddedCluster(3, faults=faults, racks=("a", "b", "b")) as cluster:
+    async with EmbeddedCluster(3, faults=faults, racks=("a", "b", "b"), listen=listen_on_network) as cluster:
         cluster.create_topic("t", assignments=[[node, (node + 1) % 3] for node in range(3)])
         producer = KafkaProducer(
             bootstrap_servers=cluster.bootstrap_servers,
@@ -196,7 +197,7 @@ async def test_a_plain_callable_will_do(world: World) -> None:
 
 @virtual
 async def test_a_properties_file_of_kafkas_works_as_it_is(world: World) -> None:
-    async with EmbeddedCluster(1) as cluster:
+    async with EmbeddedCluster(listen=listen_on_network) as cluster:
         cluster.create_topic("t", 4)
         text = f"bootstrap.servers={cluster.bootstrap_servers}\n"
         text += "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner\n"
@@ -227,7 +228,7 @@ async def test_it_sees_key_and_value_before_and_after_they_are_serialized(world:
 @virtual
 async def test_what_waits_for_metadata_is_asked_for_when_it_is_there_and_in_order(world: World) -> None:
     recording = Recording()
-    async with EmbeddedCluster(1) as cluster:
+    async with EmbeddedCluster(listen=listen_on_network) as cluster:
         cluster.create_topic("t", 3)
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, partitioner_class=recording) as producer:
             deliveries = [producer.send("t", b"%d" % number) for number in range(6)]
@@ -242,7 +243,7 @@ async def test_what_waits_for_metadata_is_asked_for_when_it_is_there_and_in_orde
 @pytest.mark.parametrize("known", [True, False])
 @virtual
 async def test_a_record_it_fails_for_ends_with_an_error_that_names_it(world: World, known: bool) -> None:
-    async with EmbeddedCluster(1) as cluster:
+    async with EmbeddedCluster(listen=listen_on_network) as cluster:
         cluster.create_topic("t", 3)
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, partitioner_class=Recording) as producer:
             if known:
@@ -297,7 +298,7 @@ async def test_it_may_send_records_itself(world: World) -> None:
             echoes.append(producer.send("t", b"echo", partition=1))
         return 0
 
-    async with EmbeddedCluster(1) as cluster:
+    async with EmbeddedCluster(listen=listen_on_network) as cluster:
         cluster.create_topic("t", 3)
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, partitioner_class=echo) as producer:
             sent = [producer.send("t", b"v") for _ in range(3)]

@@ -245,7 +245,7 @@ async def test_bootstrap_servers_are_asked_again_when_no_known_broker_is_left() 
                 await cluster.start_node(0, port=0)
                 assert (await producer.send("t", b"1")).offset == 1
         finally:
-            await door.close()
+            await door.abort()
 
 
 # Time-outs

@@ -18,6 +18,7 @@ from aioproducer.broker.cluster_state import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.request import Request as HandledRequest
+from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_keys import APIS, ApiKey
 from aioproducer.protocol.framing import decode_request, decode_request_header, decode_response, encode_response
@@ -51,7 +52,7 @@ class Exchange:
     def handle(self) -> Any:
         """Lets the embedded broker act on the request; its response, to be edited at will, or None (acks=0)."""
         self._parts = None
-        self.broker.apis.handle(HandledRequest(self.header, self), self.frame, self.body_at)
+        self.broker.apis.handle(HandledRequest(self.header, self, self), self.frame, self.body_at)
         if self._parts is None:
             return None
         version = 0 if self.api is ApiKey.API_VERSIONS and self.header.api_version > 4 else self.header.api_version
@@ -72,14 +73,17 @@ class Exchange:
 
     # aioproducer.broker.request.ResponseChannel
 
-    def send_response(self, parts: Sequence[Buffer]) -> None:
-        self._parts = parts
+    def send_response(self, response: RequestEnd) -> None:
+        if isinstance(response, CloseConnectionResponse):
+            raise Drop(response.reason)
+        if isinstance(response, SendResponse):
+            self._parts = response.parts
 
-    def no_operation(self) -> None:
-        pass
+    # aioproducer.broker.request.Connection
 
-    def close(self, reason: str) -> None:
-        raise Drop(reason)
+    id = "scripted"
+    listener = "PLAINTEXT"
+    address = "127.0.0.1"
 
 
 Step = Callable[[Exchange], Awaitable[None]]
@@ -90,6 +94,7 @@ class ScriptedBroker:
 
     def __init__(self, context: BrokerContext, newest_versions: Mapping[int, int] | None = None) -> None:
         self.node_id = context.node_id
+        self.context = context
         self.apis = KafkaApis(context, newest_versions)
         self.requests: list[tuple[RequestHeader, Any]] = []
         self.accepted = 0
@@ -134,14 +139,21 @@ class ScriptedBroker:
         for writer in self.connections:
             writer.transport.abort()
 
-    # As aioproducer.broker.socket_server.SocketServer
+    # As aioproducer.broker.broker_server.BrokerServer
 
     async def open(self, host: str, port: int) -> int:
         self._server = await asyncio.start_server(self._accepted, host, port)
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 
-    async def close(self) -> None:
+    was_stopped = False
+
+    async def shutdown(self) -> None:
+        await self.abort()
+
+    async def abort(self) -> None:
+        self.was_stopped = True
+        self.context.fetch_purgatory.shutdown()
         if self._server is None:
             return
         self._server.close()
@@ -201,8 +213,10 @@ class ScriptedCluster(EmbeddedCluster):
     async def start_node(self, node_id: int, *, port: int | None = None) -> None:
         """Starts a node on the port it had before, or on ``port`` (0: a free one)."""
         broker = self.brokers[node_id]
-        if node_id not in self._fetch_purgatories:  # it has been stopped
-            broker.apis = KafkaApis(self._context(node_id), self._newest_versions)
+        if broker.was_stopped:
+            broker.was_stopped = False
+            broker.context = self._context(node_id)
+            broker.apis = KafkaApis(broker.context, self._newest_versions)
         self._ports[node_id] = await broker.open(self._host, self._ports[node_id] if port is None else port)
         self._servers[node_id] = broker  # type: ignore[assignment]
         self._state.node_started(Node(node_id, self._host, self._ports[node_id]))

@@ -8,8 +8,8 @@ it. As a client's next request waits for the answer to this one, order is as it 
 
 from __future__ import annotations
 
-from aioproducer.broker.processor import RequestHandler
 from aioproducer.broker.request import Request
+from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.broker.storage.committer import Committer
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.produce import ProduceResponse
@@ -38,7 +38,7 @@ class _DurableRequest(Request):
     __slots__ = ("_committer", "_request")
 
     def __init__(self, request: Request, committer: Committer) -> None:
-        super().__init__(request.header, request._channel)
+        super().__init__(request.header, request._channel, request.connection)
         self._request = request
         self._committer = committer
         request.on_abandon(self.abandon)

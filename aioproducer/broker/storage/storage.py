@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.processor import RequestHandler
+from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.committer import Committer, FlushPolicy
 from aioproducer.broker.storage.data_directory import DataDirectory

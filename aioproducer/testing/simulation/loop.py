@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from aioproducer.testing.simulation.network import Network
 from aioproducer.testing.simulation.server import SimulatedServer
-from aioproducer.testing.simulation.transport import SimulatedTransport
+from aioproducer.testing.simulation.transport import FakeSocket, SimulatedTransport
 
 T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.BaseProtocol)
@@ -177,6 +177,19 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         server = SimulatedServer(self, protocol_factory, await self.network.resolve(host))
         server.port = self.network.listen(server, server.host, port)
         return server
+
+    async def connect_accepted_socket(  # type: ignore[override]
+        self, protocol_factory: Callable[[], P], sock: FakeSocket
+    ) -> tuple[asyncio.Transport, P]:
+        protocol = protocol_factory()
+        made: asyncio.Future[None] = self.create_future()
+        transport = SimulatedTransport(self, sock.endpoint, protocol, made)
+        try:
+            await made
+        except BaseException:
+            transport.close()
+            raise
+        return transport, protocol
 
 
 class SimulatedClock:

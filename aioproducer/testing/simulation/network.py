@@ -9,16 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.trace import Trace
 
 if TYPE_CHECKING:
     from aioproducer.testing.simulation.loop import SimulatedLoop
-    from aioproducer.testing.simulation.server import SimulatedServer
 
 Address = tuple[str, int]
+
+
+class Listener(Protocol):
+    """Whoever listens on a port."""
+
+    def connected(self, end: Endpoint, /) -> None:
+        """A client has connected; this is the server's end."""
+
 
 _CLIENT = "10.0.0.1"
 _NEVER = 127.0
@@ -92,7 +99,7 @@ class Network:
         self.watch = Watch()
         self._loop: SimulatedLoop
         self._addresses: dict[str, str] = {}
-        self._listeners: dict[Address, SimulatedServer] = {}
+        self._listeners: dict[Address, Listener] = {}
         self._next_port = 30_000
         self._connections = 0
         self._changed: dict[Endpoint, None] = {}
@@ -161,13 +168,13 @@ class Network:
         await asyncio.sleep(self._vary(self.conditions.latency))
         return self._addresses.setdefault(host, f"10.0.1.{len(self._addresses) + 1}")
 
-    def listen(self, server: SimulatedServer, host: str, port: int) -> int:
+    def listen(self, listener: Listener, host: str, port: int) -> int:
         if port == 0:
             self._next_port += 1
             port = self._next_port
         if (host, port) in self._listeners:
             raise OSError(errno.EADDRINUSE, "Address already in use")
-        self._listeners[host, port] = server
+        self._listeners[host, port] = listener
         return port
 
     def unlisten(self, host: str, port: int) -> None:
@@ -192,7 +199,7 @@ class Network:
             self.at(attempt.when(), attempt.arrived)
         return await attempt.wait()
 
-    def listener(self, address: Address) -> SimulatedServer | None:
+    def listener(self, address: Address) -> Listener | None:
         return self._listeners.get(address)
 
     def pair(self, number: int, server: Address) -> tuple[Endpoint, Endpoint]:
@@ -204,8 +211,8 @@ class Network:
         self.open[client] = self.open[other] = None
         return client, other
 
-    def accept(self, server: SimulatedServer, end: Endpoint) -> None:
-        self._loop.call_soon(server.accept, end)
+    def accept(self, listener: Listener, end: Endpoint) -> None:
+        self._loop.call_soon(listener.connected, end)
 
     def time(self) -> float:
         return self._loop.time()

@@ -26,7 +26,7 @@ class SimulatedServer(asyncio.AbstractServer):
     def sockets(self) -> tuple[ListeningSocket, ...]:
         return (ListeningSocket((self.host, self.port)),) if self._serving else ()
 
-    def accept(self, endpoint: Endpoint) -> None:
+    def connected(self, endpoint: Endpoint) -> None:
         """A client's connection has been made; by now the server may have been closed."""
         if not self._serving:
             endpoint.reset()

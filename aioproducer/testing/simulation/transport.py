@@ -18,16 +18,19 @@ class FakeSocket:
     """Takes every option."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
+        self.endpoint = endpoint
+
+    def close(self) -> None:
+        self.endpoint.close()
 
     def setsockopt(self, *option: object) -> None:
         pass
 
     def getsockname(self) -> tuple[str, int]:
-        return self._endpoint.address
+        return self.endpoint.address
 
     def getpeername(self) -> tuple[str, int]:
-        return self._endpoint.peer.address
+        return self.endpoint.peer.address
 
 
 class SimulatedTransport(asyncio.Transport):

@@ -8,6 +8,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.testing.simulation.chaos import Chaos
 from aioproducer.testing.simulation.faults import SimulatedFaults
+from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan, draw
 from aioproducer.testing.simulation.work_plan import draw_applications
 
@@ -25,7 +26,8 @@ def scenario(**rates: float) -> Scenario:
 
 async def run(world: World, plan: Scenario) -> tuple[EmbeddedCluster, Chaos, SimulatedFaults]:
     faults = SimulatedFaults(Random(0), plan.rates, plan.milliseconds("request_timeout_ms"), world.trace)
-    cluster = EmbeddedCluster(3, host="10.0.0.2", configs={"default.replication.factor": 2}, random=Random(0))
+    configs = {"default.replication.factor": 2}
+    cluster = EmbeddedCluster(3, host="10.0.0.2", configs=configs, random=Random(0), listen=listen_on_network)
     async with cluster:
         chaos = Chaos(plan, cluster, faults, world.trace, Random(1))
         chaos.create(TOPICS[0])

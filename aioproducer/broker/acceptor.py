@@ -1,0 +1,125 @@
+"""Those who let clients in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+
+from aioproducer.broker.gate import Gate
+from aioproducer.broker.listening_socket import AcceptedSocket, Listening
+from aioproducer.broker.processor import Processor
+from aioproducer.clock import Clock
+from aioproducer.metrics.sensor import Sensor
+
+log = logging.getLogger(__name__)
+
+_AFTER_AN_ERROR = 0.1
+"""Seconds before the next attempt to accept: no file descriptors, maybe."""
+
+
+class Acceptor:
+    """One task for each listener: accepts connections and hands them round. Kafka's class of this name.
+
+    It goes on whatever becomes of a connection. A processor that has too many new ones is passed over; if all have, the
+    acceptor waits for one of them and accepts nothing meanwhile: no connection that was let in is dropped.
+    """
+
+    def __init__(
+        self, name: str, listener: str, listening: Listening, gate: Gate, clock: Clock, *, send_buffer: int
+    ) -> None:
+        self._name = name
+        self._listener = listener
+        self._listening = listening
+        self._gate = gate
+        self._now = clock.monotonic
+        self._send_buffer = send_buffer
+        self.processors: list[Processor] = []
+        self._next = 0
+        # Let in while every processor had too many.
+        self._unassigned: deque[tuple[AcceptedSocket, str]] = deque()
+        self._assigning: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.blocked = Sensor()
+        """Seconds in which nothing was accepted as all processors had too many new connections."""
+
+    @property
+    def port(self) -> int:
+        return self._listening.port
+
+    def blocked_percent(self, now: float) -> float:
+        """Which share of the time it accepted nothing, 0 to 1 (Kafka's ``AcceptorBlockedPercent``)."""
+        return min(1.0, self.blocked.rate(now))
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=self._name)
+
+    def close(self) -> None:
+        """Closes the port, and drops what no processor has."""
+        self._listening.close()
+        for task in (self._task, self._assigning):
+            if task is not None:
+                task.cancel()
+        while self._unassigned:
+            self._drop(*self._unassigned.popleft())
+
+    async def wait_closed(self) -> None:
+        """Returns when nothing of it runs any more."""
+        tasks = [task for task in (self._task, self._assigning) if task is not None]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _run(self) -> None:
+        while True:
+            if self._assigning is not None:
+                await asyncio.wait([self._assigning])
+            try:
+                connection, (address, _) = await self._listening.accept()
+            except OSError:
+                log.exception("accepting a connection on listener %s failed", self._listener)
+                await asyncio.sleep(_AFTER_AN_ERROR)
+                continue
+            try:
+                self._gate.arrive(self._listener, address, connection, self.assign)
+            except Exception:
+                log.exception("a new connection from %s on listener %s failed", address, self._listener)
+                connection.close()
+
+    def assign(self, connection: AcceptedSocket, address: str) -> None:
+        """Hands a connection that was let in to a processor, in turn; waits for one if all have too many."""
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if self._send_buffer >= 0:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
+        except OSError as error:
+            log.info("a new connection from %s on listener %s is gone: %s", address, self._listener, error)
+            self._drop(connection, address)
+            return
+        if self._unassigned or not self._offer(connection, address):
+            self._unassigned.append((connection, address))
+            if self._assigning is None:
+                self._assigning = asyncio.get_running_loop().create_task(self._assign(), name=f"{self._name}-blocked")
+
+    async def _assign(self) -> None:
+        began = self._now()
+        while self._unassigned:
+            if self._offer(*self._unassigned[0]):
+                self._unassigned.popleft()
+            else:
+                await self.processors[self._next].has_room()
+        ended = self._now()
+        self.blocked.record(ended - began, ended)
+        self._assigning = None
+
+    def _offer(self, connection: AcceptedSocket, address: str) -> bool:
+        for _ in range(len(self.processors)):
+            self._next = (self._next + 1) % len(self.processors)
+            if self.processors[self._next].offer(connection, address):
+                return True
+        return False
+
+    def _drop(self, connection: AcceptedSocket, address: str) -> None:
+        connection.close()
+        self._gate.depart(self._listener, address)

@@ -1,0 +1,109 @@
+"""A port that clients connect to."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable
+from typing import Protocol
+
+Address = tuple[str, int]
+
+
+class AcceptedSocket(Protocol):
+    """What a processor may be given: anything that the loop's ``connect_accepted_socket`` takes."""
+
+    def setsockopt(self, level: int, option: int, value: int, /) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Listening(Protocol):
+    """An open port."""
+
+    @property
+    def port(self) -> int: ...
+
+    async def accept(self) -> tuple[AcceptedSocket, Address]:
+        """The next connection, and where it comes from. To be cancelled at will: no connection gets lost."""
+
+    def close(self) -> None: ...
+
+
+class Listen(Protocol):
+    """Opens ports: :func:`listen`, or the simulation's."""
+
+    def __call__(self, host: str, port: int, *, backlog: int, receive_buffer: int) -> Awaitable[Listening]: ...
+
+
+class ListeningSocket:
+    """A port of this machine."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._waits = False
+
+    @property
+    def port(self) -> int:
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    async def accept(self) -> tuple[AcceptedSocket, Address]:
+        # Not the loop's sock_accept: cancelled at the wrong time, that forgets a connection it has accepted.
+        while True:
+            try:
+                accepted, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError):
+                await self._until_ready()
+            else:
+                accepted.setblocking(False)
+                return accepted, (str(address[0]), int(address[1]))
+
+    async def _until_ready(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._socket, _settle, ready)
+        self._waits = True
+        try:
+            await ready
+        finally:
+            self._wait_no_more()
+
+    def _wait_no_more(self) -> None:
+        if self._waits:
+            self._waits = False
+            asyncio.get_running_loop().remove_reader(self._socket)
+
+    def close(self) -> None:
+        self._wait_no_more()
+        self._socket.close()
+
+
+async def listen(host: str, port: int, *, backlog: int, receive_buffer: int) -> Listening:
+    """Opens a port of this machine (0: a free one); the size of its connections' buffers, -1 for the system's choice.
+
+    An :class:`OSError` names host and port.
+    """
+    # One address only: a name with several would get several free ports.
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    family, kind, protocol, _, address = found[0]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if receive_buffer >= 0:
+            # Before listen: the window that connections may have is agreed on while they are made.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        sock.bind(address)
+        sock.listen(backlog)
+    except BaseException as error:
+        sock.close()
+        if isinstance(error, OSError):
+            raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from error
+        raise
+    return ListeningSocket(sock)
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)

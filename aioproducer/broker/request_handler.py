@@ -1,0 +1,132 @@
+"""Those who handle a node's requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Protocol
+
+from aioproducer.broker.request import Request
+from aioproducer.broker.request_channel import CallbackRequest, RequestChannel, Sentinel
+from aioproducer.clock import Clock
+from aioproducer.errors import SchemaException
+from aioproducer.metrics.sensor import Sensor
+
+log = logging.getLogger(__name__)
+
+
+class RequestHandler(Protocol):
+    """What requests are handed to. Kafka's ``ApiRequestHandler``."""
+
+    def is_supported(self, api_key: int, api_version: int) -> bool:
+        """Whether requests of this API and version may be handed over. Others cost the client its connection."""
+
+    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+        """Handles the request whose body begins at ``frame[body_at]``. It may end later.
+
+        Raises :class:`SchemaException` for a body that cannot be read.
+        """
+
+
+class KafkaRequestHandlerPool:
+    """``num.io.threads`` tasks that take requests out of a :class:`RequestChannel`, one each per turn of the loop.
+
+    One that is at work does not wait for anything: what cannot be answered at once is put off (a purgatory, a
+    callback), so the size of the pool is how many requests may be handled before sockets are looked at again.
+    """
+
+    def __init__(self, name: str, channel: RequestChannel, handler: RequestHandler, clock: Clock) -> None:
+        self._name = name
+        self._channel = channel
+        self._handler = handler
+        self._now = clock.monotonic
+        self._size = 0
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._started = 0
+        self.idle = Sensor()
+        """Seconds in which handlers had nothing to do; see :meth:`avg_idle_percent`."""
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def avg_idle_percent(self, now: float) -> float:
+        """Which share of the time handlers have nothing to do, 0 to 1 (Kafka's ``RequestHandlerAvgIdlePercent``)."""
+        return min(1.0, self.idle.rate(now) / self._size) if self._size else 1.0
+
+    def is_idle(self) -> bool:
+        """Whether no handler has anything to do."""
+        return self._channel.idle_handlers >= len(self._tasks)
+
+    def resize(self, size: int) -> None:
+        """Starts more handlers, or ends some, each after the request it is at."""
+        for _ in range(self._size, size):
+            task = asyncio.get_running_loop().create_task(self._run(), name=f"{self._name}-{self._started}")
+            self._started += 1
+            self._tasks[task] = None
+            task.add_done_callback(self._ended)
+        for _ in range(size, self._size):
+            self._channel.send_shutdown()
+        self._size = size
+
+    def abort(self) -> None:
+        """Ends all handlers: what is queued is lost."""
+        self._size = 0
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    async def wait_closed(self) -> None:
+        """Returns when all handlers have ended."""
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+
+    async def _run(self) -> None:
+        channel, now = self._channel, self._now
+        while True:
+            item = channel.poll()
+            if item is None:
+                began = now()
+                item = await channel.receive_request()
+                self.idle.record((ended := now()) - began, ended)
+            if item is Sentinel.SHUTDOWN:
+                return
+            if isinstance(item, Request):
+                item.request_dequeue_time = now()
+                self._handle(item)
+            elif isinstance(item, CallbackRequest):
+                self._call_back(item)
+            if len(channel):
+                await asyncio.sleep(0)
+
+    def _handle(self, request: Request) -> None:
+        frame, request.frame = request.frame, b""
+        try:
+            self._handler.handle(request, frame, request.body_at)
+        except Exception as error:
+            self._failed(request, error)
+        if request.api_local_complete_time < 0:
+            request.api_local_complete_time = self._now()
+
+    def _call_back(self, callback: CallbackRequest) -> None:
+        try:
+            callback.fun()
+        except Exception as error:
+            self._failed(callback.request, error)
+
+    def _failed(self, request: Request, error: Exception) -> None:
+        if isinstance(error, SchemaException):
+            request.close_connection(f"its request cannot be read: {error}")
+            return
+        header = request.header
+        log.error(
+            "a request of API %d version %d from client %r failed: its connection %s is closed",
+            header.api_key,
+            header.api_version,
+            header.client_id,
+            request.connection.id,
+            exc_info=error,
+        )
+        request.close_connection("")

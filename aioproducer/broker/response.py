@@ -1,0 +1,57 @@
+"""What a handler makes of a request, on its way to the processor that the request came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aioproducer.broker.request import Request
+    from aioproducer.protocol.primitives import Buffer
+
+
+class RequestEnd:
+    """Whatever a processor is told of a request. Kafka's ``RequestChannel.Response``."""
+
+    __slots__ = ("request",)
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+
+
+class SendResponse(RequestEnd):
+    """Bytes for the client; the first part begins with the size."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, request: Request, parts: Sequence[Buffer]) -> None:
+        self.request = request
+        self.parts = parts
+
+
+class NoOpResponse(RequestEnd):
+    """The request has no response (acks=0): the client's next one may come."""
+
+    __slots__ = ()
+
+
+class CloseConnectionResponse(RequestEnd):
+    """The request cannot be answered otherwise than by closing the connection."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, request: Request, reason: str) -> None:
+        self.request = request
+        self.reason = reason
+
+
+class StartThrottlingResponse(RequestEnd):
+    """The client is over its quota: nothing more is read from it. Ends nothing."""
+
+    __slots__ = ()
+
+
+class EndThrottlingResponse(RequestEnd):
+    """It has been quiet for long enough. Ends nothing."""
+
+    __slots__ = ()
