@@ -21,6 +21,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import SetupError
 
 COMPILED_MODULES = [
+    "aioproducer/broker/record_extents.py",
     "aioproducer/metrics/sensor.py",
     "aioproducer/record_metadata.py",
     "aioproducer/records/record_batch_header.py",

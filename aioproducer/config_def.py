@@ -8,14 +8,11 @@ A field's name with dots for underscores is the config's Kafka name; its metadat
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
-
-import javaproperties
 
 from aioproducer.errors import ConfigException
 from aioproducer.plugins import named
@@ -147,6 +144,8 @@ def as_text(value: object) -> str:
 
 def unknown(name: str, rows: Mapping[str, ConfigKey], owner: str) -> ConfigException:
     """What to raise for a config that the table does not have."""
+    import difflib
+
     near = difflib.get_close_matches(name, rows, n=1, cutoff=0.6)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return ConfigException(f"unknown {owner} config {name!r}{hint}", name=name)
@@ -154,6 +153,8 @@ def unknown(name: str, rows: Mapping[str, ConfigKey], owner: str) -> ConfigExcep
 
 def read_properties(text: str) -> dict[str, str]:
     """The entries of a Java ``.properties`` text, as Kafka's tools take them in files."""
+    import javaproperties  # with its XML, HTTP and mail it takes longer to import than all that is here
+
     try:
         return dict(javaproperties.loads(text))
     except ValueError as error:

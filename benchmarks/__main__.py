@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import curves_command, encode, in_flight, memory, outage, pipeline, scale, show, window
+from benchmarks import broker, curves_command, encode, in_flight, memory, outage, pipeline, scale, show, window
 from benchmarks.arguments import parse_arguments
 from benchmarks.comparison import compare_or_say_why_not
 from benchmarks.works import WORKS
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "broker": broker.main,
     "curves": curves_command.main,
     "encode": encode.main,
     "in-flight": in_flight.main,

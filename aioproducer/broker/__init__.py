@@ -35,6 +35,7 @@
     storage/           on disk
     cluster_journal.py who is told of what is not to be forgotten
     log_validator.py   what a batch must be before it is appended
+    record_extents.py  where its records begin and end: compiled
     producer_state.py  telling a retried batch from a new one
     transaction_*.py   transactions: their coordinator, what it knows of one, what a partition knows, their markers
     group_offsets.py   what groups have committed

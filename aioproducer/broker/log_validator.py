@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.producer_state import NO_PRODUCER_ID
+from aioproducer.broker.record_extents import fill_exactly
 from aioproducer.errors import (
     ConfigException,
     CorruptRecordException,
@@ -33,9 +34,6 @@ MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
 """Bytes a batch may have decompressed. Kafka has no such limit; here the whole batch is decompressed at once."""
 
 ZSTD_MIN_PRODUCE_VERSION = 7
-
-_MIN_ZIGZAG_SIZE = 2 * 6
-"""The least a record has: attributes, two deltas, the lengths of key and value, the number of headers."""
 
 
 def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
@@ -107,42 +105,8 @@ def _validate_records(batch: RecordBatch) -> None:
             data, start = decompress(codec, data[start:], MAX_DECOMPRESSED_SIZE), 0
         except CorruptRecordException as error:
             raise InvalidRecordException(f"the records cannot be decompressed: {error}") from error
-    if not _fill_exactly(data, start, batch.count):
+    if not fill_exactly(data, start, batch.count):
         raise InvalidRecordException(f"the batch says it has {batch.count} records, which do not fill it exactly")
-
-
-def _fill_exactly(data: bytes, pos: int, count: int) -> bool:
-    """Whether ``data`` from ``pos`` on is ``count`` records: each a size, in a zigzag varint, and as many bytes.
-
-    The one loop over records in this broker: sizes of one or two bytes take the short way.
-    """
-    try:
-        for _ in range(count):
-            size = data[pos]
-            pos += 1
-            if size > 0x7F:
-                more = data[pos]
-                pos += 1
-                size += (more << 7) - 0x80
-                if more > 0x7F:
-                    size, pos = _read_long_size(data, pos, size & 0x3FFF)
-            if size & 1 or size < _MIN_ZIGZAG_SIZE:  # odd ones are negative
-                return False
-            pos += size >> 1
-    except IndexError:
-        return False
-    return pos == len(data)
-
-
-def _read_long_size(data: bytes, pos: int, size: int) -> tuple[int, int]:
-    """The rest of a size whose first two bytes, ``size``, are followed by others."""
-    for shift in (14, 21, 28):
-        byte = data[pos]
-        pos += 1
-        size |= (byte & 0x7F) << shift
-        if byte <= 0x7F:
-            return size, pos
-    return 1, pos  # more than five bytes are as bad as a negative size
 
 
 def _validate_timestamps(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:

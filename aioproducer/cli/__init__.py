@@ -34,6 +34,6 @@ def main() -> None:
         import typer  # noqa: F401
     except ModuleNotFoundError:
         sys.exit("aioproducer: the command line needs typer and rich: pip install 'aioproducer[cli]'")
-    from aioproducer.cli.app import app
+    from aioproducer.cli.app import make_app
 
-    app(prog_name="aioproducer")
+    make_app(next(iter(sys.argv[1:]), None))(prog_name="aioproducer")

@@ -1,40 +1,77 @@
-"""The commands together."""
+"""The commands together. Each is imported when it is wanted: the broker shall not wait for what ``demo`` needs."""
 
 from __future__ import annotations
 
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from aioproducer.cli.broker import broker
-from aioproducer.cli.demo import demo
-from aioproducer.cli.perf import PerfCommand, perf
-from aioproducer.cli.send import send
-from aioproducer.cli.topics import app as topics
-
 # Frames and colours are for people: whatever reads a pipe gets plain text.
 _ON_TERMINAL = sys.stdout.isatty() and sys.stderr.isatty()
 
-app = typer.Typer(
-    help="A Kafka producer for the command line.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown" if _ON_TERMINAL else None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(demo)
-app.command("send")(send)
-app.add_typer(topics, name="topics")
-app.command("broker")(broker)
-app.command("perf", cls=PerfCommand)(perf)
+
+def _broker(app: typer.Typer) -> None:
+    from aioproducer.cli.broker import broker
+
+    app.command("broker")(broker)
+
+
+def _demo(app: typer.Typer) -> None:
+    from aioproducer.cli.demo import demo
+
+    app.command("demo")(demo)
+
+
+def _perf(app: typer.Typer) -> None:
+    from aioproducer.cli.perf import PerfCommand, perf
+
+    app.command("perf", cls=PerfCommand)(perf)
+
+
+def _send(app: typer.Typer) -> None:
+    from aioproducer.cli.send import send
+
+    app.command("send")(send)
+
+
+def _topics(app: typer.Typer) -> None:
+    from aioproducer.cli.topics import app as topics
+
+    app.add_typer(topics, name="topics")
+
+
+_COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
+    "demo": _demo,
+    "send": _send,
+    "topics": _topics,
+    "broker": _broker,
+    "perf": _perf,
+}
+
+
+def make_app(wanted: str | None = None) -> typer.Typer:
+    """The command line; with the command ``wanted`` alone, if there is one of this name."""
+    app = typer.Typer(
+        help="A Kafka producer for the command line.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="markdown" if _ON_TERMINAL else None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for name in [wanted] if wanted in _COMMANDS else _COMMANDS:
+        _COMMANDS[name](app)
+    app.callback()(_every_command)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
     if not wanted:
         return
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         typer.echo(f"aioproducer {version('aioproducer')}")
     except PackageNotFoundError:
@@ -42,7 +79,6 @@ def _print_version(wanted: bool) -> None:
     raise typer.Exit
 
 
-@app.callback()
 def _every_command(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")

@@ -25,6 +25,14 @@ def broker(
         Path | None,
         typer.Option(help="A directory that keeps records, topics and offsets; they are in memory without it."),
     ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:PARTITIONS]",
+            help="A topic to make if it is not there; may be repeated. Others are made when they are first asked for.",
+            show_default=False,
+        ),
+    ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,6 +48,7 @@ def broker(
     Its bootstrap servers are printed on standard output as soon as it can be connected to.
     """
     configs = pairs(override, "-X")
+    topics = dict(map(_topic, topic or ()))
     terminal = Terminal()
     ports = [port + number if port else 0 for number in range(brokers)]
 
@@ -53,6 +62,8 @@ def broker(
             await cluster.close()
             raise InputError(_cannot_listen(error, host, ports)) from error
         try:
+            for name in topics.keys() - {kept.name for kept in cluster.topics}:
+                cluster.create_topic(name, topics[name])
             terminal.say(cluster.bootstrap_servers)
             where = "in memory only" if data_dir is None else f"in {data_dir}"
             terminal.note(f"Records are kept {where}. Ctrl-C stops the broker.")
@@ -62,6 +73,14 @@ def broker(
         return 0
 
     run(terminal, command)
+
+
+def _topic(text: str) -> tuple[str, int]:
+    """A topic and how many partitions it shall have; -1 leaves that to ``num.partitions``."""
+    name, colon, count = text.partition(":")
+    if colon and not (count.isascii() and count.isdecimal() and int(count) > 0):
+        raise typer.BadParameter(f"{text!r} is not NAME or NAME:PARTITIONS", param_hint="--topic")
+    return name, int(count) if colon else -1
 
 
 def _cannot_listen(error: OSError, host: str, ports: list[int]) -> str:

@@ -1,20 +1,20 @@
 """What people see. Results go to standard output, all else to standard error.
 
 On a terminal there are progress bars, tables and colours; elsewhere plain lines without frames, and tables as
-tab-separated values.
+tab-separated values. rich is imported when there is something to draw.
 """
 
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TaskProgressColumn, TextColumn
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 PLAIN_PROGRESS_EVERY = 5.0
 """Seconds between two lines of progress where there is no terminal."""
@@ -37,13 +37,11 @@ class Terminal:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
-        self._out = Console()
-        self._err = Console(stderr=True)
 
     def say(self, text: str, *, style: str = "") -> None:
         """A line of the result."""
         if not self.quiet:
-            _print(self._out, text, style)
+            _print(sys.stdout, text, style)
 
     def facts(self, rows: Iterable[tuple[str, str]]) -> None:
         """Names and values of the result, a line each."""
@@ -53,42 +51,48 @@ class Terminal:
     def note(self, text: str) -> None:
         """A line about what is going on."""
         if not self.quiet:
-            _print(self._err, text, "")
+            _print(sys.stderr, text)
 
     def warn(self, text: str) -> None:
         """A line about something that may matter."""
-        _print(self._err, text, "yellow")
+        _print(sys.stderr, text, "yellow")
 
     def fail(self, text: str) -> None:
         """A line about what went wrong."""
-        _print(self._err, text, "red")
+        _print(sys.stderr, text, "red")
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Rows as a table; tab-separated and without a heading where there is no terminal."""
-        if not self._out.is_terminal:
+        if not sys.stdout.isatty():
             for row in rows:
-                _print(self._out, "\t".join(map(str, row)), "")
+                _print(sys.stdout, "\t".join(map(str, row)))
             return
+        from rich.console import Console
+        from rich.table import Table
+
         made = Table(*columns, box=None, pad_edge=False, header_style="bold")
         for row in rows:
             made.add_row(*map(str, row))
-        self._out.print(made, highlight=False)
+        Console().print(made, highlight=False)
 
     @contextmanager
     def meter(self, label: str, total: int | None) -> Iterator[Meter]:
         """A progress bar, a line now and then, or nothing; ``total`` is None when it is not known."""
         if self.quiet:
             yield _NoMeter()
-        elif not self._err.is_terminal:
+        elif not sys.stderr.isatty():
             yield _LineMeter(self, label, total)
         else:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
+
             columns = [
                 SpinnerColumn(),
                 TextColumn("{task.description}"),
                 *([BarColumn(), TaskProgressColumn()] if total is not None else []),
                 TextColumn("{task.fields[detail]}", markup=False),
             ]
-            with Progress(*columns, console=self._err, transient=True) as progress:
+            with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
                 task = progress.add_task(label, total=total, detail="")
                 yield _BarMeter(progress, task)
 
@@ -106,11 +110,13 @@ class Terminal:
             logger.removeHandler(handler)
 
 
-def _print(console: Console, text: str, style: str) -> None:
-    if console.is_terminal:
-        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+def _print(stream: TextIO, text: str, style: str = "") -> None:
+    if style and stream.isatty():
+        from rich.console import Console
+
+        Console(file=stream).print(text, style=style, markup=False, highlight=False, soft_wrap=True)
     else:
-        print(text, file=console.file, flush=True)  # as it is: rich would turn tabs into spaces
+        print(text, file=stream, flush=True)  # as it is: rich would turn tabs into spaces
 
 
 class _NoMeter:

@@ -130,9 +130,13 @@ class Wire(NamedTuple):
     flexible: Versions | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Struct:
-    """The base of all declared structs; ``FIELDS`` lists their declarations in wire order."""
+    """The base of all declared structs; ``FIELDS`` lists their declarations in wire order.
+
+    What dataclasses would generate for each of them is written once here where it is not for speed: generating is most
+    of what it takes to import the messages.
+    """
 
     FIELDS: ClassVar[tuple[Wire, ...]] = ()
 
@@ -140,6 +144,15 @@ class Struct:
         default_factory=lambda: NO_TAGGED_FIELDS, kw_only=True, repr=False
     )
     """Tagged fields that the declaration does not know, by tag: kept when read, written back in flexible versions."""
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, field.name) == getattr(other, field.name) for field in fields(self))
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr)
+        return f"{type(self).__qualname__}({told})"
 
 
 class Message(Struct):
@@ -188,7 +201,8 @@ A = TypeVar("A", bound=ApiMessage)
 @dataclass_transform()
 def struct(cls: type[S]) -> type[S]:
     """Makes a declared class what it says: a slotted dataclass with its ``FIELDS``."""
-    made = dataclass(slots=True)(cls)
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclasses would work out a signature to say
+    made = dataclass(slots=True, eq=False, repr=False)(cls)
     made.FIELDS = tuple(f.metadata["wire"]._replace(name=f.name) for f in fields(made) if "wire" in f.metadata)
     return made
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import aioproducer
 from aioproducer.broker import EmbeddedCluster, Topic
 from aioproducer.broker.kafka_apis import APIS
-from aioproducer.cli.app import app
+from aioproducer.cli.app import make_app
 from aioproducer.protocol.api_key import ApiKey
 
 T = TypeVar("T")
@@ -198,7 +198,7 @@ def run() -> Run:
     """Runs a command in this process: ``run("send", "t", path)``."""
 
     def run(*args: object, input: bytes | None = None) -> Result:
-        result = CliRunner().invoke(app, [str(arg) for arg in args], input=input, prog_name="aioproducer")
+        result = CliRunner().invoke(make_app(), [str(arg) for arg in args], input=input, prog_name="aioproducer")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Result(result.exit_code, result.stdout, result.stderr)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin
-from tests.cli.conftest import Cluster, Run
+from tests.cli.conftest import Cluster, Run, environment
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -60,6 +61,48 @@ def test_a_data_directory_keeps_records(start_process: Start, run: Run, tmp_path
         _, err = process.communicate()
         assert process.returncode == 0
         assert err.decode() == f"Records are kept in {directory}. Ctrl-C stops the broker.\n"
+
+
+def test_topics_to_begin_with(start_process: Start) -> None:
+    process = start_process(
+        "broker", "--port", 0, "--topic", "orders:6", "--topic", "other", "-X", "auto.create.topics.enable=false"
+    )
+    servers = first_line(process)
+
+    async def look() -> dict[str, int]:
+        async with KafkaAdmin(bootstrap_servers=servers) as admin:
+            return {name: len(topic.partitions) for name, topic in (await admin.list_topics()).items()}
+
+    assert asyncio.run(look()) == {"orders": 6, "other": 1}
+
+
+@pytest.mark.parametrize("topic", ["t:", "t:0", "t:x", "t:-1"])
+def test_topics_that_make_no_sense(run: Run, topic: str) -> None:
+    result = run("broker", "--port", 0, "--topic", topic)
+    assert result.status == 2
+    assert f"{topic!r} is not NAME or NAME:PARTITIONS" in " ".join(result.err.split())
+
+
+def test_a_name_that_no_topic_can_have(run: Run) -> None:
+    result = run("broker", "--port", 0, "--topic", "a b")
+    assert (result.status, result.out) == (1, "")
+    assert "topic name 'a b' is not allowed" in result.err
+
+
+def test_it_waits_for_nothing_that_it_does_not_need() -> None:
+    """What takes long to import: everything but the broker and the command line's parser."""
+    program = "import sys, aioproducer.cli.app as cli; cli.make_app('broker'); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, check=True
+    )
+    imported = set(done.stdout.split())
+    assert "aioproducer.broker.cluster" in imported
+    heavy = {"rich", "javaproperties", "urllib.request", "http", "email", "pyarrow"}
+    assert imported & heavy == set()
+    ours = {name for name in imported if name.startswith("aioproducer.")}
+    rooms = ("admin", "delivery_log", "metrics_topic", "net", "producer", "reader", "testing")
+    assert [name for name in ours if name.split(".")[1] in rooms] == []
+    assert len(imported) < 420, "each takes a part of the half second that it may take to start"
 
 
 def test_a_port_that_is_in_use(run: Run, cluster: Cluster) -> None:
