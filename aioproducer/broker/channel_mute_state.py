@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import IntEnum
 
 from aioproducer.errors import IllegalStateException
 
 
-class ChannelMuteState(Enum):
+class ChannelMuteState(IntEnum):
     """Kafka's ``KafkaChannel.ChannelMuteState``. Its MUTED comes between two of these and lasts no time here."""
 
-    NOT_MUTED = "not muted"
-    MUTED_AND_RESPONSE_PENDING = "muted, response pending"
-    MUTED_AND_THROTTLED = "muted, throttled"
-    MUTED_AND_THROTTLED_AND_RESPONSE_PENDING = "muted, throttled, response pending"
+    NOT_MUTED = 0
+    MUTED_AND_RESPONSE_PENDING = 1
+    MUTED_AND_THROTTLED = 2
+    MUTED_AND_THROTTLED_AND_RESPONSE_PENDING = 3
 
 
-class ChannelMuteEvent(Enum):
+class ChannelMuteEvent(IntEnum):
     """Kafka's ``KafkaChannel.ChannelMuteEvent``."""
 
-    REQUEST_RECEIVED = "a request was received"
-    RESPONSE_SENT = "a response was sent"
-    THROTTLE_STARTED = "throttling started"
-    THROTTLE_ENDED = "throttling ended"
+    REQUEST_RECEIVED = 0
+    RESPONSE_SENT = 1
+    THROTTLE_STARTED = 2
+    THROTTLE_ENDED = 3
 
 
 _TABLE = {
@@ -48,5 +48,5 @@ def next_mute_state(state: ChannelMuteState, event: ChannelMuteEvent) -> Channel
     """Raises :class:`IllegalStateException` for what cannot happen in a state."""
     following = _TABLE.get((state, event))
     if following is None:
-        raise IllegalStateException(f"a channel that is {state.value} cannot be told that {event.value}")
+        raise IllegalStateException(f"a channel that is {state.name} cannot be told {event.name}")
     return following

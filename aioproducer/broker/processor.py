@@ -105,8 +105,7 @@ class Processor:
             await self._sleep()
             try:
                 self._configure_new_connections()
-                self._process_new_responses()
-                await self._process_completed_receives()
+                await self._process_requests()
                 self._process_disconnected()
                 self._close_excess_connections()
             except Exception:
@@ -271,17 +270,31 @@ class Processor:
             self._receives.append(channel)
             self._wakeup()
 
-    async def _process_completed_receives(self) -> None:
+    async def _process_requests(self) -> None:
+        """Passes of responses and requests, until there are none or as many were handled at once as may be."""
+        self._process_new_responses()
+        left = self._requests.handlers
+        while self._receives:
+            left = await self._process_completed_receives(left)
+            self._process_new_responses()
+            if left <= 0:
+                break
+
+    async def _process_completed_receives(self, left: int) -> int:
         for _ in range(len(self._receives)):
             channel = self._receives.popleft()
             channel.is_queued = False
             if not channel.can_receive:
                 continue
             request = self._request(channel, channel.take_receive())
-            if request is not None and not self._requests.offer(request):
-                await self._requests.send_request(request)
+            if request is not None:
+                if left > 0 and self._requests.handle_now(request):
+                    left -= 1
+                elif not self._requests.offer(request):
+                    await self._requests.send_request(request)
             if not channel.is_open:
                 self._finish(channel)
+        return left
 
     def _request(self, channel: KafkaChannel, frame: bytes) -> Request | None:
         now = self._now()

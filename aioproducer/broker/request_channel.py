@@ -45,6 +45,7 @@ class RequestChannel:
     """A queue of at most ``size`` requests (queued.max.requests). Kafka's class of this name.
 
     A processor that finds it full waits, and reads nothing meanwhile: that is how slow handlers slow down clients.
+    While nothing is queued a processor need not queue a request, either: :meth:`handle_now`.
     Callbacks come before requests: those have waited once. They are not counted: the request of each is that of a
     muted connection, so there is at most one for each connection.
     """
@@ -57,7 +58,11 @@ class RequestChannel:
         # No handler waits while anything is queued, and no processor while there is room.
         self._idle_handlers: deque[asyncio.Future[Request | Sentinel]] = deque()
         self._blocked: deque[asyncio.Future[None]] = deque()
+        self._handed_over = 0  # to handlers that have not begun yet
         self._processors: dict[int, ResponseQueue] = {}
+        self.handler: Callable[[Request], object] | None = None
+        self.handlers = 0
+        """How many there are."""
         self.on_complete: Callable[[Request, RequestEnd, float], object] | None = None
         """Told of each request once it is over: written, or nothing to write, or nobody to write to; with the time."""
 
@@ -77,6 +82,16 @@ class RequestChannel:
 
     def remove_processor(self, id: int) -> None:
         del self._processors[id]
+
+    def handle_now(self, request: Request) -> bool:
+        """Handles a request without queueing it, if nothing has come before it that is not handled yet.
+
+        To wake a task costs a turn of the loop, and so does each answer then.
+        """
+        if self.handler is None or self._requests or self._callbacks or self._handed_over:
+            return False
+        self.handler(request)
+        return True
 
     async def send_request(self, request: Request) -> None:
         """Queues a request; waits while the queue is full."""
@@ -119,13 +134,16 @@ class RequestChannel:
         waiter: asyncio.Future[Request | Sentinel] = asyncio.get_running_loop().create_future()
         self._idle_handlers.append(waiter)
         try:
-            return await waiter
+            item = await waiter
         except asyncio.CancelledError:
             if waiter.cancelled():
                 self._idle_handlers.remove(waiter)
             else:
+                self._handed_over -= 1
                 self._put(waiter.result())
             raise
+        self._handed_over -= 1
+        return item
 
     def send_callback(self, callback: CallbackRequest) -> None:
         """Has the rest of a request done by a handler."""
@@ -159,6 +177,7 @@ class RequestChannel:
             waiter = self._idle_handlers.popleft()
             if not waiter.done():
                 waiter.set_result(item)
+                self._handed_over += 1
                 return
         self._requests.append(item)
 

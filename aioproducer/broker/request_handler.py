@@ -32,7 +32,8 @@ class KafkaRequestHandlerPool:
     """``num.io.threads`` tasks that take requests out of a :class:`RequestChannel`, one each per turn of the loop.
 
     One that is at work does not wait for anything: what cannot be answered at once is put off (a purgatory, a
-    callback), so the size of the pool is how many requests may be handled before sockets are looked at again.
+    callback), so the size of the pool is how many requests may be handled before sockets are looked at again. While
+    all are idle a processor may use their time: it calls :meth:`handle` itself.
     """
 
     def __init__(self, name: str, channel: RequestChannel, handler: RequestHandler, clock: Clock) -> None:
@@ -43,8 +44,8 @@ class KafkaRequestHandlerPool:
         self._size = 0
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._started = 0
-        self.idle = Sensor()
-        """Seconds in which handlers had nothing to do; see :meth:`avg_idle_percent`."""
+        self.busy = Sensor()
+        """Seconds that handling took."""
 
     @property
     def size(self) -> int:
@@ -52,7 +53,7 @@ class KafkaRequestHandlerPool:
 
     def avg_idle_percent(self, now: float) -> float:
         """Which share of the time handlers have nothing to do, 0 to 1 (Kafka's ``RequestHandlerAvgIdlePercent``)."""
-        return min(1.0, self.idle.rate(now) / self._size) if self._size else 1.0
+        return max(0.0, 1.0 - self.busy.rate(now) / self._size) if self._size else 1.0
 
     def is_idle(self) -> bool:
         """Whether no handler has anything to do."""
@@ -68,10 +69,12 @@ class KafkaRequestHandlerPool:
         for _ in range(size, self._size):
             self._channel.send_shutdown()
         self._size = size
+        self._channel.handler, self._channel.handlers = self.handle, size
 
     def abort(self) -> None:
         """Ends all handlers: what is queued is lost."""
         self._size = 0
+        self._channel.handler = None
         for task in tuple(self._tasks):
             task.cancel()
 
@@ -84,31 +87,30 @@ class KafkaRequestHandlerPool:
         self._tasks.pop(task, None)
 
     async def _run(self) -> None:
-        channel, now = self._channel, self._now
+        channel = self._channel
         while True:
-            item = channel.poll()
-            if item is None:
-                began = now()
-                item = await channel.receive_request()
-                self.idle.record((ended := now()) - began, ended)
+            item = await channel.receive_request()
             if item is Sentinel.SHUTDOWN:
                 return
             if isinstance(item, Request):
-                item.request_dequeue_time = now()
-                self._handle(item)
+                self.handle(item)
             elif isinstance(item, CallbackRequest):
                 self._call_back(item)
             if len(channel):
                 await asyncio.sleep(0)
 
-    def _handle(self, request: Request) -> None:
+    def handle(self, request: Request) -> None:
+        """Has a request handled."""
+        request.request_dequeue_time = began = self._now()
         frame, request.frame = request.frame, b""
         try:
             self._handler.handle(request, frame, request.body_at)
         except Exception as error:
             self._failed(request, error)
+        ended = self._now()
         if request.api_local_complete_time < 0:
-            request.api_local_complete_time = self._now()
+            request.api_local_complete_time = ended
+        self.busy.record(ended - began, ended)
 
     def _call_back(self, callback: CallbackRequest) -> None:
         try:
