@@ -20,6 +20,7 @@ from aioproducer.errors import KafkaError, NetworkException, TimeoutException, U
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection, Handler
+from aioproducer.net.connection_protocol import ConnectionProtocol
 from aioproducer.net.host_addresses import in_turn, resolve
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -264,7 +265,9 @@ class BrokerLink:
         connection = self._new_connection()
         try:
             async with asyncio.timeout(allowed):
-                transport, _ = await self._loop.create_connection(lambda: connection, host, self.address.port)
+                transport, _ = await self._loop.create_connection(
+                    lambda: ConnectionProtocol(connection), host, self.address.port
+                )
                 self._tune(transport.get_extra_info("socket"))
                 await self._negotiate(connection)
             if connection.error is not None:  # lost in the very tick in which it became usable

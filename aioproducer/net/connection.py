@@ -1,12 +1,14 @@
-"""One TCP connection to a broker: requests out in order, answers back in the same order."""
+"""One TCP connection to a broker: requests out in order, answers back in the same order.
+
+Compiled when there is a compiler.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast, final
 
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
 from aioproducer.metrics.network_metrics import NodeMetrics
@@ -17,54 +19,51 @@ from aioproducer.protocol.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
 
-_SIZE_BYTES = 4
+_SIZE_BYTES: Final = 4
 """In front of every frame."""
 
 Handler = Callable[[Any, KafkaError | None], None]
 """Told the response, or the error that ended the request; exactly once."""
 
 
+@final
 class InFlightRequest:
     """A request whose answer is awaited."""
 
-    __slots__ = ("api", "correlation_id", "deadline", "handler", "name", "sent_at", "version")
-
     def __init__(
-        self,
-        name: str,
-        correlation_id: int,
-        api: Api,
-        version: int,
-        handler: Handler,
-        sent_at: float,
-        deadline: float,
+        self, api: Api, version: int, correlation_id: int, handler: Handler, sent_at: float, deadline: float
     ) -> None:
-        self.name = name
-        self.correlation_id = correlation_id
         self.api = api
         self.version = version
+        self.correlation_id = correlation_id
         self.handler = handler
         self.sent_at = sent_at
         self.deadline = deadline
 
+    @property
+    def name(self) -> str:
+        return self.api.request.API_KEY.name
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def _guarded(callback: F) -> F:
+@final
+class _Guard:
     """For what the event loop calls: it would only log an unforeseen error, and leave whoever waits waiting."""
 
-    @functools.wraps(callback)
-    def guarded(self: Connection, *args: Any) -> Any:
-        try:
-            return callback(self, *args)
-        except Exception as bug:
-            self._on_crash(bug)
+    def __init__(self, on_crash: Callable[[BaseException], None]) -> None:
+        self._on_crash = on_crash
 
-    return cast(F, guarded)
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Exception):
+            self._on_crash(error)
+            return True
+        return False
 
 
-class Connection(asyncio.BufferedProtocol):
+@final
+class Connection:
     """Frames on a socket.
 
     Anything that does not fit (a time-out, an answer out of turn, bytes that are no message) closes the connection, and
@@ -99,6 +98,7 @@ class Connection(asyncio.BufferedProtocol):
         self._on_writable = on_writable
         self._on_throttled = on_throttled
         self._on_crash = on_crash
+        self._guard = _Guard(on_crash)
         self._metrics = metrics
         self._frames = FrameReader(MAX_RESPONSE_SIZE)
         self._loop = asyncio.get_running_loop()
@@ -131,9 +131,7 @@ class Connection(asyncio.BufferedProtocol):
         if expect_response:
             key = request.API_KEY
             deadline = now + (self.request_timeout if timeout is None else timeout)
-            self.in_flight.append(
-                InFlightRequest(key.name, self._correlation_id, APIS[key], version, handler, now, deadline)
-            )
+            self.in_flight.append(InFlightRequest(APIS[key], version, self._correlation_id, handler, now, deadline))
             if self._timer is None:
                 self._timer = self._loop.call_at(deadline, self._check_timeout)
         else:
@@ -211,51 +209,49 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as bug:
             self._on_crash(bug)
 
-    @_guarded
     def _check_timeout(self) -> None:
-        # Answers come in order, so the oldest request is the only one that can be late.
-        self._timer = None
-        if not self.in_flight:
-            return
-        oldest = self.in_flight[0]
-        now = self._loop.time()
-        if oldest.deadline > now:
-            self._timer = self._loop.call_at(oldest.deadline, self._check_timeout)
-            return
-        waited = (now - oldest.sent_at) * 1000
-        self.close(
-            TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited:.0f} ms (request.timeout.ms)")
-        )
+        with self._guard:
+            # Answers come in order, so the oldest request is the only one that can be late.
+            self._timer = None
+            if not self.in_flight:
+                return
+            oldest = self.in_flight[0]
+            now = self._loop.time()
+            if oldest.deadline > now:
+                self._timer = self._loop.call_at(oldest.deadline, self._check_timeout)
+                return
+            waited = f"{(now - oldest.sent_at) * 1000:.0f} ms (request.timeout.ms)"
+            self.close(TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited}"))
 
     # asyncio.BufferedProtocol
 
-    @_guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports only look like asyncio's, so there is no isinstance to ask.
-        transport = cast(asyncio.Transport, transport)
-        self._transport = transport
-        self._metrics.connected(self._loop.time())
-        if self.error is not None:  # given up before it was made
-            transport.abort()
-            return
-        transport.set_write_buffer_limits(high=self._write_buffer)
-        self.writable = True
-        self.last_active = self._loop.time()
+        with self._guard:
+            # uvloop's transports only look like asyncio's, so there is no isinstance to ask.
+            transport = cast(asyncio.Transport, transport)
+            self._transport = transport
+            self._metrics.connected(self._loop.time())
+            if self.error is not None:  # given up before it was made
+                transport.abort()
+                return
+            transport.set_write_buffer_limits(high=self._write_buffer)
+            self.writable = True
+            self.last_active = self._loop.time()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._frames.get_buffer(sizehint)
 
-    @_guarded
     def buffer_updated(self, nbytes: int) -> None:
-        try:
-            for frame in self._frames.buffer_updated(nbytes):
-                self._answer(frame)
-                if self._last_words is not None and not self.in_flight:
-                    self.close(self._last_words)
-                if self.error is not None:
-                    return
-        except (InvalidReceiveException, SchemaException) as error:
-            self.close(error)
+        with self._guard:
+            try:
+                for frame in self._frames.buffer_updated(nbytes):
+                    self._answer(frame)
+                    if self._last_words is not None and not self.in_flight:
+                        self.close(self._last_words)
+                    if self.error is not None:
+                        return
+            except (InvalidReceiveException, SchemaException) as error:
+                self.close(error)
 
     def _answer(self, frame: bytes) -> None:
         if not self.in_flight:
@@ -276,24 +272,24 @@ class Connection(asyncio.BufferedProtocol):
             self._on_throttled(throttle)
         self._tell(request, response, None)
 
-    @_guarded
     def eof_received(self) -> bool:
-        self.close(NetworkException(f"{self.peer} closed the connection"))
+        with self._guard:
+            self.close(NetworkException(f"{self.peer} closed the connection"))
         return False
 
-    @_guarded
     def connection_lost(self, exc: Exception | None) -> None:
-        error = NetworkException(f"the connection to {self.peer} was lost: {exc or 'closed'}")
-        error.__cause__ = exc
-        self.close(error)
-        self._metrics.disconnected(self._loop.time())
-        if not self._ended.done():
-            self._ended.set_result(None)
+        with self._guard:
+            error = NetworkException(f"the connection to {self.peer} was lost: {exc or 'closed'}")
+            error.__cause__ = exc
+            self.close(error)
+            self._metrics.disconnected(self._loop.time())
+            if not self._ended.done():
+                self._ended.set_result(None)
 
     def pause_writing(self) -> None:
         self.writable = False
 
-    @_guarded
     def resume_writing(self) -> None:
-        self.writable = self.error is None
-        self._on_writable()
+        with self._guard:
+            self.writable = self.error is None
+            self._on_writable()

@@ -1,10 +1,13 @@
-"""One ProduceRequest, from the batches that are drained to what the answer means for each of them."""
+"""One ProduceRequest, from the batches that are drained to what the answer means for each of them.
+
+Compiled when there is a compiler.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import final
 from uuid import UUID
 
 from aioproducer.config import ProducerConfig
@@ -29,54 +32,69 @@ from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 
 
-@dataclass(eq=False, slots=True)
+@final
 class ProduceExchange:
     """Sends requests and takes their answers in. ``time()`` is the loop's, ``wake()`` rings for the Sender."""
 
-    config: ProducerConfig
-    client: KafkaClient
-    completer: BatchCompleter
-    sealer: Sealer
-    topics: TopicDirectory
-    windows: InFlightWindows
-    metrics: ProducerMetrics
-    time: Callable[[], float]
-    wake: Callable[[], object]
-    transactions: TransactionManager | None = None
-    pipeline: Pipeline | None = None
-    _drained: int = 0
+    def __init__(
+        self,
+        config: ProducerConfig,
+        client: KafkaClient,
+        completer: BatchCompleter,
+        sealer: Sealer,
+        topics: TopicDirectory,
+        windows: InFlightWindows,
+        metrics: ProducerMetrics,
+        *,
+        time: Callable[[], float],
+        wake: Callable[[], object],
+        pipeline: Pipeline | None,
+    ) -> None:
+        self.transactions: TransactionManager | None = None
+        self._client = client
+        self._completer = completer
+        self._sealer = sealer
+        self._topics = topics
+        self._windows = windows
+        self._metrics = metrics
+        self._time = time
+        self._wake = wake
+        self._pipeline = pipeline
+        self._acks = config.required_acks
+        self._timeout_ms = config.request_timeout_ms
+        self._transactional_id = config.transactional_id
+        self._drained = 0
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
         """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
-        topics = self.client.metadata.cluster.topics
+        topics = self._client.metadata.cluster.topics
         topic_ids = {
             queue.topic: topics[queue.topic].topic_id if queue.topic in topics else NO_TOPIC_ID for queue, _ in drained
         }
-        has_ids = NO_TOPIC_ID not in topic_ids.values()
+        has_ids = all(topic_id.int for topic_id in topic_ids.values())
         for queue, batch in drained:
             self._prepare(queue, batch, link, now)
         try:
             version = link.version_for(ProduceRequest, self._newest(has_ids=has_ids))
         except KafkaError as error:
             for one in drained:
-                self.completer.ended(one, error.code, str(error), now)
+                self._completer.ended(one, error.code, str(error), now)
             return
-        acks = self.config.required_acks
         request = build_request(
             drained,
             topic_ids,
-            acks=acks,
-            timeout_ms=self.config.request_timeout_ms,
-            transactional_id=self.config.transactional_id,
+            acks=self._acks,
+            timeout_ms=self._timeout_ms,
+            transactional_id=self._transactional_id,
         )
         by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
         answered = partial(self._answered, link, drained, topic_ids, by_id, now)
-        link.send(request, version, answered, expect_response=acks != 0)
+        link.send(request, version, answered, expect_response=self._acks != 0)
         self._measure(drained, link, now)
-        if acks == 0:
+        if self._acks == 0:
             for one in drained:
-                self.completer.ended(one, ErrorCode.NONE, "", now)
-            self.wake()  # somebody may wait for the memory
+                self._completer.ended(one, ErrorCode.NONE, "", now)
+            self._wake()  # somebody may wait for the memory
 
     def _newest(self, *, has_ids: bool) -> int | None:
         """The newest version that may be spoken; None for the newest there is."""
@@ -90,7 +108,7 @@ class ProduceExchange:
             batch.drain_order = self._drained
         if queue.sequences is not None and not batch.has_sequence():
             queue.sequences.stamp(batch)
-        self.sealer.seal(batch)
+        self._sealer.seal(batch)
         batch.in_flight = True
         batch.attempts += 1
         batch.sent_at = now
@@ -100,7 +118,7 @@ class ProduceExchange:
 
     def _measure(self, drained: list[Drained], link: BrokerLink, now: float) -> None:
         for queue, batch in drained:
-            self.metrics.batch_sent(
+            self._metrics.batch_sent(
                 queue.topic,
                 records=batch.count,
                 size=BATCH_OVERHEAD + len(batch.body),
@@ -110,9 +128,9 @@ class ProduceExchange:
                 now=now,
             )
         records = sum(batch.count for _, batch in drained)
-        self.metrics.request_sent(records, now)
-        if self.pipeline is not None:
-            self.pipeline.sent(link.node_id, records, now)
+        self._metrics.request_sent(records, now)
+        if self._pipeline is not None:
+            self._pipeline.sent(link.node_id, records, now)
 
     def _answered(
         self,
@@ -125,27 +143,27 @@ class ProduceExchange:
         error: KafkaError | None,
     ) -> None:
         """A request has ended, and each of its batches with it."""
-        now = self.time()
+        now = self._time()
         if response is None:
             for one in drained:
-                self.completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
+                self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         else:
-            self.metrics.request_answered(link.node_id, (now - sent_at) * 1000, float(response.throttle_time_ms), now)
-            if self.pipeline is not None:
-                self.pipeline.answered(link.node_id, now - sent_at)
+            self._metrics.request_answered(link.node_id, (now - sent_at) * 1000, float(response.throttle_time_ms), now)
+            if self._pipeline is not None:
+                self._pipeline.answered(link.node_id, now - sent_at)
             answers = match_response(drained, topic_ids, response, by_id=by_id)
             self._take_leaders(drained, answers, response)
             for one, answer in zip(drained, answers, strict=True):
                 self._take_answer(one, answer, link, now)
-        self.wake()
+        self._wake()
 
     def _take_answer(self, one: Drained, answer: PartitionProduceResponse | None, link: BrokerLink, now: float) -> None:
         if answer is None:
-            self.completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
             return
-        self.windows.told(one.queue, link.node_id, answer.producer_state_batches_to_retain)
-        code = ErrorCode(answer.error_code)
-        self.completer.ended(
+        self._windows.told(one.queue, link.node_id, answer.producer_state_batches_to_retain)
+        code = ErrorCode.NONE if answer.error_code == 0 else ErrorCode(answer.error_code)
+        self._completer.ended(
             one,
             code,
             _explained(answer),
@@ -155,7 +173,7 @@ class ProduceExchange:
             refused=_refused(answer),
         )
         if code is not ErrorCode.NONE and error_class(code).refresh_metadata:
-            self.client.request_update()
+            self._client.request_update()
 
     def _take_leaders(
         self, drained: list[Drained], answers: list[PartitionProduceResponse | None], response: ProduceResponse
@@ -169,10 +187,10 @@ class ProduceExchange:
         if not told:
             return
         nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]
-        moved = self.client.metadata.leaders_told(told, nodes)
+        moved = self._client.metadata.leaders_told(told, nodes)
         if moved:
-            self.client.nodes_changed()
-            self.topics.leaders_moved(moved, self.time())
+            self._client.nodes_changed()
+            self._topics.leaders_moved(moved, self._time())
 
 
 def _refused(answer: PartitionProduceResponse) -> dict[int, str] | None:

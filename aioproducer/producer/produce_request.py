@@ -62,11 +62,11 @@ def match_response(
     drained: Sequence[Drained], topic_ids: dict[str, UUID], response: ProduceResponse, *, by_id: bool
 ) -> list[PartitionProduceResponse | None]:
     """The answer to each drained batch, None where there is none; of a partition answered twice the first counts."""
-    # By topic first: to hash a UUID takes a call of Python.
-    answers: dict[str | UUID, dict[int, PartitionProduceResponse]] = {}
+    # Not by UUIDs: to hash one takes a call of Python.
+    answers: dict[str | int, dict[int, PartitionProduceResponse]] = {}
     for topic in response.responses:
-        partitions = answers.setdefault(topic.topic_id if by_id else topic.name, {})
+        partitions = answers.setdefault(topic.topic_id.int if by_id else topic.name, {})
         for partition in topic.partition_responses:
             partitions.setdefault(partition.index, partition)
-    found = {name: answers.get(topic_id if by_id else name, {}) for name, topic_id in topic_ids.items()}
+    found = {name: answers.get(topic_id.int if by_id else name, {}) for name, topic_id in topic_ids.items()}
     return [found[queue.topic].get(queue.partition) for queue, _ in drained]

@@ -2,7 +2,7 @@
 
 It sleeps until something is ready, a deadline falls due, an answer came or a link changed; each wake costs in
 proportion to what is ready. What to do is decided by the rules (``schedule``, ``drain``, ``completion``,
-``sequences``); here it is done.
+``sequences``); here it is done. Compiled when there is a compiler, as everything that a request passes through.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ class Sender:
         )
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._last_pass = self._loop.time()
+        self.passes = 0
+        """How often it has looked for what is to be done."""
         self._news = asyncio.Event()
         self._stopped = False
         self.fatal: KafkaError | None = None
@@ -278,23 +280,21 @@ class Sender:
     def _pass(self, now: float) -> None:
         """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
         self._last_pass = now
+        self.passes += 1
         self._accumulator.must_yield = False
         self._schedule.take_due(now)
         self._completer.expire(now, self._why_not_delivered)
         if self._lot:
             self._lot.expire(now, self._no_metadata)
         self._schedule.hurry(now, wanted=bool(self._lot.memory))
-        if self.transactions is None:
+        if self._id_source.ids.current is None and self.transactions is None:
             self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
         for node in self._schedule.ready.nodes():
             self._send_to(node, now)
         self._failures.tell(now)
-        deadlines = [
-            self._schedule.next(),
-            self._completer.next_expiry(),
-            self._lot.next_deadline(),
-            self._failures.next(),
-        ]
+        deadlines = [self._schedule.next(), self._completer.next_expiry(), self._failures.next()]
+        if self._lot:
+            deadlines.append(self._lot.next_deadline())
         earliest = min((when for when in deadlines if when is not None), default=None)
         if earliest is not None:
             self._alarm.ring_at(earliest)
@@ -346,7 +346,7 @@ class Sender:
     def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
         """For the ledgers of time-outs."""
         if link is not None:
-            reason = link_reason(link, now) or Reason.READY
+            reason = Reason.READY if link.can_send(now) else link_reason(link, now) or Reason.READY
         else:
             reason = Reason.NO_LEADER if node == NO_LEADER else Reason.LEADER_UNKNOWN
         self._history.node_is(node, now, reason)

@@ -57,7 +57,8 @@ class _Writer(Source):
 
     def fixed(self, types: list[Fixed], targets: list[str]) -> None:
         codes = "".join(type_.code for type_ in types)
-        values = (f"{target}.bytes" if type_ is UUID else target for type_, target in zip(types, targets, strict=True))
+        # Not its bytes: that is a property, so a call of Python.
+        values = (f"{to}.int.to_bytes(16, 'big')" if of is UUID else to for of, to in zip(types, targets, strict=True))
         self.line(f"out += {self.packing('pack', codes)}({', '.join(values)})")
 
     def sized(self, type_: Sized, target: str, nullable: bool, flexible: bool) -> None:

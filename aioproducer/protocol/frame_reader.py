@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import ClassVar
 
 from aioproducer.errors import InvalidReceiveException
 
@@ -27,7 +28,7 @@ class FrameReader:
     makes it grow in steps, to at most twice what has arrived, and it is small again once the frame is complete.
     """
 
-    INITIAL_SIZE = 64 * 1024
+    INITIAL_SIZE: ClassVar[int] = 64 * 1024
 
     def __init__(self, max_size: int) -> None:
         self._max_size = max_size

@@ -36,7 +36,7 @@ def encode_request(
 ) -> list[bytes | memoryview]:
     """The request as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
     header = RequestHeader(request.API_KEY, version, correlation_id, client_id)
-    return _frame(header, 2 if version in request.FLEXIBLE_VERSIONS else 1, request, version)
+    return _frame(header, 2 if _is_flexible(request, version) else 1, request, version)
 
 
 def encode_response(response: Response, *, version: int, correlation_id: int) -> list[bytes | memoryview]:
@@ -54,7 +54,7 @@ def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int
         raise SchemaException(f"a request of {len(frame)} bytes")
     key, version = struct.unpack_from(">hh", frame)
     api = APIS.get(key)
-    flexible = api is not None and version in api.request.FLEXIBLE_VERSIONS
+    flexible = api is not None and _is_flexible(api.request, version)
     return decode_prefix(RequestHeader, 2 if flexible else 1, frame)
 
 
@@ -82,7 +82,12 @@ def decode_response(cls: type[R], version: int, frame: bytes | memoryview) -> tu
 
 def _response_header_version(cls: type[Response], version: int) -> int:
     # An ApiVersions response must be readable before anything is known about the broker: its header never changes.
-    return 1 if version in cls.FLEXIBLE_VERSIONS and cls is not ApiVersionsResponse else 0
+    return 1 if _is_flexible(cls, version) and cls is not ApiVersionsResponse else 0
+
+
+def _is_flexible(message: ApiMessage | type[ApiMessage], version: int) -> bool:
+    versions = message.FLEXIBLE_VERSIONS
+    return versions.low <= version <= versions.high  # ``in`` would be a call of Python
 
 
 def _frame(

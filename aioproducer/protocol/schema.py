@@ -44,6 +44,7 @@ class _NoTaggedFields(dict[int, bytes]):
         raise TypeError("this empty mapping is shared by all structs: assign a dict of your own")
 
     __setitem__ = setdefault = update = __ior__ = _refuse
+    __hash__ = object.__hash__  # type: ignore[assignment]  # the default of a dataclass's field must have one
 
     def __reduce__(self) -> str:
         return "NO_TAGGED_FIELDS"
@@ -140,9 +141,7 @@ class Struct:
 
     FIELDS: ClassVar[tuple[Wire, ...]] = ()
 
-    unknown_tagged_fields: Mapping[int, bytes] = field(
-        default_factory=lambda: NO_TAGGED_FIELDS, kw_only=True, repr=False
-    )
+    unknown_tagged_fields: Mapping[int, bytes] = field(default=NO_TAGGED_FIELDS, kw_only=True, repr=False)
     """Tagged fields that the declaration does not know, by tag: kept when read, written back in flexible versions."""
 
     def __eq__(self, other: object) -> bool:

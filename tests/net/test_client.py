@@ -22,6 +22,7 @@ from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.compiled import interpreted_only
 from tests.support.scripted_broker import (
     Exchange,
     ScriptedCluster,
@@ -244,6 +245,7 @@ async def test_a_broker_that_has_moved_is_found_at_its_new_address(world: World)
         assert (await ask(client, 0)).cluster_id == cluster.cluster_id
 
 
+@interpreted_only
 @virtual
 async def test_a_broker_that_has_gone_is_forgotten_but_what_is_under_way_there_is_answered(
     world: World, caplog: pytest.LogCaptureFixture

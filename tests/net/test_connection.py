@@ -67,6 +67,8 @@ class Scene:
     def __init__(self, *, request_timeout: float = 30.0, connected: bool = True) -> None:
         self.closings: list[KafkaError] = []
         self.crashes: list[BaseException] = []
+        self.bug: Exception | None = None
+        """What is raised in the connection's way when a throttle is told."""
         self.writable = 0
         self.throttled: list[int] = []
         self.metrics = NetworkMetrics(MetricRegistry())
@@ -77,7 +79,7 @@ class Scene:
             write_buffer=1000,
             on_closed=lambda connection, error: self.closings.append(error),
             on_writable=self._writable,
-            on_throttled=self.throttled.append,
+            on_throttled=self._throttled,
             on_crash=self.crashes.append,
             metrics=self.metrics.node(0),
         )
@@ -87,6 +89,11 @@ class Scene:
 
     def _writable(self) -> None:
         self.writable += 1
+
+    def _throttled(self, milliseconds: int) -> None:
+        if self.bug is not None:
+            raise self.bug
+        self.throttled.append(milliseconds)
 
     def connect(self) -> None:
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
@@ -404,14 +411,12 @@ async def test_what_a_handler_raises_is_a_crash_and_the_others_are_told() -> Non
 
 async def test_a_bug_in_what_the_loop_calls_is_a_crash() -> None:
     scene = Scene()
-    bug = ValueError("a bug")
-
-    def buggy(count: int) -> Any:
-        raise bug
-
-    scene.connection._frames.buffer_updated = buggy  # type: ignore[method-assign]
-    scene.connection.buffer_updated(1)
-    assert scene.crashes == [bug]
+    scene.bug = ValueError("a bug")
+    told: list[Any] = []
+    scene.send(told)
+    scene.receive(scene.answer(1, throttle=5))
+    assert not told
+    assert scene.crashes == [scene.bug]
     scene.connection.close(NetworkException("the end"))
 
 

@@ -19,6 +19,7 @@ from aioproducer.errors import (
 from aioproducer.net.broker_link import LinkState
 from aioproducer.net.retrying_client import RetryingClient
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.compiled import interpreted_only
 
 
 @pytest.fixture
@@ -90,6 +91,7 @@ async def test_closing_ends_what_is_being_waited_for(client: RetryingClient) -> 
         await waiting
 
 
+@interpreted_only
 async def test_whoever_waits_for_a_node_hears_that_it_has_left_the_cluster(
     client: RetryingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

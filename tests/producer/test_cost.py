@@ -9,18 +9,15 @@ import gc
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from importlib.machinery import EXTENSION_SUFFIXES
 from types import FrameType
 from typing import Any
 
 from aioproducer import Delivery, KafkaProducer
-from aioproducer.producer import record_accumulator
+from tests.support.compiled import COMPILED
 from tests.support.scripted_broker import ScriptedCluster
 from tests.support.virtual_time import World, virtual
 
 RECORDS = 2000
-
-COMPILED = record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
 
 
 class Calls:
@@ -40,6 +37,17 @@ class Calls:
 
     def _event(self, frame: FrameType, event: str, arg: Any) -> None:
         self.count += event in ("call", "c_call")
+
+
+class CallsIn(Calls):
+    """How many functions of Python were called that stand in files of these folders."""
+
+    def __init__(self, *folders: str) -> None:
+        super().__init__()
+        self._folders = folders
+
+    def _event(self, frame: FrameType, event: str, arg: Any) -> None:
+        self.count += event == "call" and any(folder in frame.f_code.co_filename for folder in self._folders)
 
 
 @asynccontextmanager
@@ -118,3 +126,22 @@ async def test_the_end_of_a_batch_costs_the_same_however_many_records_nobody_awa
     many = await calls_of_the_end(1001)
     assert few > 50
     assert (many - few) / 1000 < 0.5  # the network's, which carries more
+
+
+async def calls_of_a_request(requests: int = 200) -> float:
+    """From a send to its outcome, one at a time. The loop's and the broker's are not counted."""
+    value, calls = bytes(100), CallsIn("aioproducer/producer/", "aioproducer/net/", "aioproducer/metrics/")
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=0) as producer:
+            for _ in range(10):
+                _ = await producer.send("t", value)
+            with calls.counting():
+                for _ in range(requests):
+                    _ = await producer.send("t", value)
+    return calls.count / requests
+
+
+@virtual
+async def test_a_request_takes_few_calls_of_python(world: World) -> None:
+    assert 5 < await calls_of_a_request() < (20 if COMPILED else 190)

@@ -25,6 +25,7 @@ from aioproducer.net.client import HEAD_START
 from aioproducer.producer.delivery import ProduceResult
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.records.record_batch import read_batches
+from tests.support.compiled import interpreted_only
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import (
@@ -523,6 +524,7 @@ HANDOVERS = (
 )
 
 
+@interpreted_only
 @pytest.mark.parametrize("function", HANDOVERS)
 async def test_a_bug_at_any_line_where_batches_change_hands(function: str) -> None:
     code = PLANTABLE[function]
@@ -695,18 +697,9 @@ async def test_metadata_is_asked_for_with_patience_while_a_partition_has_no_lead
 
 
 async def passes_during(producer: KafkaProducer, seconds: float) -> int:
-    passes = 0
-    run = producer._sender._pass
-
-    def counted(now: float) -> None:
-        nonlocal passes
-        passes += 1
-        run(now)
-
-    producer._sender._pass = counted  # type: ignore[method-assign]
+    before = producer._sender.passes
     await asyncio.sleep(seconds)
-    producer._sender._pass = run  # type: ignore[method-assign]
-    return passes
+    return producer._sender.passes - before
 
 
 async def test_an_idle_producer_does_nothing() -> None:

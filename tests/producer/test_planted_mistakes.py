@@ -13,6 +13,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch
 from aioproducer.producer.windows import InFlightWindows
+from tests.support.compiled import interpreted_only
 
 from .test_rules_together import RulesMachine
 from .test_transactions_together import TransactionsMachine
@@ -156,6 +157,7 @@ PLANTED: list[tuple[type[RuleBasedStateMachine], Plant]] = [
 ]
 
 
+@interpreted_only
 @pytest.mark.parametrize(("machine", "plant"), PLANTED, ids=lambda one: one.__name__)
 def test_it_is_found(machine: type[RuleBasedStateMachine], plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)

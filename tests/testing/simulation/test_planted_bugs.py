@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from aioproducer.testing.simulation import draw, simulate
+from tests.support.compiled import interpreted_only
 from tests.testing.simulation.planted_bugs import BUGS
 from tests.testing.simulation.planted_transaction_bugs import TRANSACTION_BUGS
 
@@ -23,6 +24,7 @@ def check_found(seeds: Iterable[int]) -> None:
     assert not misplanted, "the code has changed, and the bug no longer fits it"
 
 
+@interpreted_only
 @pytest.mark.simulation
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("bug", BUGS)
@@ -31,6 +33,7 @@ def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> No
     check_found(range(SEEDS))
 
 
+@interpreted_only
 @pytest.mark.simulation
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("bug", TRANSACTION_BUGS)
