@@ -29,6 +29,7 @@
     timing_wheel.py    when things fall due
     faults.py          what goes wrong on purpose: tests say
     faulty_apis.py     requests and responses that are lost or held up by a fault
+    faulty_gate.py     connections that are turned away by one
     leader_epoch.py    whether a client's idea of who leads is up to date
     partition_log.py   the log of a partition
     batches.py         where it keeps its batches: in memory, or

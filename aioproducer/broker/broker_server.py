@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.end_point import EndPoint
+from aioproducer.broker.faults import NO_FAULTS
+from aioproducer.broker.faulty_gate import FaultyGate
+from aioproducer.broker.gate import OPEN_GATE, Gate
 from aioproducer.broker.listening_socket import Listen
 from aioproducer.broker.request_handler import KafkaRequestHandlerPool, RequestHandler
 from aioproducer.broker.socket_server import SocketServer
@@ -20,8 +23,11 @@ class BrokerServer:
     def __init__(self, context: BrokerContext, apis: RequestHandler, listen: Listen) -> None:
         self.context = context
         self._config = context.state.configs.broker(context.node_id)
+        gate: Gate = OPEN_GATE
+        if context.faults is not NO_FAULTS:
+            gate = FaultyGate(gate, context.node_id, context.faults)
         self.sockets = SocketServer(
-            context.node_id, self._config, context.clock, is_supported=apis.is_supported, listen=listen
+            context.node_id, self._config, context.clock, is_supported=apis.is_supported, listen=listen, gate=gate
         )
         self.handlers = KafkaRequestHandlerPool(
             f"kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock

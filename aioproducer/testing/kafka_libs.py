@@ -15,10 +15,10 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 DEFAULT_VERSION: Final = "4.3.1"
 
@@ -46,11 +46,20 @@ _DEPENDENCY: Final = """\
       <version>{version}</version>
       <exclusions>
         <exclusion>
-          <groupId>org.slf4j</groupId>
-          <artifactId>slf4j-reload4j</artifactId>
+          <groupId>{excluded_group}</groupId>
+          <artifactId>{excluded_artifact}</artifactId>
         </exclusion>
       </exclusions>
     </dependency>"""
+
+
+class Artifact(NamedTuple):
+    """What Maven calls a library; ``alone`` without what it depends on."""
+
+    group: str
+    name: str
+    version: str
+    alone: bool = False
 
 
 class KafkaUnavailable(RuntimeError):
@@ -79,23 +88,40 @@ def fetch_kafka(version: str = DEFAULT_VERSION, *, timeout: float = 600.0) -> Pa
     """
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise ValueError(f"a Kafka version is three numbers, such as {DEFAULT_VERSION}: got {version!r}")
-    pom = _pom(version)
+    artifacts = [
+        Artifact("org.apache.kafka", "kafka_2.13", version),
+        Artifact("org.apache.kafka", "kafka-tools", version),
+        Artifact("org.slf4j", "slf4j-simple", "1.7.36"),
+    ]
+    if version.startswith("3."):
+        artifacts.append(Artifact("ch.qos.reload4j", "reload4j", "1.2.25"))
+    return fetch_jars(f"kafka-{version}", artifacts, java=version, timeout=timeout)
+
+
+def fetch_jars(
+    name: str, artifacts: Sequence[Artifact], *, java: str = DEFAULT_VERSION, timeout: float = 600.0
+) -> Path:
+    """The directory with the jars of these artifacts and of what they depend on; see :func:`fetch_kafka`.
+
+    ``name`` is for the cache and for people; ``java`` is the Kafka version whose Java has to be there.
+    """
+    pom = _POM.format(dependencies="\n".join(map(_dependency, artifacts)))
     # The name carries the recipe: a changed pom never meets the jars of the old one.
-    libs = cache_directory() / f"kafka-{version}-{hashlib.sha256(pom.encode()).hexdigest()[:8]}"
+    libs = cache_directory() / f"{name}-{hashlib.sha256(pom.encode()).hexdigest()[:8]}"
     if libs.is_dir():
         return libs
-    find_java(version)
+    find_java(java)
     maven = shutil.which("mvn")
     if maven is None:
         raise KafkaUnavailable(
-            f"Apache Kafka {version} is not in the cache ({libs.parent}) and cannot be fetched: there is no 'mvn' on "
-            "PATH. Install Apache Maven (Debian, Ubuntu: apt install maven; macOS: brew install maven)."
+            f"{name} is not in the cache ({libs.parent}) and cannot be fetched: there is no 'mvn' on PATH. "
+            "Install Apache Maven (Debian, Ubuntu: apt install maven; macOS: brew install maven)."
         )
     deadline = time.monotonic() + timeout
     libs.parent.mkdir(parents=True, exist_ok=True)
     with _exclusive(libs.parent / "fetch.lock", deadline):
         if not libs.is_dir():
-            _fetch(maven, pom, libs, deadline)
+            _fetch(maven, pom, libs, [artifact.name for artifact in artifacts], deadline)
     return libs
 
 
@@ -125,20 +151,18 @@ def _java_major(java: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _pom(version: str) -> str:
-    artifacts = [
-        ("org.apache.kafka", "kafka_2.13", version),
-        ("org.apache.kafka", "kafka-tools", version),
-        ("org.slf4j", "slf4j-simple", "1.7.36"),
-    ]
-    if version.startswith("3."):
-        artifacts.append(("ch.qos.reload4j", "reload4j", "1.2.25"))
-    return _POM.format(
-        dependencies="\n".join(_DEPENDENCY.format(group=g, artifact=a, version=v) for g, a, v in artifacts)
+def _dependency(artifact: Artifact) -> str:
+    excluded = ("*", "*") if artifact.alone else ("org.slf4j", "slf4j-reload4j")
+    return _DEPENDENCY.format(
+        group=artifact.group,
+        artifact=artifact.name,
+        version=artifact.version,
+        excluded_group=excluded[0],
+        excluded_artifact=excluded[1],
     )
 
 
-def _fetch(maven: str, pom: str, libs: Path, deadline: float) -> None:
+def _fetch(maven: str, pom: str, libs: Path, names: Sequence[str], deadline: float) -> None:
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=libs.parent) as scratch:
         pom_file, target = Path(scratch, "pom.xml"), Path(scratch, "libs")
         pom_file.write_text(pom, encoding="utf-8")
@@ -161,7 +185,7 @@ def _fetch(maven: str, pom: str, libs: Path, deadline: float) -> None:
                 if isinstance(error, subprocess.TimeoutExpired):
                     raise KafkaUnavailable(f"Maven was not done in time fetching {libs.name}") from None
                 raise
-        if process.returncode != 0 or not any(target.glob("kafka_2.13-*.jar")):
+        if process.returncode != 0 or not all(any(target.glob(f"{name}-*.jar")) for name in names):
             tail = "\n".join(said.strip().splitlines()[-20:])
             raise KafkaUnavailable(f"Maven could not fetch {libs.name} (exit status {process.returncode}):\n{tail}")
         os.rename(target, libs)

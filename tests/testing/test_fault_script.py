@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -171,6 +172,21 @@ async def test_connections_requests_and_responses_that_are_lost(
         await other.close()
     assert lengths == [0, 0, 6]
     assert counts(cluster) == [2, 0]
+
+
+async def test_connections_are_refused(cluster: EmbeddedCluster, client: RawClient, faults: FaultScript) -> None:
+    rule = faults.on_connection(node=0, nth=2, times=2).refuse()
+    closed = []
+    for node_id in (0, 1, 0, 0, 0):
+        other = await RawClient.connect(cluster.bootstrap_servers.split(",")[node_id])
+        try:
+            await other.request(MetadataRequest(), 12)
+            closed.append(False)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            closed.append(True)
+        await other.close()
+    assert closed == [False, False, True, True, False]
+    assert rule.hits == [Hit(0), Hit(0)]
 
 
 async def test_late_and_throttled(cluster: EmbeddedCluster, client: RawClient, faults: FaultScript) -> None:

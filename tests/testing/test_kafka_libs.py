@@ -14,7 +14,8 @@ Install = Callable[[str, str], None]
 
 # Only what the shell has built in: PATH leads to nothing but the programs of a test.
 TARGET = 'for argument; do case "$argument" in -DoutputDirectory=*) target="${argument#*=}";; esac; done\n'
-MAVEN = TARGET + 'echo run >> "$AIOPRODUCER_CACHE/runs"; /bin/mkdir "$target"; : > "$target/kafka_2.13-0.0.1.jar"'
+MAVEN = TARGET + 'echo run >> "$AIOPRODUCER_CACHE/runs"; /bin/mkdir "$target"\n'
+MAVEN += "for name in kafka_2.13 kafka-tools slf4j-simple reload4j; do : > $target/$name-0.0.1.jar; done"
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_jars_are_fetched_once_whoever_asks(install: Install, cache: Path) -> No
         found = set(threads.map(fetch_kafka, ["4.3.1"] * 4))
     assert len(found) == 1
     libs = found.pop()
-    assert [jar.name for jar in libs.iterdir()] == ["kafka_2.13-0.0.1.jar"]
+    assert "kafka_2.13-0.0.1.jar" in [jar.name for jar in libs.iterdir()]
     assert fetch_kafka("4.3.1") == libs
     assert (cache / "runs").read_text() == "run\n"
     assert fetch_kafka("3.9.2") != libs
