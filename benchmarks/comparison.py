@@ -10,6 +10,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any
 
 from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
@@ -19,6 +20,7 @@ from benchmarks.machine_cpu import MachineCpu
 from benchmarks.report import Report
 from benchmarks.run import Description
 from benchmarks.runner import Runner
+from benchmarks.usage import cpu_seconds_of
 from benchmarks.worker_process import describe
 from benchmarks.works import Work
 
@@ -91,8 +93,8 @@ async def compare(
         told(_line(case, done))
         kept(report)
 
-    async with _bootstrap_servers(options) as bootstrap_servers:
-        runner = Runner(bootstrap_servers, loop, records, ran)
+    async with _broker_of(options) as (bootstrap_servers, broker_cpu):
+        runner = Runner(bootstrap_servers, loop, records, ran, broker_cpu)
         await runner.run(cases, report.present, options.rounds)
     ended = dataclasses.replace(environment, others=cpu.others(), minutes=(time.monotonic() - began) / 60)
     report = dataclasses.replace(report, environment=ended)
@@ -107,12 +109,13 @@ def _broker(options: Namespace) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _bootstrap_servers(options: Namespace) -> AsyncIterator[str]:
+async def _broker_of(options: Namespace) -> AsyncIterator[tuple[str, Callable[[], float | None]]]:
+    """Its addresses, and what CPU time it has used so far."""
     if options.bootstrap_server is not None:
-        yield options.bootstrap_server
+        yield options.bootstrap_server, lambda: None
         return
     async with ApacheKafka(performance=True) as kafka:
-        yield kafka.bootstrap_servers
+        yield kafka.bootstrap_servers, partial(cpu_seconds_of, kafka.pid(1))
 
 
 def _line(case: Case, done: Done) -> str:

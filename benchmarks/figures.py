@@ -32,6 +32,7 @@ def _stall(quantile: str) -> Callable[[Measurement], float | None]:
 _FIGURES = (
     Figure("speed", "records/s", lambda measured: measured.records / measured.seconds, digits=0),
     Figure("cpu", "CPU µs/record", lambda measured: measured.cpu_seconds / measured.records * 1e6),
+    Figure("broker", "broker's CPU µs/record", lambda measured: measured.broker_cpu * 1e6 or None),
     Figure("rss", "peak RSS MiB", lambda measured: measured.peak_rss / 2**20, digits=0),
     Figure("p50", "ack p50 ms", _latency("p50"), digits=3),
     Figure("p99", "ack p99 ms", _latency("p99"), digits=3),

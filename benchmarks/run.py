@@ -40,6 +40,7 @@ class Measurement:
 
     ``latency`` and ``stall`` are in seconds, by quantile (``p50``, ``p99``, ``p99.9``, ``max``), and empty where they
     were not measured: from a record's hand-over to its acknowledgement, and how late the event loop ran.
+    ``broker_cpu`` is in seconds a record, the warm-up's counted in; 0 where nothing tells.
     """
 
     records: int
@@ -49,6 +50,7 @@ class Measurement:
     failures: dict[str, int] = field(default_factory=dict)
     latency: dict[str, float] = field(default_factory=dict)
     stall: dict[str, float] = field(default_factory=dict)
+    broker_cpu: float = 0.0
 
 
 @dataclass(frozen=True)

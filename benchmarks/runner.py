@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
@@ -32,7 +33,10 @@ PACE_MAKER, PACED_BY = "confluent-kafka", "stream-100"
 
 
 class Runner:
-    """``records`` tells how many of a work a client gets; ``told(case, done)`` hears of each run."""
+    """``records`` tells how many of a work a client gets; ``told(case, done)`` hears of each run.
+
+    ``broker_cpu()`` is what CPU time the broker has used so far, in seconds, None where nothing tells.
+    """
 
     def __init__(
         self,
@@ -40,11 +44,13 @@ class Runner:
         loop: str,
         records: Callable[[Work, Description], int],
         told: Callable[[Case, Done], object],
+        broker_cpu: Callable[[], float | None] = lambda: None,
     ) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._loop = loop
         self._records = records
         self._told = told
+        self._broker_cpu = broker_cpu
 
     async def run(self, cases: Sequence[Case], clients: Sequence[Description], rounds: int) -> None:
         """Adds every run to its case."""
@@ -104,12 +110,15 @@ class Runner:
                 rate=rate,
                 topics=work.topics,
             )
-            before = 0 if shared is None else await shared.records()
+            before, cpu_before = 0 if shared is None else await shared.records(), self._broker_cpu()
             try:
                 measurement = await measure(run, timeout=RUN_TIMEOUT)
             except WorkerFailed as error:
                 return Done(client.name, round_number, None, str(error))
-            found, expected = await topics.records() - before, run.records + run.warm_up
+            cpu, expected = self._broker_cpu(), run.records + run.warm_up
+            if cpu is not None and cpu_before is not None:
+                measurement = dataclasses.replace(measurement, broker_cpu=(cpu - cpu_before) / expected)
+            found = await topics.records() - before
         return Done(client.name, round_number, measurement, _problem(measurement.failures, found, expected))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 from pathlib import Path
@@ -11,6 +12,16 @@ def cpu_seconds(who: int = resource.RUSAGE_SELF) -> float:
     """User and kernel, of all threads."""
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
+
+
+def cpu_seconds_of(pid: int) -> float | None:
+    """The same of another process that runs; None where nothing tells."""
+    try:
+        # Behind the name, which may have spaces and brackets in it.
+        after = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(after[11]) + int(after[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_rss() -> int:

@@ -117,6 +117,7 @@ def sections(comparison: Report, along: Curves) -> Mapping[str, Callable[[], lis
         "environment": lambda: environment(comparison),
         "headline": lambda: headline(comparison),
         "targets": lambda: targets(comparison),
+        "broker": lambda: by_client(comparison, FIGURES["broker"]),
         "memory": lambda: by_client(comparison, FIGURES["rss"]),
         "stalls": lambda: stalls(comparison),
         "works": lambda: works(comparison),

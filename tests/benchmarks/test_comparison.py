@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -28,6 +29,7 @@ from benchmarks.ratios import Spread, ratios
 from benchmarks.report import Report
 from benchmarks.run import Description, Measurement, Run
 from benchmarks.runner import Runner
+from benchmarks.usage import cpu_seconds_of
 from benchmarks.worker import main as worker_main
 from benchmarks.worker_process import WorkerFailed, describe, measure
 from benchmarks.works import WORKS
@@ -343,6 +345,21 @@ async def test_clients_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {run.client: (run.records, run.warm_up) for run in stage.runs} == {"ours": (1000, 100), "theirs": (250, 25)}
     assert {run.tasks for run in stage.runs if run.work == "tasks-100"} == {1000}
     assert not any(done.problem for _, done in told)
+
+
+async def test_the_brokers_cpu_time_is_shared_out_among_all_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    Stage(monkeypatch, {"ours": Measurement(1000, 1, 1, 1)}, found={"ours": 1100})
+    used = iter(range(0, 1000, 11))
+    case = a_case()
+    runner = Runner("localhost:1", "asyncio", lambda work, client: 1000, lambda case, done: None, lambda: next(used))
+    await runner.run([case], CLIENTS_THERE[:1], 1)
+    assert case.summary("ours")[0].figures["broker"] == Spread(10_000, 10_000, 10_000)
+
+
+def test_what_a_process_has_used() -> None:
+    used = cpu_seconds_of(os.getpid())
+    assert used is None or used > 0
+    assert cpu_seconds_of(2**22 + 1) is None
 
 
 async def test_many_partitions_are_made_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
