@@ -155,6 +155,9 @@ class BuildExtensions(build_ext):
         for extension in self.distribution.ext_modules:
             # Nor is a warning that some compiler has learnt since.
             extension.extra_compile_args = [flag for flag in extension.extra_compile_args if flag != "-Werror"]
+            if sys.platform != "win32":
+                # Else each call goes through the linker's table and none is inlined, in case somebody replaces it.
+                extension.extra_compile_args.append("-fvisibility=hidden")
         self.reinitialize_command(self)  # it was finalized with the stand-ins
         self.ensure_finalized()
         super().run()

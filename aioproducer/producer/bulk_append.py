@@ -45,8 +45,12 @@ def append_rows(
     now = accumulator.now_ms()
     at = begin
     while at < end and count > 0:
-        partition: i64 = -1 if partitions is None else partitions.value(at)
-        timestamp: i64 = -1 if timestamps_ms is None else timestamps_ms.value(at)
+        partition: i64 = -1
+        if partitions is not None:
+            partition = partitions.value(at)
+        timestamp: i64 = -1
+        if timestamps_ms is not None:
+            timestamp = timestamps_ms.value(at)
         key_size = columns.key_size(at)
         value_size = columns.value_size(at)
         if partition < -1 or partition >= count or timestamp < -1 or key_size == NO_BYTES or value_size == NO_BYTES:

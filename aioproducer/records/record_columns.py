@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from librt.strings import BytesWriter, read_i64_le, write_i64_le
 
     # Compiled code reaches these through their C interfaces; interpreted code never uses them (see record_writer.py).
-    from aioproducer.records.record_writer import write_varint
+    from aioproducer.records.record_writer import write_head, write_varint
 
 NO_BYTES: Final = -2
 """The size of what is neither bytes nor null."""
 
-_BY_WORDS: Final = 128
+_BY_WORDS: Final = 32
 """Bytes up to which it is cheaper to copy words than to make an object to copy from."""
 
 
@@ -54,7 +54,9 @@ class ListColumn(Column):
         value: object = self._values[row]
         if isinstance(value, bytes):
             return len(value)
-        return -1 if value is None else NO_BYTES
+        if value is None:
+            return -1
+        return NO_BYTES
 
     def value(self, row: i64) -> bytes | None:
         value: bytes | None = self._values[row]
@@ -213,7 +215,9 @@ class RecordColumns:
     def key_size(self, row: i64) -> i64:
         """Bytes of the key; -1 for none."""
         keys = self.keys
-        return -1 if keys is None else keys.size(row)
+        if keys is None:  # and no conditional expression, which would make an object of the number
+            return -1
+        return keys.size(row)
 
     def value_size(self, row: i64) -> i64:
         """Bytes of the value; -1 for none."""
@@ -227,7 +231,9 @@ class RecordColumns:
         if value_size > 0:
             size += value_size
         headers = self.headers
-        return size + (1 if headers is None else headers.size(row))
+        if headers is None:
+            return size + 1
+        return size + headers.size(row)
 
     def append_to(
         self,
@@ -247,17 +253,17 @@ class RecordColumns:
             + varint_size(offset_delta)
             + varint_size(key_size)
             + varint_size(value_size)
-            + (1 if headers is None else headers.size(row))
         )
+        if headers is None:
+            size += 1
+        else:
+            size += headers.size(row)
         if key_size > 0:
             size += key_size
         if value_size > 0:
             size += value_size
         writer = records._records
-        write_varint(writer, size)
-        writer.append(u8(0))
-        write_varint(writer, timestamp_delta)
-        write_varint(writer, offset_delta)
+        write_head(writer, size, timestamp_delta, offset_delta)
         if keys is None:
             writer.append(u8(1))
         else:

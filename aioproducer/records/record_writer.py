@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from mypy_extensions import i16, i64, u8
+from mypy_extensions import i16, i32, i64, u8
 
 if TYPE_CHECKING:
     # No import at run time: compiled code reaches BytesWriter through librt's C interface, and interpreted code never
     # gets to use it, so librt need not even be installed.
-    from librt.strings import BytesWriter, write_i16_le
+    from librt.strings import BytesWriter, write_i16_le, write_i32_le
 
 __all__ = ["MAX_RECORD_OVERHEAD", "RecordWriter", "record_size_upper_bound", "varint_size"]
 
@@ -80,6 +80,48 @@ def write_varint(writer: BytesWriter, value: i64) -> None:
     writer.append(u8(rest))
 
 
+def write_head(writer: BytesWriter, size: i64, timestamp_delta: i64, offset_delta: i64) -> None:
+    """Appends what comes before a record's key, of a record of ``size`` bytes after the length; compiled only."""
+    length = size << 1
+    timestamp = (timestamp_delta << 1) ^ (timestamp_delta >> 63)
+    offset = (offset_delta << 1) ^ (offset_delta >> 63)
+    if (length | timestamp | offset) & ~0x3FFF != 0:
+        write_varint(writer, size)
+        writer.append(u8(0))
+        write_varint(writer, timestamp_delta)
+        write_varint(writer, offset_delta)
+        return
+    # Most records: one or two bytes each, which are put together in a register.
+    word = length
+    width: i64 = 16  # with the attributes, which are 0
+    if length > 0x7F:
+        word = (length & 0x7F) | 0x80 | (length >> 7) << 8
+        width = 24
+    if timestamp > 0x7F:
+        timestamp = (timestamp & 0x7F) | 0x80 | (timestamp >> 7) << 8
+        word |= timestamp << width
+        width += 16
+    else:
+        word |= timestamp << width
+        width += 8
+    if offset > 0x7F:
+        offset = (offset & 0x7F) | 0x80 | (offset >> 7) << 8
+        word |= offset << width
+        width += 16
+    else:
+        word |= offset << width
+        width += 8
+    write_i32_le(writer, i32(word))
+    word >>= 32
+    width -= 32
+    if width >= 16:
+        write_i16_le(writer, i16(word))
+        word >>= 16
+        width -= 16
+    if width > 0:
+        writer.append(u8(word & 0xFF))
+
+
 def _write_bytes(writer: BytesWriter, data: bytes | None) -> None:
     if data is None:
         writer.append(u8(1))
@@ -130,10 +172,7 @@ class RecordWriter:
             size += 1
 
         records = self._records
-        write_varint(records, size)
-        records.append(u8(0))
-        write_varint(records, timestamp_delta)
-        write_varint(records, offset_delta)
+        write_head(records, size, timestamp_delta, offset_delta)
         _write_bytes(records, key)
         _write_bytes(records, value)
         if encoded_headers is None:
