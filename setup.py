@@ -22,6 +22,7 @@ from setuptools.errors import SetupError
 
 COMPILED_MODULES = [
     "aioproducer/broker/record_extents.py",
+    "aioproducer/metrics/histogram.py",
     "aioproducer/metrics/network_metrics.py",
     "aioproducer/metrics/producer_metrics.py",
     "aioproducer/metrics/sensor.py",

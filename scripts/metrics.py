@@ -24,6 +24,8 @@ found.select("producer-node-metrics")  # a group; also by tag: select(node_id="n
 json.dumps(found.as_dict())  # by group and name; within nodes and topics by node or topic first
 ```
 
+Those of the embedded broker are in [broker-metrics.md](broker-metrics.md).
+
 `producer.health()` holds them against thresholds and answers what is not well, and what to do about it.
 `metric.reporters` names who publishes them elsewhere: objects with the methods of `aioproducer.MetricsReporter`. One is
 `aioproducer.metrics_topic.MetricsTopicReporter`, which writes them to a topic ([schemas.md](schemas.md)). One

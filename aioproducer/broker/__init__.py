@@ -17,6 +17,10 @@
     rate_quota.py, token_bucket.py   an upper bound for a rate, and how long to wait
     client_quotas.py   which quotas users, client ids and addresses have
     client_quota_manager.py   what clients use up of them
+    quota_managers.py  throttling those who use more
+    connection_gate.py the gate of a node: carries out what the connection quotas decide
+    request_metrics.py, request_log.py   where the time of requests goes; a line for each
+    broker_metrics.py, idle_meter.py   what a node tells of itself
     kafka_channel.py, channel_mute_state.py  one connection: one request at a time, in order; why it is not read
     request_channel.py the queue of requests
     request_handler.py the pool that handles them

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from aioproducer.broker.stored_topic_config import StoredTopicConfig
 from aioproducer.config_def import (
@@ -16,6 +17,7 @@ from aioproducer.config_def import (
     LONG_MAX,
     ConfigKey,
     Type,
+    Valid,
     at_least,
     between,
     checked,
@@ -26,6 +28,27 @@ from aioproducer.config_def import (
 )
 from aioproducer.errors import ConfigException, InvalidConfigurationException
 
+
+def max_connections_overrides(text: str) -> dict[str, int]:
+    """``max.connections.per.ip.overrides`` by address. Raises ValueError."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        address, _, count = part.rpartition(":")
+        found[str(ip_address(address))] = int(count)
+        if int(count) < 0:
+            raise ValueError(f"{count} is negative")
+    return found
+
+
+def _are_overrides(text: str) -> bool:
+    try:
+        max_connections_overrides(text)
+    except ValueError:
+        return False
+    return True
+
+
+OVERRIDES = Valid("pairs of an IP address and a number, 10.0.0.1:100,10.0.0.2:50", _are_overrides)
 TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
 
 
@@ -111,6 +134,20 @@ class BrokerConfig:
     socket_listen_backlog_size: int = key(
         Type.INT, 50, at_least(1), "Connections that the system may make before they are accepted."
     )
+    max_connections: int = key(Type.INT, INT_MAX, at_least(0), "Connections of a node; who comes then waits.")
+    max_connections_per_ip: int = key(
+        Type.INT, INT_MAX, at_least(0), "Connections of a node from one address; more are closed at once."
+    )
+    max_connections_per_ip_overrides: str = key(
+        Type.STRING, "", OVERRIDES, "The same for single addresses: 127.0.0.1:100,::1:200."
+    )
+    max_connection_creation_rate: int = key(
+        Type.INT, INT_MAX, at_least(0), "New connections a second of a node; who comes too soon waits."
+    )
+    quota_window_num: int = key(Type.INT, 11, at_least(1), "Windows that the rates of quotas are measured over.")
+    quota_window_size_seconds: int = key(Type.INT, 1, at_least(1), "How long each of them is.")
+    controller_quota_window_num: int = key(Type.INT, 11, at_least(1), "As quota.window.num, for topics and partitions.")
+    controller_quota_window_size_seconds: int = key(Type.INT, 1, at_least(1), "How long each of them is.")
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
     )
@@ -175,7 +212,16 @@ KIP_1269_CONFIGS = frozenset({"producer.state.batches.to.retain", "log.producer.
 _STORED = table(StoredTopicConfig)
 
 BROKER_CONFIGS: Mapping[str, ConfigKey] = table(BrokerConfig)
-DYNAMIC_BROKER_CONFIGS = frozenset(SERVER_NAMES.values())
+CONNECTION_LIMITS = frozenset(
+    {
+        "max.connections",
+        "max.connections.per.ip",
+        "max.connections.per.ip.overrides",
+        "max.connection.creation.rate",
+    }
+)
+
+DYNAMIC_BROKER_CONFIGS = frozenset(SERVER_NAMES.values()) | CONNECTION_LIMITS
 TOPIC_CONFIGS: Mapping[str, ConfigKey] = {**table(TopicConfig), **_STORED}
 TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(_STORED)
 """Stored with a topic and told; they do nothing."""

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aioproducer.broker import request_log
+from aioproducer.broker.connection_gate import Arrival, ConnectionGate
+from aioproducer.broker.connection_quotas import ConnectionLimits, ConnectionQuotas
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.faults import NO_FAULTS
 from aioproducer.broker.faulty_gate import FaultyGate
-from aioproducer.broker.gate import OPEN_GATE, Gate
+from aioproducer.broker.gate import Gate
 from aioproducer.broker.listening_socket import Listen
+from aioproducer.broker.rate_quota import QuotaWindow
+from aioproducer.broker.request import Request
 from aioproducer.broker.request_handler import KafkaRequestHandlerPool, RequestHandler
+from aioproducer.broker.request_metrics import RequestMetrics, RequestTimes
+from aioproducer.broker.response import RequestEnd
 from aioproducer.broker.socket_server import SocketServer
 
 _DRAIN_TIME = 1.0
@@ -22,24 +29,40 @@ class BrokerServer:
 
     def __init__(self, context: BrokerContext, apis: RequestHandler, listen: Listen) -> None:
         self.context = context
-        self._config = context.state.configs.broker(context.node_id)
-        gate: Gate = OPEN_GATE
+        self._config = config = context.state.configs.broker(context.node_id)
+        window = QuotaWindow(config.quota_window_size_seconds, config.quota_window_num)
+        connections = ConnectionQuotas[Arrival](ConnectionLimits.of(config), window)
+        self.gate = ConnectionGate(connections, context.clock, self._make_room)
+        gate: Gate = self.gate
         if context.faults is not NO_FAULTS:
             gate = FaultyGate(gate, context.node_id, context.faults)
         self.sockets = SocketServer(
-            context.node_id, self._config, context.clock, is_supported=apis.is_supported, listen=listen, gate=gate
+            context.node_id,
+            config,
+            context.clock,
+            is_supported=apis.is_supported,
+            gate=gate,
+            quotas=context.quotas,
+            listen=listen,
         )
         self.handlers = KafkaRequestHandlerPool(
             f"kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
         )
+        self.request_metrics = RequestMetrics()
+        self.sockets.requests.on_complete = self._completed
 
     async def open(self, end_points: Sequence[EndPoint]) -> dict[str, int]:
         """Opens the ports of its listeners and returns them. Nobody is let in yet."""
+        for end_point in end_points:
+            self.gate.quotas.add_listener(end_point.listener)
         return await self.sockets.open(end_points)
 
     def enable_request_processing(self) -> None:
         """Clients are let in from now on."""
-        self.handlers.resize(self._config.num_io_threads)
+        self.context.state.configs.listeners.add(self.reconfigure)
+        self.context.state.client_quotas.listeners.add(self._configure_ip_rates)
+        self.reconfigure()
+        self._configure_ip_rates()
         self.sockets.enable_request_processing()
 
     def reconfigure(self) -> None:
@@ -47,6 +70,7 @@ class BrokerServer:
         self._config = config = self.context.state.configs.broker(self.context.node_id)
         self.handlers.resize(config.num_io_threads)
         self.sockets.reconfigure(config)
+        self.gate.configure(ConnectionLimits.of(config))
 
     async def shutdown(self) -> None:
         """Ends in good order: what was received is handled, what waits is answered, responses get written; then
@@ -60,7 +84,23 @@ class BrokerServer:
 
     async def abort(self) -> None:
         """Ends as if it had crashed: connections drop, and what was not handled is lost."""
+        self.context.state.client_quotas.listeners.discard(self._configure_ip_rates)
+        self.context.state.configs.listeners.discard(self.reconfigure)
+        self.gate.close()
         self.handlers.abort()
         await self.sockets.close()
         await self.handlers.wait_closed()
+        self.context.quotas.close()
         self.context.fetch_purgatory.shutdown()
+
+    def _configure_ip_rates(self) -> None:
+        self.gate.quotas.configure_ip_rates(*self.context.state.client_quotas.ip_rates())
+
+    def _make_room(self, count: int) -> int:
+        return self.sockets.close_least_active(count, self.gate.quotas.protected)
+
+    def _completed(self, request: Request, end: RequestEnd, now: float) -> None:
+        times = RequestTimes(request, now)
+        self.request_metrics.record(request, times, now)
+        if request_log.enabled():
+            request_log.log_request(request, end, times)

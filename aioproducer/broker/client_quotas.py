@@ -103,7 +103,7 @@ class ClientQuotas:
         self._quotas: dict[Entity, dict[str, float]] = {}
         # The same the other way round: a client is looked up per quota, and most quotas nobody has.
         self._by_key: dict[str, dict[Entity, float]] = {}
-        self.listeners: set[Callable[[], None]] = set()
+        self.listeners: set[Callable[[], object]] = set()
 
     def alter(self, of: Entity, changes: Sequence[tuple[str, float | None]], *, validate_only: bool = False) -> None:
         """Sets quotas of one entity, all or none; None removes one. Raises :class:`InvalidRequestException`."""
@@ -145,6 +145,9 @@ class ClientQuotas:
             and all(part in of for part in exact.items())
             and specified <= {kind for kind, _ in of}
         }
+
+    def __bool__(self) -> bool:
+        return bool(self._quotas)
 
     def has(self, key: str) -> bool:
         """Whether anybody has a quota of this kind."""

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.broker_metrics import broker_metrics
 from aioproducer.broker.broker_server import BrokerServer
 from aioproducer.broker.client_quotas import entity as quota_entity
 from aioproducer.broker.cluster_configs import ALL_NODES
@@ -27,6 +28,7 @@ from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.listening_socket import Listen, listen
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.purgatory import DelayedOperationPurgatory
+from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
@@ -35,6 +37,7 @@ from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
 from aioproducer.config_def import as_text
 from aioproducer.errors import IllegalStateException
+from aioproducer.metrics import MetricsSnapshot
 from aioproducer.types import TopicPartition
 
 _LISTENER = "PLAINTEXT"
@@ -65,7 +68,7 @@ class EmbeddedCluster:
     Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing
     and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
     Topics are created and leaders move at once, and transactions end at once. There
-    is no security and there are no quotas. What else is simpler is said in the file of each API, under ``handlers/``.
+    is no security. What else is simpler is said in the file of each API, under ``handlers/``.
     """
 
     def __init__(
@@ -187,6 +190,7 @@ class EmbeddedCluster:
             self._transactions,
             self._groups,
             DelayedOperationPurgatory("Fetch", self._clock, purge_interval=purge_interval),
+            QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             self._transaction_version,
             self._faults,
             old=node_id in self._old_nodes,
@@ -207,6 +211,16 @@ class EmbeddedCluster:
         for topic in self._state.topics.values():
             for partition in topic.partitions:
                 partition.watchers.discard(purgatory.check_and_complete)
+
+    def metrics(self) -> MetricsSnapshot:
+        """What the running nodes tell of themselves, at this moment: each metric has the tag ``node-id``.
+
+        ``cluster.metrics().select("RequestMetrics", node_id="node-0", request="Produce")["TotalTimeMs-p99"]``;
+        ``docs/broker-metrics.md`` has all of them.
+        """
+        now = self._clock.monotonic()
+        servers = self._servers.values()
+        return MetricsSnapshot(dict(metric for server in servers for metric in broker_metrics(server, now)))
 
     def listener(self, node_id: int) -> tuple[str, int]:
         """The host and port that a node listens on itself; port 0 if it never ran."""

@@ -6,7 +6,7 @@ started with, and in the defaults (KIP-226); a topic's config in its own first, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -66,6 +66,8 @@ class ClusterConfigs:
         self.static = static
         # By node id as text, or ALL_NODES.
         self._dynamic: dict[str, Mapping[str, str]] = {}
+        self.listeners: set[Callable[[], object]] = set()
+        """Called after every change to the configs of brokers."""
 
     def alter(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
         """Changes configs of one node, or of :data:`ALL_NODES`. Raises what Kafka answers, and has changed nothing."""
@@ -85,6 +87,8 @@ class ClusterConfigs:
             raise InvalidRequestException(str(error)) from error
         if not validate_only:
             self._dynamic[node] = configs
+            for listener in tuple(self.listeners):
+                listener()
 
     def restore(self, node: str, configs: Mapping[str, str]) -> None:
         """What was set before a restart."""

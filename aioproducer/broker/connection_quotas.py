@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
+from aioproducer.broker.broker_config import BrokerConfig, max_connections_overrides
 from aioproducer.broker.rate_quota import KAFKAS_WINDOW, QuotaWindow, RateQuota, RateQuotas
 from aioproducer.config_def import INT_MAX
 from aioproducer.metrics.sensor import Sensor
@@ -44,6 +45,15 @@ class ConnectionLimits:
     max_connections_per_ip: int = INT_MAX
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
+
+    @staticmethod
+    def of(config: BrokerConfig) -> ConnectionLimits:
+        return ConnectionLimits(
+            config.max_connections,
+            config.max_connection_creation_rate,
+            config.max_connections_per_ip,
+            max_connections_overrides(config.max_connections_per_ip_overrides),
+        )
 
     def of_address(self, address: str) -> int:
         return self.max_connections_per_ip_overrides.get(address, self.max_connections_per_ip)
@@ -237,13 +247,14 @@ class ConnectionQuotas(Generic[C]):
         return listener.waiting + (listener.turn is not None)
 
     @property
-    def exceeded(self) -> bool:
-        """More connections than max.connections: others than those of the protected listener have to go."""
-        return self._total > self._limits.max_connections
+    def excess(self) -> int:
+        """How many connections more than max.connections: so many, not of the protected listener, have to go."""
+        return max(self._total - self._limits.max_connections, 0)
 
-    def is_protected(self, name: str) -> bool:
-        """Whether this is the inter-broker listener, and there are others."""
-        return name == self._protected and len(self._listeners) > 1
+    @property
+    def protected(self) -> str | None:
+        """The inter-broker listener, if there are others."""
+        return self._protected if len(self._listeners) > 1 else None
 
     @property
     def listeners(self) -> list[str]:
@@ -284,10 +295,10 @@ class ConnectionQuotas(Generic[C]):
     def _has_place(self, listener: _Listener[C]) -> bool:
         if listener.count >= listener.limits.max_connections:
             return False
-        return self.is_protected(listener.name) or self._total < self._limits.max_connections
+        return listener.name == self.protected or self._total < self._limits.max_connections
 
     def _delay_ms(self, listener: _Listener[C], now: float) -> int:
-        rates = [listener.rate] if self.is_protected(listener.name) else [listener.rate, self._rate]
+        rates = [listener.rate] if listener.name == self.protected else [listener.rate, self._rate]
         for rate in rates:
             rate.record(1, now)
         delay_ms = min(max(rate.throttle_ms(now) for rate in rates), self._window.milliseconds)

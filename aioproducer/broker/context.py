@@ -9,6 +9,7 @@ from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.group_coordinator import GroupCoordinator
 from aioproducer.broker.purgatory import DelayedOperationPurgatory
+from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock
 
@@ -24,6 +25,7 @@ class BrokerContext:
     groups: GroupCoordinator
     fetch_purgatory: DelayedOperationPurgatory
     """Fetches that wait for records, by :class:`Partition`."""
+    quotas: QuotaManagers
     transaction_version: int
     """The finalized level of the feature ``transaction.version``: 2 is KIP-890's protocol."""
     faults: Faults = NO_FAULTS

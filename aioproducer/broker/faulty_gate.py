@@ -27,6 +27,3 @@ class FaultyGate:
 
     def depart(self, listener: str, address: str) -> None:
         self._gate.depart(listener, address)
-
-    def is_overcrowded(self, listener: str) -> bool:
-        return self._gate.is_overcrowded(listener)

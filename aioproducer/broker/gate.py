@@ -19,9 +19,6 @@ class Gate(Protocol):
     def depart(self, listener: str, address: str) -> None:
         """A connection that was let in has ended."""
 
-    def is_overcrowded(self, listener: str) -> bool:
-        """Whether the least active of this listener's connections has to make room."""
-
 
 class _OpenGate:
     def arrive(
@@ -31,9 +28,6 @@ class _OpenGate:
 
     def depart(self, listener: str, address: str) -> None:
         pass
-
-    def is_overcrowded(self, listener: str) -> bool:
-        return False
 
 
 OPEN_GATE: Gate = _OpenGate()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from aioproducer.broker.channel_mute_state import ChannelMuteEvent, ChannelMuteState, next_mute_state
-from aioproducer.broker.request import Request
+from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.errors import InvalidReceiveException
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.primitives import Buffer
@@ -37,6 +37,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self.was_opened = False
         self.listener = listener
         self.address = address
+        self.software: ClientSoftware | None = None
         self.id = f"-{index}"
         self.mute_state = ChannelMuteState.NOT_MUTED
         self.in_flight: Request | None = None
@@ -91,6 +92,11 @@ class KafkaChannel(asyncio.BufferedProtocol):
     @property
     def is_open(self) -> bool:
         return self._transport is not None
+
+    @property
+    def is_closing(self) -> bool:
+        """Closed by this side, as soon as the loop comes to it."""
+        return self._transport is None or self._transport.is_closing()
 
     @property
     def can_receive(self) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from aioproducer.broker.channel_mute_state import ChannelMuteEvent
 from aioproducer.broker.gate import Gate
+from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.kafka_channel import KafkaChannel
 from aioproducer.broker.listening_socket import AcceptedSocket
 from aioproducer.broker.request import Request
@@ -24,7 +25,6 @@ from aioproducer.broker.response import (
 )
 from aioproducer.clock import Clock
 from aioproducer.errors import SchemaException
-from aioproducer.metrics.sensor import Sensor
 from aioproducer.protocol.framing import decode_request_header
 
 log = logging.getLogger(__name__)
@@ -92,8 +92,7 @@ class Processor:
         self._stopping = False
         self._flushed: asyncio.Future[None] | None = None
         self._all_closed: asyncio.Future[None] | None = None
-        self.idle = Sensor()
-        """Seconds in which there was nothing to do (for Kafka's ``NetworkProcessorAvgIdlePercent``)."""
+        self._idle = IdleMeter(clock.monotonic())
 
     # its task
 
@@ -107,7 +106,6 @@ class Processor:
                 self._configure_new_connections()
                 await self._process_requests()
                 self._process_disconnected()
-                self._close_excess_connections()
             except Exception:
                 log.exception("a round of %s failed", self._name)
 
@@ -115,11 +113,10 @@ class Processor:
         if self._new_connections or self._responses or self._receives or self._lost:
             await asyncio.sleep(0)  # the loop looks at the sockets
             return
-        began = self._now()
+        self._idle.rest(self._now())
         self._wake = asyncio.get_running_loop().create_future()
         await self._wake
-        ended = self._now()
-        self.idle.record(ended - began, ended)
+        self._idle.work(self._now())
 
     def stop_reading(self) -> None:
         """Takes no more connections and reads no more; what was received whole is still handled."""
@@ -158,6 +155,10 @@ class Processor:
             self._all_closed = asyncio.get_running_loop().create_future()
             await self._all_closed
         self._process_disconnected()
+
+    def idle_share(self, now: float) -> float:
+        """Which part of the time it had nothing to do, 0 to 1."""
+        return self._idle.share(1, now)
 
     def _wakeup(self) -> None:
         _settle(self._wake)
@@ -309,7 +310,16 @@ class Processor:
                 f"it sent a request of API {header.api_key} version {header.api_version}, which is not supported",
             )
             return None
-        request = Request(header, self._requests, channel, frame, body_at, processor=self.id, start_time=now)
+        request = Request(
+            header,
+            self._requests,
+            channel,
+            frame,
+            body_at,
+            processor=self.id,
+            start_time=now,
+            quotas=self._requests.quotas,
+        )
         if channel.is_open:
             self._touch(channel, now)
             channel.begin(request)
@@ -322,6 +332,15 @@ class Processor:
     @property
     def connection_count(self) -> int:
         return len(self._channels)
+
+    def open_channels(self) -> Iterator[KafkaChannel]:
+        """Its connections that are not being closed, the least active first."""
+        return (channel for channel in self._channels if not channel.is_closing)
+
+    @property
+    def queued_responses(self) -> int:
+        """Responses of handlers that it has not begun to write."""
+        return len(self._responses)
 
     def channel_opened(self, channel: KafkaChannel) -> None:
         self._touch(channel, self._now())
@@ -368,10 +387,6 @@ class Processor:
             self.received(channel)
         else:
             self._closing.pop(channel, None)
-
-    def _close_excess_connections(self) -> None:
-        if self._channels and self._gate.is_overcrowded(self._listener):
-            next(iter(self._channels)).abort()
 
     # idle connections (connections.max.idle.ms)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
+from aioproducer.config_def import INT_MAX
 from aioproducer.metrics.sensor import Sensor
 
 
@@ -57,6 +58,8 @@ class RateQuota:
         rate = self._sensor.rate(now)
         if rate <= self.bound:
             return 0
+        if self.bound <= 0:
+            return INT_MAX
         return math.floor((rate - self.bound) / self.bound * self._sensor.window_size(now) * 1000 + 0.5)
 
     def forgotten(self, now: float) -> bool:

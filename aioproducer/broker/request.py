@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aioproducer.broker.response import (
     CloseConnectionResponse,
@@ -29,6 +29,23 @@ class ResponseChannel(Protocol):
     def send_response(self, response: RequestEnd) -> None: ...
 
 
+class Quotas(Protocol):
+    """Who throttles clients; see ``QuotaManagers``."""
+
+    def answer(self, request: Request, response: Response) -> Response:
+        """A request is about to be answered. Returns what the client is told in place of ``response``."""
+
+    def no_answer(self, request: Request) -> None:
+        """A request ends without a response."""
+
+
+class ClientSoftware(NamedTuple):
+    """What a client says that it is (KIP-511)."""
+
+    name: str
+    version: str
+
+
 class Connection(Protocol):
     """Where a request came from."""
 
@@ -42,6 +59,9 @@ class Connection(Protocol):
     @property
     def address(self) -> str:
         """The client's, without the port."""
+
+    software: ClientSoftware | None
+    """None if it has not said."""
 
 
 class Request:
@@ -64,6 +84,7 @@ class Request:
         "frame",
         "header",
         "processor",
+        "quotas",
         "request_dequeue_time",
         "response_complete_time",
         "response_dequeue_time",
@@ -82,6 +103,7 @@ class Request:
         *,
         processor: int = -1,
         start_time: float = 0.0,
+        quotas: Quotas | None = None,
     ) -> None:
         self.header = header
         self.processor = processor
@@ -90,6 +112,7 @@ class Request:
         """The request's bytes without the size; empty once it has been handled."""
         self.body_at = body_at
         self.size = len(frame)
+        self.quotas = quotas
         self._channel = channel
         self._abandon: Callable[[], object] | None = None
         self.abandoned = False
@@ -104,6 +127,8 @@ class Request:
     def respond(self, response: Response, version: int | None = None) -> None:
         """Answers, in the version that the client asked in unless told otherwise (only ApiVersions is, KIP-511)."""
         header = self.header
+        if self.quotas is not None:
+            response = self.quotas.answer(self, response)
         self.respond_bytes(
             encode_response(
                 response,
@@ -118,6 +143,8 @@ class Request:
 
     def no_response(self) -> None:
         """Ends a request that has no response (produce with acks=0)."""
+        if self.quotas is not None:
+            self.quotas.no_answer(self)
         self._channel.send_response(NoOpResponse(self))
 
     def close_connection(self, reason: str) -> None:

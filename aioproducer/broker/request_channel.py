@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
-from aioproducer.broker.request import Request
+from aioproducer.broker.request import Quotas, Request
 from aioproducer.broker.response import EndThrottlingResponse, RequestEnd, StartThrottlingResponse
 from aioproducer.clock import Clock
 
@@ -50,9 +50,10 @@ class RequestChannel:
     muted connection, so there is at most one for each connection.
     """
 
-    def __init__(self, size: int, clock: Clock) -> None:
+    def __init__(self, size: int, clock: Clock, quotas: Quotas | None = None) -> None:
         self._size = size
         self._now = clock.monotonic
+        self.quotas = quotas
         self._requests: deque[Request | Sentinel] = deque()
         self._callbacks: deque[CallbackRequest] = deque()
         # No handler waits while anything is queued, and no processor while there is room.

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Protocol
 
+from aioproducer.broker import request_log
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_channel import CallbackRequest, RequestChannel, Sentinel
 from aioproducer.clock import Clock
@@ -102,7 +103,9 @@ class KafkaRequestHandlerPool:
     def handle(self, request: Request) -> None:
         """Has a request handled."""
         request.request_dequeue_time = began = self._now()
-        frame, request.frame = request.frame, b""
+        frame = request.frame
+        if not request_log.enabled():
+            request.frame = b""
         try:
             self._handler.handle(request, frame, request.body_at)
         except Exception as error:

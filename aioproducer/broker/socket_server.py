@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
 import itertools
 import logging
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.gate import OPEN_GATE, Gate
 from aioproducer.broker.listening_socket import Listen, listen
 from aioproducer.broker.processor import Processor
+from aioproducer.broker.request import Quotas
 from aioproducer.broker.request_channel import RequestChannel
 from aioproducer.clock import Clock
 
@@ -37,6 +39,7 @@ class SocketServer:
         *,
         is_supported: Callable[[int, int], bool],
         gate: Gate = OPEN_GATE,
+        quotas: Quotas | None = None,
         listen: Listen = listen,
     ) -> None:
         self._node_id = node_id
@@ -51,7 +54,7 @@ class SocketServer:
         self._logged: set[str] = set()
         self._enabled = False
         self.acceptors: dict[str, Acceptor] = {}
-        self.requests = RequestChannel(config.queued_max_requests, clock)
+        self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
 
     async def open(self, end_points: Sequence[EndPoint]) -> dict[str, int]:
         """Opens the ports, all or none; returns those of the listeners (0 in an end point is a free one)."""
@@ -97,6 +100,23 @@ class SocketServer:
     def processors(self) -> list[Processor]:
         """Those of all listeners."""
         return [processor for acceptor in self.acceptors.values() for processor in acceptor.processors]
+
+    def close_least_active(self, count: int, spared: str | None = None) -> int:
+        """Closes so many connections, those that were silent longest, but none of the listener that is to be spared.
+
+        Returns how many it found.
+        """
+        eldest = [
+            channel
+            for name, acceptor in self.acceptors.items()
+            if name != spared
+            for processor in acceptor.processors
+            for channel in itertools.islice(processor.open_channels(), count)
+        ]
+        found = heapq.nsmallest(count, eldest, key=lambda channel: channel.last_active)
+        for channel in found:
+            channel.abort()
+        return len(found)
 
     @property
     def connection_count(self) -> int:

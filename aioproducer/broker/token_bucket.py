@@ -1,4 +1,4 @@
-"""Credit that comes back at a steady rate (Kafka's ``TokenBucket``): a burst costs what it is, however long ago."""
+"""Credit that comes back at a steady rate (Kafka's ``TokenBucket``): a burst costs what it is, and no more."""
 
 from __future__ import annotations
 

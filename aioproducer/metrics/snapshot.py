@@ -73,12 +73,17 @@ class MetricsSnapshot(Mapping[MetricName, float]):
         return self.select(NODE_GROUP, node_id=f"node-{node_id}")
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: by group and name; within the groups of nodes and topics by node or topic first. NaN is None."""
+        """For JSON: by group and name; what is of a node, a topic or anything else by that first. NaN is None."""
         found: dict[str, Any] = {}
         for name, value in self._values.items():
             into = found.setdefault(name.group, {})
-            part = name.tag("node-id") or name.tag("topic")
-            if part is not None:
+            for part in _parts(name):
                 into = into.setdefault(part, {})
             into[name.name] = value if math.isfinite(value) else None
         return found
+
+
+def _parts(name: MetricName) -> list[str]:
+    """What a metric is of, the largest first. All metrics of a producer are of its client id."""
+    tags = [tag for tag in name.tags if tag[0] != "client-id" or not name.group.startswith("producer-")]
+    return [value for _, value in sorted(tags, key=lambda tag: tag[0] not in ("node-id", "topic"))]

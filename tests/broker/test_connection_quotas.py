@@ -130,12 +130,12 @@ class TestBroker:
     def test_who_makes_room_for_the_inter_broker_listener(self) -> None:
         quotas = quotas_of(ConnectionLimits(max_connections=1))
         quotas.arrive(EXTERNAL, "10.0.0.1", 0, 0.0)
-        assert not quotas.exceeded
+        assert quotas.excess == 0
         assert quotas.arrive(EXTERNAL, "10.0.0.2", 1, 0.0) == []
         assert verdicts(quotas.arrive(INTERNAL, "10.0.0.3", 2, 0.0)) == {2: ADMITTED}
-        assert quotas.exceeded
+        assert quotas.excess == 1
         quotas.depart(EXTERNAL, "10.0.0.1")
-        assert not quotas.exceeded
+        assert quotas.excess == 0
         assert quotas.turn(0.0) == []  # still one, so nobody else
 
     def test_the_only_listener_is_not_protected(self) -> None:
@@ -317,7 +317,7 @@ class ConnectionQuotasAgainstNaive(RuleBasedStateMachine):
             assert self.quotas.listener_count(listener) == of_listener.count(listener)
             waiting = [name for name, _ in self.undecided.values()]
             assert self.quotas.waiting(listener) == waiting.count(listener)
-        assert self.quotas.exceeded == (len(self.open) > self.limits.max_connections)
+        assert self.quotas.excess == max(len(self.open) - self.limits.max_connections, 0)
 
     @invariant()
     def nobody_waits_for_nothing(self) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from aioproducer.broker.delayed_fetch import DelayedFetch
-from aioproducer.broker.request import Request
+from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.broker.response import RequestEnd, SendResponse
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.headers import RequestHeader
@@ -15,6 +15,7 @@ class Remembers:
 
     def __init__(self) -> None:
         self.sent: list[int] = []
+        self.software: ClientSoftware | None = None
 
     def send_response(self, response: RequestEnd) -> None:
         assert isinstance(response, SendResponse)

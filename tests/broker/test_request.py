@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from aioproducer.broker.request import Request
+from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.broker.response import (
     CloseConnectionResponse,
     EndThrottlingResponse,
@@ -23,6 +23,7 @@ class Channel:
 
     def __init__(self) -> None:
         self.told: list[RequestEnd] = []
+        self.software: ClientSoftware | None = None
 
     def send_response(self, response: RequestEnd) -> None:
         self.told.append(response)

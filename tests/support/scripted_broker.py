@@ -17,6 +17,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.cluster_state import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.kafka_apis import KafkaApis
+from aioproducer.broker.request import ClientSoftware
 from aioproducer.broker.request import Request as HandledRequest
 from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.error_code import ErrorCode
@@ -44,6 +45,7 @@ class Exchange:
         self.header, self.body_at = decode_request_header(frame)
         self.request = decode_request(frame)[1]
         self._parts: Sequence[Buffer] | None = None
+        self.software: ClientSoftware | None = None
 
     @property
     def api(self) -> ApiKey:

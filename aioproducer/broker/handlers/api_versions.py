@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from aioproducer.broker.request import Request
+from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import decode
@@ -57,6 +57,8 @@ class ApiVersionsHandler:
         ):
             request.respond(ApiVersionsResponse(ErrorCode.INVALID_REQUEST))
             return
+        if version >= 3:
+            request.connection.software = ClientSoftware(message.client_software_name, message.client_software_version)
         level = self._transaction_version
         request.respond(
             ApiVersionsResponse(

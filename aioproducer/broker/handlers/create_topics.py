@@ -31,21 +31,28 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(2, 7)
 
+_STRICT_VERSION = 6
+"""From here on clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
 
 def handle(context: BrokerContext, request: Request, message: CreateTopicsRequest) -> CreateTopicsResponse:
     times = Counter(topic.name for topic in message.topics)
+    mutations = context.quotas.mutations(request, strict_from=_STRICT_VERSION)
     results = []
     for wanted in {topic.name: topic for topic in message.topics}.values():
         try:
             if times[wanted.name] > 1:
                 raise InvalidRequestException(f"topic {wanted.name!r} is there {times[wanted.name]} times")
-            topic = context.state.create_topic(_new_topic(wanted), validate_only=message.validate_only)
+            new = _new_topic(wanted)
+            if not message.validate_only and new.name not in context.state.topics:
+                mutations.record(_partitions(context, new))
+            topic = context.state.create_topic(new, validate_only=message.validate_only)
             results.append(_describe(context, topic))
         except ApiException as error:
             results.append(
                 CreatableTopicResult(wanted.name, error_code=error.code, error_message=str(error), configs=None)
             )
-    return CreateTopicsResponse(topics=results)
+    return CreateTopicsResponse(throttle_time_ms=mutations.throttle_ms, topics=results)
 
 
 def _new_topic(wanted: CreatableTopic) -> NewTopic:
@@ -63,6 +70,10 @@ def _new_topic(wanted: CreatableTopic) -> NewTopic:
         )
     assignments = [assigned[index] for index in range(len(assigned))]
     return NewTopic(wanted.name, wanted.num_partitions, wanted.replication_factor, assignments, configs)
+
+
+def _partitions(context: BrokerContext, new: NewTopic) -> int:
+    return len(new.assignments) or (context.config.num_partitions if new.partitions == -1 else new.partitions)
 
 
 def _describe(context: BrokerContext, topic: Topic) -> CreatableTopicResult:

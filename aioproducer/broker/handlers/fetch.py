@@ -53,7 +53,7 @@ _NEW_SESSION, _NO_SESSION = 0, -1
 def handle(context: BrokerContext, request: Request, message: FetchRequest) -> FetchResponse | None:
     if message.session_epoch not in (_NEW_SESSION, _NO_SESSION):
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    fetch = _Fetch(context, request.header.api_version, message)
+    fetch = _Fetch(context, request, message)
     if message.max_wait_ms <= 0:
         return fetch.read().response
 
@@ -82,9 +82,10 @@ class _Result(NamedTuple):
 class _Fetch:
     """One request, which may be read several times until there is enough."""
 
-    def __init__(self, context: BrokerContext, version: int, message: FetchRequest) -> None:
+    def __init__(self, context: BrokerContext, request: Request, message: FetchRequest) -> None:
         self._context = context
-        self._version = version
+        self._version = request.header.api_version
+        self._most = context.quotas.most_to_fetch(request)
         self._message = message
 
     def partitions(self) -> list[Partition]:
@@ -99,7 +100,7 @@ class _Fetch:
     def read(self) -> _Result:
         leaders: dict[int, Node] = {}
         response = FetchResponse()
-        left = min(self._message.max_bytes, self._context.config.fetch_max_bytes)
+        left = min(self._message.max_bytes, self._context.config.fetch_max_bytes, self._most)
         size = 0
         failed = False
         for wanted in self._message.topics:

@@ -1,0 +1,104 @@
+"""What a node tells of itself, in Kafka's names (``docs/broker-metrics.md``). Worked out when somebody asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from aioproducer.broker.broker_server import BrokerServer
+from aioproducer.broker.client_quota_manager import Client
+from aioproducer.broker.request_metrics import HISTOGRAMS
+from aioproducer.metrics.histogram import Histogram
+from aioproducer.metrics.metric_name import MetricName, Tags
+
+PERCENTILES = {"p50": 0.5, "p75": 0.75, "p95": 0.95, "p98": 0.98, "p99": 0.99, "p999": 0.999}
+
+Metric = tuple[MetricName, float]
+
+
+def broker_metrics(server: BrokerServer, now: float) -> Iterator[Metric]:
+    """Every metric of a running node, tagged with its id."""
+    node: Tags = (("node-id", f"node-{server.context.node_id}"),)
+    yield from _threads(server, node, now)
+    yield from _requests(server, node, now)
+    yield from _connections(server, node, now)
+    yield from _quotas(server, node, now)
+
+
+def _threads(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
+    sockets = server.sockets
+    idle = [processor.idle_share(now) for processor in sockets.processors]
+    average = sum(idle) / len(idle) if idle else 1.0
+    yield MetricName("NetworkProcessorAvgIdlePercent", "SocketServer", node), average
+    yield (
+        MetricName("RequestHandlerAvgIdlePercent", "KafkaRequestHandlerPool", node),
+        server.handlers.avg_idle_percent(now),
+    )
+    yield MetricName("RequestQueueSize", "RequestChannel", node), len(sockets.requests)
+    yield MetricName("ResponseQueueSize", "RequestChannel", node), sum(p.queued_responses for p in sockets.processors)
+    for listener, acceptor in sockets.acceptors.items():
+        tags = (("listener", listener), *node)
+        yield MetricName("AcceptorBlockedPercent", "Acceptor", tags), acceptor.blocked_percent(now)
+
+
+def _requests(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
+    for api, metrics in server.request_metrics:
+        tags = (*node, ("request", api))
+        for version, rate in metrics.rates.items():
+            by_version = (*tags, ("version", str(version)))
+            yield MetricName("RequestsPerSec", "RequestMetrics", by_version), rate.count_rate(now)
+        for name, histogram in zip(HISTOGRAMS, metrics.histograms, strict=True):
+            unit = 1000.0 if name.endswith("Ms") else 1.0  # times are recorded in microseconds
+            for figure, value in _figures(histogram, now):
+                yield MetricName(f"{name}-{figure}", "RequestMetrics", tags), value / unit
+            yield MetricName(f"{name}-count", "RequestMetrics", tags), float(histogram.count)
+
+
+def _figures(histogram: Histogram, now: float) -> Iterator[tuple[str, float]]:
+    yield "mean", histogram.mean(now)
+    yield "max", histogram.maximum(now)
+    for name, rank in PERCENTILES.items():
+        yield name, histogram.percentile(rank, now)
+
+
+def _connections(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
+    group = "socket-server-metrics"
+    gate, sockets = server.gate, server.sockets
+    quotas = gate.quotas
+    yield MetricName("broker-connection-accept-rate", group, node), quotas.accept_rate(now)
+    for listener in sockets.acceptors:
+        tags = (("listener", listener), *node)
+        of_listener, of_addresses = quotas.throttle_times(listener, now)
+        yield MetricName("connection-count", group, tags), quotas.listener_count(listener)
+        yield MetricName("connections-waiting", group, tags), quotas.waiting(listener)
+        yield MetricName("connection-accept-rate", group, tags), quotas.accept_rate(now, listener)
+        yield MetricName("connection-accept-throttle-time", group, tags), of_listener
+        yield MetricName("ip-connection-accept-throttle-time", group, tags), of_addresses
+    yield MetricName("connections-throttled", group, node), gate.parked
+    for address, rate in quotas.ip_accept_rates(now).items():
+        yield MetricName("connection-accept-rate", group, (("ip", address), *node)), rate
+    software = Counter(channel.software for processor in sockets.processors for channel in processor.open_channels())
+    for of, count in software.items():
+        if of is not None:
+            named = (("client-software-name", of.name), ("client-software-version", of.version), *node)
+            yield MetricName("connections", group, named), count
+
+
+def _quotas(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
+    quotas = server.context.quotas
+    for group, name, manager in (
+        ("Produce", "byte-rate", quotas.produce),
+        ("Fetch", "byte-rate", quotas.fetch),
+        ("Request", "request-time", quotas.request),
+    ):
+        for client, rate, throttle_time in manager.usage(now):
+            yield MetricName(name, group, _client(client, node)), rate
+            yield MetricName("throttle-time", group, _client(client, node)), throttle_time
+    for client, tokens in quotas.controller_mutation.tokens(now):
+        yield MetricName("tokens", "ControllerMutation", _client(client, node)), tokens
+    yield MetricName("throttled-clients", "Quotas", node), quotas.throttled
+
+
+def _client(client: Client, node: Tags) -> Tags:
+    user, client_id = client
+    return (("client-id", client_id), *node, ("user", user))

@@ -1,0 +1,102 @@
+"""The gate of a node: carries out what :class:`ConnectionQuotas` decides about its connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from aioproducer.broker.connection_quotas import ConnectionLimits, ConnectionQuotas, Decision, Verdict
+from aioproducer.broker.listening_socket import AcceptedSocket
+from aioproducer.clock import Clock
+
+PARKED = 1000
+"""Throttled connections that are kept open until their time is over; the oldest goes before when there are more."""
+
+
+class Arrival(NamedTuple):
+    """A connection that was accepted, and who wants to have it."""
+
+    connection: AcceptedSocket
+    admit: Callable[[AcceptedSocket, str], object]
+
+
+class ConnectionGate:
+    """A ``Gate``: nobody who accepts connections has to wait at it.
+
+    ``make_room`` is asked to close so many of the least active connections, and says how many it will.
+    """
+
+    def __init__(self, quotas: ConnectionQuotas[Arrival], clock: Clock, make_room: Callable[[int], int]) -> None:
+        self.quotas = quotas
+        self._now = clock.monotonic
+        self._make_room = make_room
+        self._leaving = 0
+        self._parked: dict[AcceptedSocket, asyncio.TimerHandle] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def arrive(
+        self, listener: str, address: str, connection: AcceptedSocket, admit: Callable[[AcceptedSocket, str], object]
+    ) -> None:
+        if self._closed:
+            connection.close()
+            return
+        self._carry_out(self.quotas.arrive(listener, address, Arrival(connection, admit), self._now()))
+
+    def depart(self, listener: str, address: str) -> None:
+        self.quotas.depart(listener, address)
+        self._leaving = max(self._leaving - 1, 0)
+        self._take_turns()
+
+    def configure(self, limits: ConnectionLimits) -> None:
+        """Other limits from now on."""
+        self.quotas.configure(limits)
+        self._take_turns()
+
+    @property
+    def parked(self) -> int:
+        """Connections that are kept open only to be closed later."""
+        return len(self._parked)
+
+    def close(self) -> None:
+        """Closes all that wait, and whoever comes from now on."""
+        self._closed = True
+        self._carry_out(self.quotas.leave_room())
+        for connection in tuple(self._parked):
+            self._unpark(connection)
+
+    def _take_turns(self) -> None:
+        if not self._closed:
+            self._carry_out(self.quotas.turn(self._now()))
+
+    def _carry_out(self, decisions: list[Decision[Arrival]]) -> None:
+        for _, address, (connection, admit), verdict, delay_ms in decisions:
+            if verdict is Verdict.ADMITTED:
+                admit(connection, address)
+            elif verdict is Verdict.THROTTLED:
+                self._park(connection, delay_ms)
+            else:
+                connection.close()
+        too_many = self.quotas.excess - self._leaving
+        if too_many > 0:
+            self._leaving += self._make_room(too_many)
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._now()
+        turn = None if self._closed else self.quotas.next_turn(now)
+        if turn is not None:
+            self._timer = asyncio.get_running_loop().call_later(turn - now, self._take_turns)
+
+    def _park(self, connection: AcceptedSocket, delay_ms: int) -> None:
+        if len(self._parked) >= PARKED:
+            self._unpark(next(iter(self._parked)))
+        self._parked[connection] = asyncio.get_running_loop().call_later(delay_ms / 1000, self._unpark, connection)
+
+    def _unpark(self, connection: AcceptedSocket) -> None:
+        self._parked.pop(connection).cancel()
+        connection.close()

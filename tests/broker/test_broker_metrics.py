@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from aioproducer import KafkaProducer
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.request_metrics import HISTOGRAMS
+from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
+from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from aioproducer.protocol.messages.metadata import MetadataRequest
+from aioproducer.protocol.messages.produce import ProduceRequest
+from aioproducer.testing.simulation.listening import listen_on_network
+from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
+from tests.support.virtual_time import World, virtual
+
+from .raw_client import RawClient
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "broker-metrics.md"
+
+
+@pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
+async def test_every_metric_is_of_a_node_and_all_fit_into_json(cluster: EmbeddedCluster) -> None:
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        cluster.create_topic("t")
+        _ = await producer.send("t", b"value")
+    found = cluster.metrics()
+    assert {name.tag("node-id") for name in found} == {"node-0", "node-1"}
+    assert all(list(name.tags) == sorted(name.tags) for name in found), "tags are in order"
+    json.dumps(found.as_dict())
+    leader = found.select(node_id=f"node-{cluster.leader('t')}", request="Produce")
+    assert leader["TotalTimeMs-count"] == 1
+    assert leader["TotalTimeMs-p99"] >= leader["TotalTimeMs-p50"] > 0
+    kept = found.as_dict()["RequestMetrics"][f"node-{cluster.leader('t')}"]
+    assert kept["Produce"]["TotalTimeMs-count"] == 1
+    assert kept["ApiVersions"]["TotalTimeMs-count"] >= 1
+
+
+async def test_what_is_of_the_whole_node(cluster: EmbeddedCluster, client: RawClient) -> None:
+    await client.request(MetadataRequest(), 9)
+    found = cluster.metrics()
+    for name in ("NetworkProcessorAvgIdlePercent", "RequestHandlerAvgIdlePercent"):
+        assert 0 < found[name] <= 1
+    assert (found["RequestQueueSize"], found["ResponseQueueSize"], found["AcceptorBlockedPercent"]) == (0, 0, 0)
+    assert found["connection-count"] == 1
+
+
+@virtual
+async def test_a_node_at_rest_is_idle(world: World) -> None:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SimulatedLoop)
+    async with EmbeddedCluster(clock=SimulatedClock(loop, lambda: 0.0), listen=listen_on_network) as cluster:
+        await asyncio.sleep(300)
+        found = cluster.metrics()
+        assert found["NetworkProcessorAvgIdlePercent"] == found["RequestHandlerAvgIdlePercent"] == 1
+
+
+async def test_a_stopped_node_tells_nothing(cluster: EmbeddedCluster) -> None:
+    await cluster.stop_node(0)
+    assert len(cluster.metrics()) == 0
+
+
+async def test_every_metric_is_documented(cluster: EmbeddedCluster, client: RawClient) -> None:
+    for quota in ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"):
+        cluster.alter_client_quotas({"client-id": "raw"}, {quota: 10**6})
+    cluster.alter_client_quotas({"ip": None}, {"connection_creation_rate": 10**6})
+    await client.request(ApiVersionsRequest(client_software_name="test", client_software_version="1"), 3)
+    await client.request(CreateTopicsRequest([CreatableTopic("t", 1, 1)], timeout_ms=1000), 7)
+    await client.request(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[]), 9)
+    documented = set(re.findall(r"^\| `([^`]+)`", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
+    names = [name for name in cluster.metrics() if name.group != "RequestMetrics"]
+    found = {name.name for name in names} | set(HISTOGRAMS) | {"RequestsPerSec"}
+    assert {name.name.rpartition("-")[0] or name.name for name in cluster.metrics().select("RequestMetrics")} <= found
+    assert found == documented
+    assert not [value for name, value in cluster.metrics().items() if math.isinf(value)]
