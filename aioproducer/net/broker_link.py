@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from random import Random
-from typing import TypeVar
+from typing import Final, TypeVar, final
 
 from aioproducer.backoff import backoff
 from aioproducer.config import ClientConfig
@@ -47,6 +47,10 @@ class LinkState(Enum):
     CLOSED = "closed"
 
 
+_READY: Final = LinkState.READY  # asked for several times a request: to look a member up takes a while
+
+
+@final
 class BrokerLink:
     """Connects when asked to (``want``), learns what the broker speaks, and tells each change of state.
 
@@ -106,7 +110,7 @@ class BrokerLink:
             self._wanted.set()
 
     def ready(self) -> bool:
-        return self.state is LinkState.READY
+        return self.state is _READY
 
     def load(self) -> tuple[bool, int]:
         """What is least where a request is answered soonest: a throttled link comes after all others."""
@@ -120,7 +124,7 @@ class BrokerLink:
         connection = self._connection
         return (
             connection is not None
-            and self.state is LinkState.READY
+            and self.state is _READY
             and connection.writable
             and len(connection.in_flight) < self.max_in_flight
             and self.throttled_until <= now

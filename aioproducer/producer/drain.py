@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from aioproducer.producer.ledger import note_wait
+from aioproducer.producer.ledger import READY, note_wait
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadyQueues, why_waiting
-from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 
 NEVER = 2**63 - 1
@@ -71,7 +70,7 @@ def drain(
         else:
             accumulator.take_open(queue)
         if queue.history is not None:
-            note_wait(queue, now, Reason.READY)
+            note_wait(queue, now, READY)
         size += head_size
         to_compress += work
         drained.append(Drained(queue, head))

@@ -64,12 +64,14 @@ class FailureLog:
 
     def tell(self, now: float) -> None:
         """Tells all that has been quiet long enough."""
+        if not self._untold:
+            return
         for cause in [cause for cause in self._untold if self._due(cause) <= now]:
             self._tell(cause, now)
 
     def next(self) -> float | None:
         """When there is something to tell."""
-        return min(map(self._due, self._untold), default=None)
+        return min(map(self._due, self._untold)) if self._untold else None
 
     def close(self, now: float) -> None:
         """Tells what has not been told yet, and from now on everything at once."""

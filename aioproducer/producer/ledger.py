@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.reason import Reason
 from aioproducer.types import LedgerEntry
 
 V = TypeVar("V")
+
+# Asked for with every request: to look a member of an enumeration up takes a while.
+READY: Final = Reason.READY
+_LINGER: Final = Reason.LINGER
+_NOTHING: Final = Reason.NOTHING
 
 REMEMBERED = 16
 """Values a timeline keeps."""
@@ -158,14 +163,14 @@ def _weightier(node: Reason, queue: Reason) -> Reason:
 
 def note_wait(queue: PartitionQueue, now: float, reason: Reason) -> None:
     """What the head of the queue waits for from now on: READY if nothing."""
-    if reason is Reason.LINGER or reason is Reason.NOTHING:
-        if reason is Reason.NOTHING and queue.in_flight == 0:
+    if reason is _LINGER or reason is _NOTHING:
+        if reason is _NOTHING and queue.in_flight == 0:
             queue.history = None  # nobody is left to ask for it
         return
     if queue.history is None:
-        if reason is Reason.READY:
+        if reason is READY:
             return
-        queue.history = Timeline((queue.leader, Reason.READY))
+        queue.history = Timeline((queue.leader, READY))
     queue.history.change(now, (queue.leader, reason))
 
 

@@ -179,11 +179,11 @@ class ProduceExchange:
         self, drained: list[Drained], answers: list[PartitionProduceResponse | None], response: ProduceResponse
     ) -> None:
         """New leaders told by the answer itself (KIP-951)."""
-        told = [
-            (queue.topic, queue.partition, answer.current_leader.leader_id, answer.current_leader.leader_epoch)
-            for (queue, _), answer in zip(drained, answers, strict=True)
-            if answer is not None and answer.current_leader.leader_id >= 0
-        ]
+        told: list[tuple[str, int, int, int]] = []
+        for (queue, _), answer in zip(drained, answers, strict=True):
+            leader = None if answer is None else answer.current_leader
+            if leader is not None and leader.leader_id >= 0:
+                told.append((queue.topic, queue.partition, leader.leader_id, leader.leader_epoch))
         if not told:
             return
         nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]

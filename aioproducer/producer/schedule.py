@@ -89,7 +89,10 @@ class Schedule:
 
     def next(self) -> float | None:
         """When something falls due next."""
-        return min((when for when in (self._retries.next(), self._lingers.next()) if when is not None), default=None)
+        retry, linger = self._retries.next(), self._lingers.next()
+        if retry is None or linger is None:
+            return linger if retry is None else retry
+        return min(retry, linger)
 
     def _due(self, queue: PartitionQueue, now: float) -> None:
         queue.due = True

@@ -32,7 +32,7 @@ from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.drain import drain
 from aioproducer.producer.explain import Explanation, Situation, explain, link_reason, no_metadata, why_not_delivered
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import WaitHistory
+from aioproducer.producer.ledger import READY, WaitHistory
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -292,12 +292,15 @@ class Sender:
         for node in self._schedule.ready.nodes():
             self._send_to(node, now)
         self._failures.tell(now)
-        deadlines = [self._schedule.next(), self._completer.next_expiry(), self._failures.next()]
+        self._wake_at(self._schedule.next())
+        self._wake_at(self._completer.next_expiry())
+        self._wake_at(self._failures.next())
         if self._lot:
-            deadlines.append(self._lot.next_deadline())
-        earliest = min((when for when in deadlines if when is not None), default=None)
-        if earliest is not None:
-            self._alarm.ring_at(earliest)
+            self._wake_at(self._lot.next_deadline())
+
+    def _wake_at(self, when: float | None) -> None:
+        if when is not None:
+            self._alarm.ring_at(when)
 
     async def _notify_placed(self) -> None:
         """Wakes the ``enqueue`` callers whose records were placed or have failed."""
@@ -346,7 +349,7 @@ class Sender:
     def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
         """For the ledgers of time-outs."""
         if link is not None:
-            reason = Reason.READY if link.can_send(now) else link_reason(link, now) or Reason.READY
+            reason = READY if link.can_send(now) else link_reason(link, now) or READY
         else:
             reason = Reason.NO_LEADER if node == NO_LEADER else Reason.LEADER_UNKNOWN
         self._history.node_is(node, now, reason)

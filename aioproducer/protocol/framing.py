@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TypeVar
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
@@ -28,20 +29,21 @@ MAX_RESPONSE_SIZE = 100 * 1024 * 1024
 
 R = TypeVar("R", bound=Response)
 
-_SIZE = struct.Struct(">i")
+_INT32 = struct.Struct(">i")
 
 
 def encode_request(
     request: Request, *, version: int, correlation_id: int, client_id: str | None
 ) -> list[bytes | memoryview]:
     """The request as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
-    header = RequestHeader(request.API_KEY, version, correlation_id, client_id)
-    return _frame(header, 2 if _is_flexible(request, version) else 1, request, version)
+    before, after = _request_header(request.API_KEY, version, client_id, 2 if _is_flexible(request, version) else 1)
+    return _frame(b"".join((before, _INT32.pack(correlation_id), after)), request, version)
 
 
 def encode_response(response: Response, *, version: int, correlation_id: int) -> list[bytes | memoryview]:
     """The response as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
-    return _frame(ResponseHeader(correlation_id), _response_header_version(type(response), version), response, version)
+    header = encode(ResponseHeader(correlation_id), _response_header_version(type(response), version))
+    return _frame(b"".join(header), response, version)
 
 
 def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]:
@@ -90,11 +92,17 @@ def _is_flexible(message: ApiMessage | type[ApiMessage], version: int) -> bool:
     return versions.low <= version <= versions.high  # ``in`` would be a call of Python
 
 
-def _frame(
-    header: RequestHeader | ResponseHeader, header_version: int, message: ApiMessage, version: int
-) -> list[bytes | memoryview]:
-    head = b"".join(encode(header, header_version))
+@lru_cache(maxsize=256)
+def _request_header(key: ApiKey, version: int, client_id: str | None, header_version: int) -> tuple[bytes, bytes]:
+    """What stands before and after the correlation id, which alone differs from request to request."""
+    header = b"".join(encode(RequestHeader(key, version, 0, client_id), header_version))
+    return header[:4], header[8:]
+
+
+def _frame(header: bytes, message: ApiMessage, version: int) -> list[bytes | memoryview]:
     parts = encode(message, version)
-    size = len(head) + sum(map(len, parts))
-    parts[0] = b"".join((_SIZE.pack(size), head, parts[0]))
+    size = len(header)
+    for part in parts:
+        size += len(part)
+    parts[0] = b"".join((_INT32.pack(size), header, parts[0]))
     return parts
