@@ -89,9 +89,12 @@ class KafkaClient:
         self._update = asyncio.Event()
         self._turn = itertools.count(random.randrange(1 << 16))
         self._bootstrap = parse_addresses(config.bootstrap_servers)
-        if config.client_dns_lookup == "use_all_dns_ips":
+
+    def start(self) -> None:
+        """Begins to look for the cluster."""
+        if self._config.client_dns_lookup == "use_all_dns_ips":
             self._add_bootstrap(self._bootstrap)
-        supervisor.launch(self._keep_metadata(), "aioproducer metadata")
+        self._supervisor.launch(self._keep_metadata(), "aioproducer metadata")
 
     def requests_in_flight(self) -> int:
         """Requests without an answer, to all brokers."""

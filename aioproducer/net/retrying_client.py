@@ -42,6 +42,7 @@ class RetryingClient:
         self.client = KafkaClient(
             config, self._supervisor, self._random, creates_topics=False, on_metadata=self._news.set
         )
+        self.client.start()
 
     async def close(self) -> None:
         """Ends the tasks and closes the connections; whoever still waits for an answer gets IllegalStateException."""

@@ -165,6 +165,7 @@ class Sender:
         )
 
     def start(self) -> None:
+        self._client.start()
         self._supervisor.launch(self._run(), "aioproducer sender")
         if self.transactions is None:
             self._lot.open()

@@ -57,6 +57,7 @@ class Watched:
             on_metadata=self.metadata_arrived.set,
             metrics=NetworkMetrics(self.registry),
         )
+        self.client.start()
 
     def measured(self) -> MetricsSnapshot:
         return self.registry.snapshot(asyncio.get_running_loop().time())
