@@ -70,7 +70,8 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
         raise RecordTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than max.message.bytes={config.max_message_bytes}"
         )
-    actual_crc = crc32c(memoryview(batch.data)[ATTRIBUTES_OFFSET:])
+    checked = bytes(memoryview(batch.data)[ATTRIBUTES_OFFSET:])  # both the CRC and the walk over records want bytes
+    actual_crc = crc32c(checked)
     if actual_crc != batch.crc:
         raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {actual_crc:#010x}")
     if batch.size_in_bytes > config.segment_bytes:
@@ -89,12 +90,12 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
         )
     if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
-    _validate_records(batch)
+    _validate_records(batch, checked)
     _validate_timestamps(batch, config, now_ms)
 
 
-def _validate_records(batch: RecordBatch) -> None:
-    data, start = bytes(batch.data), BATCH_OVERHEAD
+def _validate_records(batch: RecordBatch, checked: bytes) -> None:
+    data, start = checked, BATCH_OVERHEAD - ATTRIBUTES_OFFSET
     codec = batch.codec
     if codec is not CompressionType.NONE:
         try:
