@@ -11,7 +11,7 @@ from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.producer.table_rows import TableRows
 from aioproducer.records.record_columns import ByteColumn, HeaderColumn, NumberColumn, RecordColumns
 
-_OFFSET: Final = struct.Struct("<q")
+_ENDS: Final = {4: struct.Struct("<i"), 8: struct.Struct("<q")}
 
 READ_AHEAD_BYTES: Final = 256 * 1024
 """About as many bytes of keys and values are taken from a table at a time …"""
@@ -53,15 +53,24 @@ class TableColumns:
             while begin < batch.num_rows:
                 count = min(self._ahead, batch.num_rows - begin)
                 columns = {role: batch.column(at).slice(begin, count) for role, at in self._places.items()}
+                while count > 1 and self._size(columns) > 2 * READ_AHEAD_BYTES:
+                    count //= 2
+                    columns = {role: column.slice(0, count) for role, column in columns.items()}
                 rows = self._rows(columns, count)
                 begin += count
                 self.count += count
                 yield rows
 
+    def _size(self, columns: dict[str, Any]) -> int:
+        """Bytes of keys and values, as far as that can be said before they are read."""
+        spans = [_span(self._arrow.types, column) for role, column in columns.items() if role in ("value", "key")]
+        return sum(last - first for first, last in spans)
+
     def _rows(self, columns: dict[str, Any], count: int) -> TableRows:
         cast = {role: self._cast(role, column) for role, column in columns.items() if role != "headers"}
-        values = _byte_column(cast["value"])
-        keys = _byte_column(cast["key"]) if "key" in cast else None
+        types = self._arrow.types
+        values = _byte_column(types, cast["value"])
+        keys = _byte_column(types, cast["key"]) if "key" in cast else None
         headers = None
         if "headers" in columns:
             headers = self._headers(columns["headers"])
@@ -78,6 +87,8 @@ class TableColumns:
 
     def _cast(self, role: str, column: Any) -> Any:
         pa = self._arrow
+        if role in ("value", "key") and _end_width(pa.types, column.type):
+            return column
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         try:
@@ -103,7 +114,9 @@ class TableColumns:
         names = names.slice(first, last - first).cast(pa.large_string()).cast(pa.large_binary())
         values = values.slice(first, last - first).cast(pa.large_binary())
         valid, bit = _validity(column)
-        return HeaderColumn(_bytes_of(offsets, 8), first, valid, bit, _byte_column(names), _byte_column(values))
+        return HeaderColumn(
+            _bytes_of(offsets, 8), first, valid, bit, _byte_column(types, names), _byte_column(types, values)
+        )
 
     def _open(self, table: Any) -> Any:
         pa = self._arrow
@@ -183,15 +196,32 @@ def _holds_headers(types: Any, given: Any) -> bool:
     return _holds_text(types, name) and not types.is_dictionary(value) and _holds_bytes(types, value)
 
 
-def _byte_column(array: Any) -> ByteColumn:
-    """Of an array of large_binary; copies what lies in it, and nothing of what it is a slice of."""
-    _, ends, data = array.buffers()
+def _end_width(types: Any, given: Any) -> int:
+    """Bytes of each number that says where a row ends; 0 for types whose rows do not lie one after the other."""
+    if types.is_binary(given) or types.is_string(given):
+        return 4
+    return 8 if types.is_large_binary(given) or types.is_large_string(given) else 0
+
+
+def _span(types: Any, array: Any) -> tuple[int, int]:
+    """Where the rows' bytes begin and end in their buffer; nothing for types whose rows lie otherwise."""
+    width = _end_width(types, array.type)
+    if width == 0 or not len(array):
+        return 0, 0
+    ends, end = array.buffers()[1], _ENDS[width]
+    return end.unpack_from(ends, array.offset * width)[0], end.unpack_from(ends, (array.offset + len(array)) * width)[0]
+
+
+def _byte_column(types: Any, array: Any) -> ByteColumn:
+    """Copies what lies in the array, and nothing of what it is a slice of."""
+    first, last = _span(types, array)
     if not len(array):
         return ByteColumn(b"", bytes(8), 0, None, 0)
-    packed = ends.slice(array.offset * 8, (len(array) + 1) * 8).to_pybytes()
-    first, last = _OFFSET.unpack_from(packed)[0], _OFFSET.unpack_from(packed, len(packed) - 8)[0]
+    width = _end_width(types, array.type)
+    _, ends, data = array.buffers()
+    packed = ends.slice(array.offset * width, (len(array) + 1) * width).to_pybytes()
     held = b"" if data is None else data.slice(first, last - first).to_pybytes()
-    return ByteColumn(held, packed, first, *_validity(array))
+    return ByteColumn(held, packed, first, *_validity(array), width)
 
 
 def _number_column(array: Any) -> NumberColumn:

@@ -15,7 +15,7 @@ from mypy_extensions import i64, u8
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD, RecordWriter, varint_size
 
 if TYPE_CHECKING:
-    from librt.strings import BytesWriter, read_i64_le, write_i64_le
+    from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i64_le
 
     # Compiled code reaches these through their C interfaces; interpreted code never uses them (see record_writer.py).
     from aioproducer.records.record_writer import write_head, write_varint
@@ -73,18 +73,30 @@ class ListColumn(Column):
 
 @final
 class ByteColumn(Column):
-    """``data`` has the rows one after the other, from ``base`` on; the bits of ``valid`` begin at ``first_bit``."""
+    """``data`` has the rows one after the other, from ``base`` on; the bits of ``valid`` begin at ``first_bit``.
 
-    def __init__(self, data: bytes, ends: bytes, base: i64, valid: bytes | None, first_bit: i64) -> None:
+    ``ends`` are numbers of ``width`` bytes, 4 or 8: where the first row begins, and where each ends.
+    """
+
+    def __init__(
+        self, data: bytes, ends: bytes, base: i64, valid: bytes | None, first_bit: i64, width: i64 = 8
+    ) -> None:
         self.data = data
         self._ends = ends
         self._base = base
         self._valid = valid
         self._first_bit = first_bit
+        self._width = width
 
     def begin(self, row: i64) -> i64:
         """Where in ``data`` the row begins."""
-        return read_i64_le(self._ends, row * 8) - self._base
+        return self._end(row) - self._base
+
+    def _end(self, row: i64) -> i64:
+        """Where the row before this one ends."""
+        if self._width == 8:
+            return read_i64_le(self._ends, row * 8)
+        return i64(read_i32_le(self._ends, row * 4))
 
     def size(self, row: i64) -> i64:
         valid = self._valid
@@ -92,7 +104,7 @@ class ByteColumn(Column):
             bit = self._first_bit + row
             if (i64(valid[bit >> 3]) >> (bit & 7)) & 1 == 0:
                 return -1
-        return read_i64_le(self._ends, row * 8 + 8) - read_i64_le(self._ends, row * 8)
+        return self._end(row + 1) - self._end(row)
 
     def value(self, row: i64) -> bytes | None:
         size = self.size(row)
@@ -277,19 +289,20 @@ class RecordColumns:
 
 if hasattr(RecordColumns.append_to, "__code__") and not TYPE_CHECKING:
     # Interpreted: a native method has no code object.
-    _OFFSET = struct.Struct("<q")
-    _OFFSETS = struct.Struct("<qq")
+    _NUMBER = struct.Struct("<q")
+    _END = {4: struct.Struct("<i"), 8: struct.Struct("<q")}
+    _ENDS = {4: struct.Struct("<ii"), 8: struct.Struct("<qq")}
 
     class ByteColumn(ByteColumn):
         def begin(self, row: int) -> int:
-            return _OFFSET.unpack_from(self._ends, row * 8)[0] - self._base
+            return _END[self._width].unpack_from(self._ends, row * self._width)[0] - self._base
 
         def size(self, row: int) -> int:
             if self._valid is not None:
                 bit = self._first_bit + row
                 if not self._valid[bit >> 3] >> (bit & 7) & 1:
                     return -1
-            begin, end = _OFFSETS.unpack_from(self._ends, row * 8)
+            begin, end = _ENDS[self._width].unpack_from(self._ends, row * self._width)
             return end - begin
 
     class NumberColumn(NumberColumn):
@@ -298,7 +311,7 @@ if hasattr(RecordColumns.append_to, "__code__") and not TYPE_CHECKING:
                 bit = self._first_bit + row
                 if not self._valid[bit >> 3] >> (bit & 7) & 1:
                     return -1
-            return _OFFSET.unpack_from(self._data, row * 8)[0]
+            return _NUMBER.unpack_from(self._data, row * 8)[0]
 
     class RecordColumns(RecordColumns):
         def append_to(

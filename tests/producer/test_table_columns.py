@@ -112,6 +112,18 @@ def test_a_record_batch_and_a_stream_are_tables_too() -> None:
     assert len(read_all(TableColumns(stream, value="v"))) == 10
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_rows_that_suddenly_are_large_are_read_a_few_at_a_time(kind: Any) -> None:
+    large = [bytes(READ_AHEAD_BYTES // 2)] * 50
+    columns = TableColumns(pa.table({"v": pa.array([b"small"] * READ_AHEAD_ROWS * 2 + large, kind)}), value="v")
+    count, portions = 0, []
+    while (rows := columns.read()) is not None:
+        portions.append(sum(len(rows.record(at)[0]) for at in range(rows.count)))
+        count += rows.count
+    assert count == READ_AHEAD_ROWS * 2 + 50
+    assert max(portions) <= 2 * READ_AHEAD_BYTES
+
+
 def test_a_stream_is_read_as_it_is_needed_and_a_batch_in_portions() -> None:
     taken = 0
     batch = pa.record_batch({"v": pa.array([b"v" * 1000] * 5000, pa.binary())})

@@ -20,18 +20,18 @@ def valid_bits(rows: Sequence[object], first_bit: int) -> bytes | None:
     return bits.to_bytes((first_bit + len(rows)) // 8 + 1, "little")
 
 
-def ends_of(sizes: Sequence[int], base: int) -> bytes:
+def ends_of(sizes: Sequence[int], base: int, width: int = 8) -> bytes:
     ends = [base]
     for size in sizes:
         ends.append(ends[-1] + size)
-    return struct.pack(f"<{len(ends)}q", *ends)
+    return struct.pack(f"<{len(ends)}{'q' if width == 8 else 'i'}", *ends)
 
 
-def byte_column(rows: Sequence[bytes | None], *, base: int = 0, first_bit: int = 0) -> ByteColumn:
+def byte_column(rows: Sequence[bytes | None], *, base: int = 0, first_bit: int = 0, width: int = 8) -> ByteColumn:
     # What lies under a null may be anything.
     held = [b"null" if row is None else row for row in rows]
-    ends = ends_of([len(row) for row in held], base)
-    return ByteColumn(b"".join(held), ends, base, valid_bits(rows, first_bit), first_bit)
+    ends = ends_of([len(row) for row in held], base, width)
+    return ByteColumn(b"".join(held), ends, base, valid_bits(rows, first_bit), first_bit, width)
 
 
 def number_column(rows: Sequence[int | None], *, first_bit: int = 0) -> NumberColumn:
@@ -57,6 +57,6 @@ def record_columns(rows: Sequence[Row], *, base: int = 0, first_bit: int = 0) ->
     values, keys, headers = ([row[at] for row in rows] for at in range(3))
     return RecordColumns(
         byte_column(values, base=base, first_bit=first_bit),  # type: ignore[arg-type]
-        byte_column(keys, base=base + 1, first_bit=first_bit),  # type: ignore[arg-type]
+        byte_column(keys, base=base + 1, first_bit=first_bit, width=4),  # type: ignore[arg-type]
         header_column(headers, base=base, first_bit=first_bit),  # type: ignore[arg-type]
     )
