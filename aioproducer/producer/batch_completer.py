@@ -33,7 +33,7 @@ class BatchCompleter:
     """Every batch from its first record on, until it has ended (Kafka's ``IncompleteBatches``), and its end.
 
     ``again(queue, when)`` is called when a queue may have something to send at ``when``: a retry, or what a batch's end
-    let through.
+    let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class BatchCompleter:
         sealer: Sealer,
         *,
         again: Callable[[PartitionQueue, float], None],
+        compress: Callable[[PartitionQueue, ProducerBatch], object],
         history: WaitHistory,
     ) -> None:
         self._config = config
@@ -53,6 +54,7 @@ class BatchCompleter:
         self._metrics = metrics
         self._random = random
         self._again = again
+        self._compress = compress
         self._failures = failures
         self._history = history
         self._sealer = sealer
@@ -152,7 +154,9 @@ class BatchCompleter:
             queue.sequences.split(batch, children)
         self._release(batch)
         for child in children:
-            self._sealer.seal(child)  # at once, so that they are charged what they take compressed
+            self._accumulator.trim(child)
+            if child.size() >= self._sealer.thread_bytes:
+                self._compress(queue, child)
             child.last_error = ErrorCode.MESSAGE_TOO_LARGE.name
             child.ledger = ledger.copy()
             self.incomplete[child] = queue

@@ -98,9 +98,6 @@ class Sender:
             self._pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection)
         self._schedule = Schedule(linger, wake=self._alarm.ring, wake_at=self._alarm.ring_at, pipeline=self._pipeline)
         self._history = WaitHistory()
-        self._completer = BatchCompleter(
-            config, accumulator, metrics, failures, random, sealer, again=self._again, history=self._history
-        )
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._last_pass = self._loop.time()
         self.passes = 0
@@ -111,6 +108,17 @@ class Sender:
         """Why this producer is of no further use."""
         self._supervisor = Supervisor(self._crashed)
         self._compressor = Compressor(sealer, self._loop, on_done=self._compressed, on_crash=self._supervisor.crash)
+        self._completer = BatchCompleter(
+            config,
+            accumulator,
+            metrics,
+            failures,
+            random,
+            sealer,
+            again=self._again,
+            compress=self._compressor.begin,
+            history=self._history,
+        )
         self._id_source = ProducerIdSource(
             config,
             self._supervisor,

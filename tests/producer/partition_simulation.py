@@ -81,6 +81,7 @@ class PartitionSimulation(Accumulation):
             Random(0),
             self.sealer,
             again=self.again,
+            compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
             history=WaitHistory(),
         )
         self.broker = Partition()

@@ -82,6 +82,7 @@ class RulesSimulation(Accumulation):
             FailureLog(),
             Random(0),
             again=lambda queue, when: self.schedule.again(queue, when, self.loop.now),
+            compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
             history=WaitHistory(),
             sealer=self.sealer,
         )

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
+from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.producer.reason import Reason
 from aioproducer.protocol.api_keys import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
-from tests.support.scripted_broker import ScriptedCluster, drop
+from tests.support.scripted_broker import ScriptedCluster, drop, error
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
@@ -157,6 +158,51 @@ async def test_a_batch_that_expires_while_it_is_compressed(world: World) -> None
         threads.finish()
         assert [(await delivery).offset for delivery in late] == [0, 1]
         assert [batch.base_sequence for batch in cluster.log("t").batches()] == [0]
+        assert all_memory_free(producer)
+
+
+@virtual
+async def test_the_parts_of_a_batch_too_large_are_compressed_in_threads(world: World) -> None:
+    async with compressing(batch_size=1000) as (cluster, producer, threads):
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.MESSAGE_TOO_LARGE))
+        deliveries = send(producer, 8)
+        await asyncio.sleep(1)
+        threads.finish()
+        await asyncio.sleep(1)
+        assert producer.metrics()["batch-split-total"] == 1
+        assert len(threads.jobs) > 2
+        threads.finish(len(threads.jobs) - 1)
+        await asyncio.sleep(1)
+        assert cluster.broker.count(ApiKey.PRODUCE) == 1, "what comes first is not compressed yet"
+        await threads.finish_all()
+        assert [(await delivery).offset for delivery in deliveries] == list(range(8))
+        assert cluster.values("t") == values(8)
+        assert next(iter(cluster.log("t").batches())).base_sequence == 0
+        assert all_memory_free(producer)
+
+
+@virtual
+async def test_parts_that_expire_or_are_aborted_while_they_are_compressed(world: World) -> None:
+    async with compressing(batch_size=1000, delivery_timeout_ms=3000, request_timeout_ms=900) as (
+        cluster,
+        producer,
+        threads,
+    ):
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.MESSAGE_TOO_LARGE))
+        deliveries = send(producer, 8)
+        await asyncio.sleep(1)
+        threads.finish()
+        await asyncio.sleep(3)
+        for delivery in deliveries:
+            ended = delivery.exception()
+            assert isinstance(ended, TimeoutException)
+            assert ended.outcome is Outcome.NOT_SENT
+        while threads.jobs:
+            assert threads.finish() == b""
+        late = send(producer, 2)
+        await asyncio.sleep(1)
+        await threads.finish_all()
+        assert [(await delivery).offset for delivery in late] == [0, 1]
         assert all_memory_free(producer)
 
 
