@@ -5,12 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import broker, curves_command, encode, in_flight, memory, outage, pipeline, scale, show, window
+from benchmarks import (
+    broker,
+    connections,
+    curves_command,
+    encode,
+    in_flight,
+    memory,
+    outage,
+    pipeline,
+    scale,
+    show,
+    window,
+)
 from benchmarks.arguments import parse_arguments
 from benchmarks.comparison import compare_or_say_why_not
 from benchmarks.works import WORKS
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "connections": connections.main,
     "broker": broker.main,
     "curves": curves_command.main,
     "encode": encode.main,
