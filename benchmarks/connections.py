@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import socket
 import statistics
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from pathlib import Path
 from benchmarks import alone
 from benchmarks.arguments import positive
 from benchmarks.broker_process import broker_process
-from benchmarks.connections_broker import QUOTA, TOPIC
+from benchmarks.connections_broker import QUOTA, STORM, TOPIC
 from benchmarks.environment import Environment
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.produce_frame import produce_frame
@@ -30,9 +31,6 @@ from benchmarks.quantiles import quantiles
 IDLE, BUSY = 2_000, 100
 REQUESTS = 500
 """A second, by all busy connections together."""
-
-STORM = 1_000
-"""Connections a second of the one address."""
 
 HARM = 1.5
 """So many times larger the 99th percentile of the busy ones may be."""
@@ -121,16 +119,16 @@ class Busy:
 
     async def latencies(self, seconds: float) -> list[float]:
         """Milliseconds from when each request was due to its answer."""
-        loop, found = asyncio.get_running_loop(), list[float]()
-        begin, every = loop.time() + 0.1, BUSY / REQUESTS
+        found: list[float] = []
+        begin, every = time.perf_counter() + 0.1, BUSY / REQUESTS  # uvloop's own clock has whole milliseconds
 
         async def run(number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             due = begin + every * number / BUSY
             while due < begin + seconds:
-                await asyncio.sleep(due - loop.time())
+                await asyncio.sleep(due - time.perf_counter())
                 writer.write(self._frame)
                 await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-                found.append((loop.time() - due) * 1000)
+                found.append((time.perf_counter() - due) * 1000)
                 due += every
 
         async with asyncio.TaskGroup() as group:

@@ -85,6 +85,8 @@ class Acceptor:
             except Exception:
                 log.exception("a new connection from %s on listener %s failed", address, self._listener)
                 connection.close()
+            # A storm of connections must not keep the loop from anybody else.
+            await asyncio.sleep(0)
 
     def assign(self, connection: AcceptedSocket, address: str) -> None:
         """Hands a connection that was let in to a processor, in turn; waits for one if all have too many."""

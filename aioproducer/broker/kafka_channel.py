@@ -29,7 +29,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def __init__(self, processor: Processor, listener: str, address: str, index: int, max_receive_size: int) -> None:
         self._processor = processor
-        self._frames = FrameReader(max_receive_size)
+        self._frames = FrameReader(max_receive_size, processor.spare_buffers)
         self._received: deque[bytes] = deque()
         self._index = index
         self._reading = True

@@ -92,6 +92,8 @@ class Processor:
         self._stopping = False
         self._flushed: asyncio.Future[None] | None = None
         self._all_closed: asyncio.Future[None] | None = None
+        self.spare_buffers: list[bytearray] = []
+        """Its connections share them; see :class:`FrameReader`."""
         self._idle = IdleMeter(clock.monotonic())
 
     # its task

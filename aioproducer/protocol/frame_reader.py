@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import struct
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from aioproducer.errors import InvalidReceiveException
 
 _SIZE = struct.Struct(">i")
+
+_NO_BUFFER: Final = bytearray()
+
+SPARE_BUFFERS: Final = 4
+"""How many are kept for the next reader."""
 
 _FOREIGN = (
     (b"HTTP", "an HTTP server"),
@@ -26,18 +31,24 @@ class FrameReader:
 
     One buffer is used again and again. It never reserves what a size only announces: a frame larger than the buffer
     makes it grow in steps, to at most twice what has arrived, and it is small again once the frame is complete.
+
+    With ``spare``, buffers that several readers share, a reader has one only while a frame of its is incomplete: of
+    thousands of connections most have nothing to receive.
     """
 
     INITIAL_SIZE: ClassVar[int] = 64 * 1024
 
-    def __init__(self, max_size: int) -> None:
+    def __init__(self, max_size: int, spare: list[bytearray] | None = None) -> None:
         self._max_size = max_size
-        self._buffer = bytearray(self.INITIAL_SIZE)
+        self._spare = spare
+        self._buffer = bytearray(self.INITIAL_SIZE) if spare is None else _NO_BUFFER
         self._start = 0
         self._end = 0
 
     def get_buffer(self, sizehint: int = -1) -> memoryview:
         """Where the next bytes of the stream go; never empty."""
+        if self._buffer is _NO_BUFFER:
+            self._buffer = self._spare.pop() if self._spare else bytearray(self.INITIAL_SIZE)
         return memoryview(self._buffer)[self._end :]
 
     def buffer_updated(self, count: int) -> list[bytes]:
@@ -77,7 +88,11 @@ class FrameReader:
         arrived = self._end - self._start
         if arrived == 0:
             self._start = self._end = 0
-            if len(self._buffer) > self.INITIAL_SIZE:
+            if self._spare is not None:
+                if len(self._buffer) == self.INITIAL_SIZE and len(self._spare) < SPARE_BUFFERS:
+                    self._spare.append(self._buffer)
+                self._buffer = _NO_BUFFER
+            elif len(self._buffer) > self.INITIAL_SIZE:
                 self._buffer = bytearray(self.INITIAL_SIZE)
         elif arrived == len(self._buffer):
             grown = bytearray(min(wanted, 2 * arrived))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.errors import InvalidReceiveException
-from aioproducer.protocol.frame_reader import FrameReader
+from aioproducer.protocol.frame_reader import SPARE_BUFFERS, FrameReader
 from aioproducer.protocol.framing import MAX_RESPONSE_SIZE
 
 KIB = 1024
@@ -120,3 +120,41 @@ def test_the_buffer_follows_what_has_arrived() -> None:
         assert len(buffer) <= max(FrameReader.INITIAL_SIZE, 2 * arrived)
     assert feed(reader, frame[-1:]) == [frame[4:]]
     assert len(reader.get_buffer()) == FrameReader.INITIAL_SIZE
+
+
+class TestSpareBuffers:
+    def test_a_reader_has_a_buffer_only_while_a_frame_is_incomplete(self) -> None:
+        spare: list[bytearray] = []
+        readers = [FrameReader(MIB, spare) for _ in range(3)]
+        for _ in range(2):
+            for reader in readers:
+                assert feed(reader, framed(b"one") + framed(b"two")) == [b"one", b"two"]
+        assert len(spare) == 1, "all of them used the same"
+        assert feed(readers[0], framed(b"incomplete")[:7]) == []
+        assert len(spare) == 0
+        assert feed(readers[1], framed(b"other")) == [b"other"]
+        assert feed(readers[0], framed(b"incomplete")[7:]) == [b"incomplete"]
+        assert len(spare) == 2
+
+    def test_only_so_many_are_kept_and_none_that_has_grown(self) -> None:
+        spare: list[bytearray] = []
+        readers = [FrameReader(MIB, spare) for _ in range(10)]
+        for reader in readers:
+            feed(reader, framed(b"x")[:2])
+        for reader in readers:
+            feed(reader, framed(b"x")[2:])
+        assert len(spare) == SPARE_BUFFERS
+        assert feed(readers[0], framed(bytes(MIB))) == [bytes(MIB)]
+        assert all(len(buffer) == FrameReader.INITIAL_SIZE for buffer in spare)
+
+    @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=60))
+    def test_readers_that_share_do_not_mix_up_their_streams(self, steps: list[tuple[int, int]]) -> None:
+        spare: list[bytearray] = []
+        readers = [FrameReader(MIB, spare) for _ in range(3)]
+        streams = [b"".join(framed(bytes([who]) * size) for size in range(1, 60)) for who in range(3)]
+        at, found = [0, 0, 0], [list[bytes](), list[bytes](), list[bytes]()]
+        for who, count in steps:
+            found[who] += feed(readers[who], streams[who][at[who] : at[who] + count])
+            at[who] += count
+        for who in range(3):
+            assert found[who] == [bytes([who]) * size for size in range(1, len(found[who]) + 1)]
