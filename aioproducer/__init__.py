@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
     from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
     from aioproducer.producer.bulk_result import BulkResult, OffsetRange
-    from aioproducer.producer.delivery import Delivery
+    from aioproducer.producer.delivery import Delivery, wait_all
     from aioproducer.producer.explain import Explanation, Obstacle
     from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
     from aioproducer.producer.interceptors import ProducerInterceptor
-    from aioproducer.producer.producer import KafkaProducer, wait_all
+    from aioproducer.producer.producer import KafkaProducer
     from aioproducer.producer.reason import Reason
     from aioproducer.record_metadata import RecordMetadata
     from aioproducer.serializers import Serializer
@@ -100,7 +100,7 @@ _HOMES = {
     "TimestampType": "aioproducer.types",
     "TopicPartition": "aioproducer.types",
     "TopicPartitions": "aioproducer.types",
-    "wait_all": "aioproducer.producer.producer",
+    "wait_all": "aioproducer.producer.delivery",
 }
 
 

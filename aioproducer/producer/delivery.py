@@ -11,7 +11,7 @@ Deliveries follow, and their waiters and callbacks move along.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, Final, Protocol, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -328,6 +328,8 @@ class Delivery:
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         result = self._settled()
+        if result.state >= SUCCEEDED:
+            return _ended(self).__await__()
         future = result.loop.create_future()
         result.add_waiter(self._index, future)
         if result.on_abandoned is not None:
@@ -339,6 +341,17 @@ class Delivery:
         result = self._settled()
         state = ("pending", "forwarded", "delivered", "failed", "aborted")[result.state]
         return f"<Delivery {result.topic}-{result.partition} {state}>"
+
+
+async def _ended(delivery: Delivery) -> RecordMetadata:
+    return delivery.result()
+
+
+async def wait_all(deliveries: Iterable[Delivery]) -> None:
+    """Returns when every delivery is done, delivered or failed; without a task, or a future, for each of them."""
+    for delivery in deliveries:
+        while not delivery.done():
+            await delivery.settled()
 
 
 @final

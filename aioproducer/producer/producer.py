@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -379,13 +379,6 @@ def _fields(
     if not isinstance(record.topic, str):
         raise IllegalArgumentException(f"the record's topic is a {type(record.topic).__name__}; it must be a str")
     return record
-
-
-async def wait_all(deliveries: Iterable[Delivery]) -> None:
-    """Returns when every delivery is done, delivered or failed; without a task, or a future, for each of them."""
-    for delivery in deliveries:
-        while not delivery.done():
-            await delivery.settled()
 
 
 _PRODUCERS: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()

@@ -17,7 +17,8 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortableException,
 )
-from aioproducer.producer.producer import KafkaProducer, wait_all
+from aioproducer.producer.delivery import wait_all
+from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.chaos import GROUPS
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.ledger import Ledger
