@@ -232,10 +232,11 @@ class StoredBatches:
 
     def reset(self) -> None:
         """Removes every file: the log begins anew, at another offset."""
-        for name in self._files.names(self.directory):
-            if base_offset_of(name) is not None:
-                self._files.remove(f"{self.directory}/{name}")
-        self._files.sync_directory(self.directory)
+        gone = [name for name in self._files.names(self.directory) if base_offset_of(name) is not None]
+        for name in gone:
+            self._files.remove(f"{self.directory}/{name}")
+        if gone:
+            self._files.sync_directory(self.directory)
         self._segments.clear()
         self._created.clear()
         self._first = self._deleted = self._written

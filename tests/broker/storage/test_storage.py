@@ -28,6 +28,7 @@ from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, Fe
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.testing.apache_kafka import KafkaTools
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from tests.broker.batches import make_batch
 from tests.broker.raw_client import RawClient
@@ -356,6 +357,33 @@ async def test_other_policies_do_not_wait_for_a_sync(files: SlowFiles, tmp_path:
         assert (files.syncs > before) == (policy == "interval")
         await client.close()
     assert files.syncs > before  # a close syncs
+
+
+@pytest.mark.conformance
+async def test_kafkas_own_tool_reads_the_files(
+    tmp_path: Path, java_tools: Callable[[EmbeddedCluster], KafkaTools]
+) -> None:
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        async with KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers, transactional_id="x", compression_type="gzip"
+        ) as producer:
+            await producer.init_transactions()
+            for committed in (True, False):
+                await producer.begin_transaction()
+                await wait_all([producer.send("t", b"%d" % number) for number in range(100)])
+                await (producer.commit_transaction() if committed else producer.abort_transaction())
+        expected = [
+            (one.base_offset, one.last_offset, one.count, one.producer_id, one.producer_epoch, one.base_sequence)
+            for one in cluster.log("t").batches()
+        ]
+        tools = java_tools(cluster)
+    found = await tools.dump_log(tmp_path / "t-0")
+    assert [
+        (one.base_offset, one.last_offset, one.count, one.producer_id, one.producer_epoch, one.base_sequence)
+        for one in found
+    ] == expected
+    assert [one.is_control for one in found].count(True) == 2
+    assert all(one.is_transactional for one in found)
 
 
 def produce_until_killed(directory: Path, count: int) -> int:

@@ -312,3 +312,11 @@ def test_a_batch_that_was_never_written_is_no_duplicate_though_it_was_remembered
     assert stored.log.log_end_offset == 1
     assert stored.log.append(other, leader_epoch=0, now_ms=NOW_MS).duplicate
     assert not stored.log.append(batch, leader_epoch=0, now_ms=NOW_MS).duplicate
+
+
+def test_a_log_of_which_nothing_is_left_begins_where_it_was_deleted_to() -> None:
+    stored = Stored()
+    stored.files.remove(DIRECTORY)
+    stored.keeper.start = 3
+    stored.restart()
+    assert (stored.log.log_start_offset, stored.log.log_end_offset) == (3, 3)
