@@ -557,8 +557,8 @@ NOT_COMPARED = {
     "log.flush.policy",
     "log.flush.interval.ms",
 }
-"""The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. The third is our own,
-and Kafka has no default for the fourth."""
+"""The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. The third is our
+own, and Kafka has no default for the fourth."""
 
 
 async def described(broker: Asker, kind: int, name: str, *keys: str) -> Any:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from aioproducer.broker.producer_state import ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.storage import journal
 from aioproducer.broker.storage.cluster_store import ClusterStore
-from aioproducer.broker.storage.commit import Commit, Unsynced
+from aioproducer.broker.storage.commit import Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.journal import JournalWrite, MetadataJournal
@@ -55,18 +54,6 @@ def the_journal_is_not_synced(patch: pytest.MonkeyPatch) -> None:
 @planted
 def nothing_is_cut_off(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StoredBatches, "_cut", lambda self, segment, bad, later: None)
-
-
-@planted
-def what_is_cut_off_may_come_back(patch: pytest.MonkeyPatch) -> None:
-    right = StoredBatches._cut
-
-    def cut(self: StoredBatches, *args: Any) -> None:
-        files, self._files = self._files, _WithoutSync(self._files)
-        right(self, *args)
-        self._files = files
-
-    patch.setattr(StoredBatches, "_cut", cut)
 
 
 class _WithoutSync:
@@ -121,53 +108,6 @@ def a_torn_journal_is_written_on(patch: pytest.MonkeyPatch) -> None:
 
 
 @planted
-def logs_are_written_before_the_journal(patch: pytest.MonkeyPatch) -> None:
-    right = Commit.run
-
-    def run(self: Commit) -> None:
-        journal_write, self.journal = self.journal, None
-        right(self)
-        self.journal, self.logs, self.directories, self.renames, self.removals = journal_write, [], {}, [], []
-        right(self)
-
-    patch.setattr(Commit, "run", run)
-
-
-@planted
-def files_are_removed_before_the_journal_says_so(patch: pytest.MonkeyPatch) -> None:
-    right = Commit.run
-
-    def run(self: Commit) -> None:
-        for path in self.removals:
-            self.files.remove(path)
-        right(self)
-
-    patch.setattr(Commit, "run", run)
-
-
-@planted
-def markers_that_were_lost_are_not_written_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ClusterStore, "_write_missing_markers", lambda self, state: None)
-
-
-@planted
-def producers_are_told_of_batches_that_were_lost(patch: pytest.MonkeyPatch) -> None:
-    right = ProducerStateManager.restore
-
-    def restore(
-        self: ProducerStateManager, snapshot: Iterable[ProducerSnapshot], log_end_offset: int, retain: int
-    ) -> None:
-        right(self, snapshot, 10**9, retain)
-
-    patch.setattr(ProducerStateManager, "restore", restore)
-
-
-@planted
-def producers_are_forgotten_with_their_records(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ProducerStateManager, "restore", lambda self, snapshot, log_end_offset, retain: None)
-
-
-@planted
 def an_error_is_taken_for_success(patch: pytest.MonkeyPatch) -> None:
     right = DataDirectory.end
     patch.setattr(DataDirectory, "end", lambda self, commit, error=None: right(self, commit))
@@ -192,7 +132,7 @@ def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatc
         run_state_machine_as_test(
             CrashMachine,
             settings=settings(
-                max_examples=2000,
+                max_examples=1000,
                 stateful_step_count=40,
                 deadline=None,
                 database=None,
@@ -203,3 +143,28 @@ def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatc
             ),
         )
     assert not isinstance(found.value, KeyboardInterrupt)
+
+
+def decided(crash_after: int) -> CrashMachine:
+    """A transaction in two partitions that is committed when the machine crashes, so many operations into what the disk
+    has to do for it: the journal is appended to and synced first, then come the two logs."""
+    machine = CrashMachine()
+    machine.start(seed=1)
+    machine.produce_in_transaction(name="a", producer="one", indexes={0, 1})
+    machine.commit_all()
+    machine.end_transaction(producer="one", committed=True, bump=True)
+    machine.begin_commit()
+    machine.crash(after=crash_after, again=[], code=None)
+    return machine
+
+
+@pytest.mark.parametrize("crash_after", range(3, 9))
+def test_what_was_decided_is_done_in_every_partition(crash_after: int) -> None:
+    (how,) = decided(crash_after).model.transactions.values()
+    assert how == "committed"
+
+
+def test_a_decision_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ClusterStore, "_write_missing_markers", lambda self, state: None)
+    with pytest.raises(AssertionError):
+        decided(3)
