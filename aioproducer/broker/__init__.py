@@ -22,6 +22,7 @@
     request_metrics.py, request_log.py   where the time of requests goes; a line for each
     broker_metrics.py, idle_meter.py   what a node tells of itself
     kafka_channel.py, channel_mute_state.py  one connection: one request at a time, in order; why it is not read
+    memory_pool.py     how much memory the requests of all clients may take
     request_channel.py the queue of requests
     request_handler.py the pool that handles them
     request.py, response.py  one request, until it is answered; what becomes of it

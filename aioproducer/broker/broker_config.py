@@ -125,6 +125,20 @@ class BrokerConfig:
     queued_max_requests: int = key(
         Type.INT, 500, at_least(1), "Requests that may wait for a handler; while as many do, nothing more is read."
     )
+    queued_max_request_bytes: int = key(
+        Type.LONG,
+        -1,
+        ANY,
+        "Bytes of requests that were received and not handled; while there are as many, nothing more is read. No limit"
+        " if 0 or less, else at least socket.request.max.bytes.",
+    )
+    socket_request_receive_timeout_ms: int = key(
+        Type.INT,
+        60000,
+        ANY,
+        "A request is whole so long after its first byte, or its connection is closed; negative for never. While the"
+        " broker does not read, time stands still. Not one of Kafka's.",
+    )
     socket_send_buffer_bytes: int = key(
         Type.INT, 102400, at_least(-1), "SO_SNDBUF of connections; -1 leaves it to the system."
     )
@@ -155,7 +169,15 @@ class BrokerConfig:
     @staticmethod
     def of(given: Mapping[str, object]) -> BrokerConfig:
         """Kafka's dotted names or their snake_case; anything else is a :class:`ConfigException`."""
-        return parse(BrokerConfig, given, owner="broker")
+        config = parse(BrokerConfig, given, owner="broker")
+        if 0 < config.queued_max_request_bytes < config.socket_request_max_bytes:
+            raise ConfigException(
+                f"config 'queued.max.request.bytes' is {config.queued_max_request_bytes}; it must be at least"
+                f" socket.request.max.bytes, {config.socket_request_max_bytes}, or there is a request that never fits",
+                name="queued.max.request.bytes",
+                value=config.queued_max_request_bytes,
+            )
+        return config
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ class BrokerServer:
             gate=gate,
             quotas=context.quotas,
             listen=listen,
+            random=context.state.random,
         )
         self.handlers = KafkaRequestHandlerPool(
             f"kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock

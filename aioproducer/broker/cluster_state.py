@@ -67,7 +67,7 @@ class ClusterState:
         journal: ClusterJournal = IN_MEMORY,
     ) -> None:
         self._journal = journal
-        self._random = random or SystemRandom()
+        self.random = random or SystemRandom()
         self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
         self.configs = ClusterConfigs(config)
         self.client_quotas = ClientQuotas()
@@ -288,7 +288,7 @@ class ClusterState:
         return tuple(replicas)
 
     def _new_id(self) -> UUID:
-        return UUID(int=self._random.getrandbits(128), version=4)
+        return UUID(int=self.random.getrandbits(128), version=4)
 
     # configs
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from aioproducer.broker.channel_mute_state import ChannelMuteEvent, ChannelMuteState, next_mute_state
+from aioproducer.broker.memory_pool import MemoryPool
 from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.errors import InvalidReceiveException
 from aioproducer.protocol.frame_reader import FrameReader
@@ -15,6 +16,9 @@ from aioproducer.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
     from aioproducer.broker.processor import Processor
+
+_LITTLE = 4
+"""Bytes that are read even if there is no memory left: a size."""
 
 
 class KafkaChannel(asyncio.BufferedProtocol):
@@ -27,9 +31,23 @@ class KafkaChannel(asyncio.BufferedProtocol):
     A channel whose client is gone still has what was received whole: those requests are handled, too.
     """
 
-    def __init__(self, processor: Processor, listener: str, address: str, index: int, max_receive_size: int) -> None:
+    def __init__(
+        self,
+        processor: Processor,
+        listener: str,
+        address: str,
+        index: int,
+        max_receive_size: int,
+        memory: MemoryPool,
+    ) -> None:
         self._processor = processor
         self._frames = FrameReader(max_receive_size, processor.spare_buffers)
+        self._memory = memory
+        self._stopped = False
+        self._frame_count = 0
+        self._waits = False  # for the rest of a request
+        self._reserved = 0  # of the memory, for a frame that is incomplete
+        self._out_of_memory = False
         self._received: deque[bytes] = deque()
         self._index = index
         self._reading = True
@@ -58,7 +76,10 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self._processor.channel_opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._frames.get_buffer(sizehint)
+        buffer = self._frames.get_buffer(sizehint)
+        if self._memory.is_limited and self._memory.available < len(buffer):
+            return buffer[: max(_LITTLE, self._memory.available)]
+        return buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
@@ -66,10 +87,23 @@ class KafkaChannel(asyncio.BufferedProtocol):
         except InvalidReceiveException as error:
             self._processor.close_channel(self, str(error))
             return
+        if self._memory.is_limited:
+            self._reserve(sum(map(len, frames)))
         if frames:
+            self._frame_count += len(frames)
             self._received.extend(frames)
             self._processor.received(self)
-            self._read_on()
+        self._read_on()
+
+    def _reserve(self, received: int) -> None:
+        pending = self._frames.pending
+        self._memory.reserve(received + pending - self._reserved)
+        self._reserved = pending
+        self._out_of_memory = pending > 0 and not self._memory.may_read(self)
+
+    def memory_available(self) -> None:
+        self._out_of_memory = False
+        self._read_on()
 
     def pause_writing(self) -> None:
         self.is_writing = True
@@ -80,6 +114,10 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        if self._memory.is_limited:
+            self._memory.release(self, self._reserved)
+            self._memory.forget(self)
+        self._processor.incomplete(self, None)
         self.is_writing = False
         self.mute_state = ChannelMuteState.NOT_MUTED
         self._processor.channel_lost(self)
@@ -106,6 +144,11 @@ class KafkaChannel(asyncio.BufferedProtocol):
     def take_receive(self) -> bytes:
         """The next request."""
         return self._received.popleft()
+
+    def release(self, size: int) -> None:
+        """See :class:`~aioproducer.broker.request.Connection`."""
+        if self._memory.is_limited:
+            self._memory.release(self, size)
 
     def begin(self, request: Request) -> None:
         """A request of this channel is being handled."""
@@ -135,17 +178,29 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """Drops the connection, and whatever either side still had to say."""
+        self.release(sum(map(len, self._received)))
         self._received.clear()
         if self._transport is not None:
             self._transport.abort()
 
     def stop_reading(self) -> None:
         """Reads nothing more, for ever: the server is being shut down."""
-        self._read(False)
+        self._stopped = True
+        self._read_on()
+
+    @property
+    def pending(self) -> int:
+        """How many bytes of an incomplete request have come."""
+        return self._frames.pending
 
     def _read_on(self) -> None:
         """One receive may wait while the channel is muted, and no more."""
-        self._read(self.mute_state is ChannelMuteState.NOT_MUTED or not self._received)
+        may = self.mute_state is ChannelMuteState.NOT_MUTED or not self._received
+        self._read(may and not (self._out_of_memory or self._stopped))
+        waits = self._reading and self._frames.pending > 0  # for the client, and nothing else
+        if waits or self._waits:
+            self._waits = waits
+            self._processor.incomplete(self, self._frame_count if waits else None)
 
     def _read(self, reading: bool) -> None:
         transport = self._transport

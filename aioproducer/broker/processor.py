@@ -13,6 +13,7 @@ from aioproducer.broker.gate import Gate
 from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.kafka_channel import KafkaChannel
 from aioproducer.broker.listening_socket import AcceptedSocket
+from aioproducer.broker.memory_pool import MemoryPool
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_channel import RequestChannel
 from aioproducer.broker.response import (
@@ -64,6 +65,8 @@ class Processor:
         log_close: Callable[[str, str], object],
         max_receive_size: int,
         max_idle_ms: int,
+        receive_timeout_ms: int,
+        memory: MemoryPool,
     ) -> None:
         self.id = id
         self._name = name
@@ -76,6 +79,8 @@ class Processor:
         self._log_close = log_close
         self._max_receive_size = max_receive_size
         self._max_idle_ms = max_idle_ms
+        self._receive_timeout_ms = receive_timeout_ms
+        self._memory = memory
         self._new_connections: deque[NewConnection] = deque()
         self._room: deque[asyncio.Future[None]] = deque()
         self._registering: dict[asyncio.Task[None], None] = {}
@@ -87,6 +92,9 @@ class Processor:
         self._channels: dict[KafkaChannel, None] = {}
         self._closing: dict[KafkaChannel, None] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
+        # Those that wait for the rest of a request: which one, and since when. Longest first.
+        self._incomplete: dict[KafkaChannel, tuple[int, float]] = {}
+        self._receive_timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._wake: asyncio.Future[None] | None = None
         self._stopping = False
@@ -196,7 +204,12 @@ class Processor:
 
     async def _register(self, connection: NewConnection) -> None:
         channel = KafkaChannel(
-            self, self._listener, connection.address, self._next_connection_index(), self._max_receive_size
+            self,
+            self._listener,
+            connection.address,
+            self._next_connection_index(),
+            self._max_receive_size,
+            self._memory,
         )
         loop: Any = asyncio.get_running_loop()  # the simulation's takes sockets of its own
         try:
@@ -304,9 +317,11 @@ class Processor:
         try:
             header, body_at = decode_request_header(frame)
         except SchemaException as error:
+            channel.release(len(frame))
             self.close_channel(channel, f"its request header cannot be read: {error}")
             return None
         if not self._is_supported(header.api_key, header.api_version):
+            channel.release(len(frame))
             self.close_channel(
                 channel,
                 f"it sent a request of API {header.api_key} version {header.api_version}, which is not supported",
@@ -368,6 +383,9 @@ class Processor:
         self._gate.depart(self._listener, channel.address)
         if not self._channels:
             _settle(self._all_closed)
+            if self._receive_timer is not None:
+                self._receive_timer.cancel()
+                self._receive_timer = None
             if self._idle_timer is not None:
                 self._idle_timer.cancel()
                 self._idle_timer = None
@@ -389,6 +407,39 @@ class Processor:
             self.received(channel)
         else:
             self._closing.pop(channel, None)
+
+    # requests that do not become whole (socket.request.receive.timeout.ms)
+
+    def incomplete(self, channel: KafkaChannel, frame: int | None) -> None:
+        """The channel waits for the rest of its frame of this number, or for nothing."""
+        waiting = self._incomplete.get(channel)
+        if frame is None:
+            if waiting is not None:
+                del self._incomplete[channel]
+        elif self._receive_timeout_ms >= 0 and (waiting is None or waiting[0] != frame):
+            self._incomplete.pop(channel, None)
+            self._incomplete[channel] = frame, self._now()
+            if self._receive_timer is None:
+                self._set_receive_timer(self._receive_timeout_ms / 1000)
+
+    def _set_receive_timer(self, delay: float) -> None:
+        self._receive_timer = asyncio.get_running_loop().call_later(delay, self._close_incomplete)
+
+    def _close_incomplete(self) -> None:
+        self._receive_timer = None
+        timeout = self._receive_timeout_ms / 1000
+        now = self._now()
+        for channel, (_, since) in tuple(self._incomplete.items()):
+            left = since + timeout - now
+            if left > 0:
+                self._set_receive_timer(left)
+                return
+            del self._incomplete[channel]
+            self.close_channel(
+                channel,
+                f"its request is not whole {self._receive_timeout_ms} ms after its first byte"
+                f" (socket.request.receive.timeout.ms); {channel.pending} bytes have come",
+            )
 
     # idle connections (connections.max.idle.ms)
 

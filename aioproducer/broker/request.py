@@ -63,6 +63,9 @@ class Connection(Protocol):
     software: ClientSoftware | None
     """None if it has not said."""
 
+    def release(self, size: int) -> None:
+        """The bytes of a request of so many are not needed any more."""
+
 
 class Request:
     """A request being handled. Exactly one of :meth:`respond`, :meth:`no_response` and :meth:`close_connection` ends

@@ -114,6 +114,7 @@ class KafkaRequestHandlerPool:
         if request.api_local_complete_time < 0:
             request.api_local_complete_time = ended
         self.busy.record(ended - began, ended)
+        request.connection.release(request.size)
 
     def _call_back(self, callback: CallbackRequest) -> None:
         try:

@@ -7,12 +7,14 @@ import heapq
 import itertools
 import logging
 from collections.abc import Callable, Sequence
+from random import Random
 
 from aioproducer.broker.acceptor import Acceptor
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.gate import OPEN_GATE, Gate
 from aioproducer.broker.listening_socket import Listen, listen
+from aioproducer.broker.memory_pool import MemoryPool
 from aioproducer.broker.processor import Processor
 from aioproducer.broker.request import Quotas
 from aioproducer.broker.request_channel import RequestChannel
@@ -41,6 +43,7 @@ class SocketServer:
         gate: Gate = OPEN_GATE,
         quotas: Quotas | None = None,
         listen: Listen = listen,
+        random: Random | None = None,
     ) -> None:
         self._node_id = node_id
         self._config = config
@@ -54,6 +57,7 @@ class SocketServer:
         self._logged: set[str] = set()
         self._enabled = False
         self.acceptors: dict[str, Acceptor] = {}
+        self.memory = MemoryPool(config.queued_max_request_bytes, random or Random())
         self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
 
     async def open(self, end_points: Sequence[EndPoint]) -> dict[str, int]:
@@ -173,6 +177,8 @@ class SocketServer:
                 log_close=self._log_close,
                 max_receive_size=config.socket_request_max_bytes,
                 max_idle_ms=config.connections_max_idle_ms,
+                receive_timeout_ms=config.socket_request_receive_timeout_ms,
+                memory=self.memory,
             )
             self.requests.add_processor(id, processor)
             processors.append(processor)

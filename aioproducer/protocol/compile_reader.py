@@ -124,6 +124,7 @@ class _Reader(Source):
         self.uvarint("n")
         with self.block("if n:"):
             self.line("if n * 2 > size - pos: reject_length(n, size - pos, 2)")
+            self.line("if n > MAX_TAGGED_FIELDS: reject_tags(n)")
             self.line(f"{last} = -1; {unknown} = {{}}")
             with self.block("for _ in range(n):"):
                 self.uvarint(tag)

@@ -45,6 +45,11 @@ class FrameReader:
         self._start = 0
         self._end = 0
 
+    @property
+    def pending(self) -> int:
+        """How many bytes of an incomplete frame have come, with its size."""
+        return self._end - self._start
+
     def get_buffer(self, sizehint: int = -1) -> memoryview:
         """Where the next bytes of the stream go; never empty."""
         if self._buffer is _NO_BUFFER:

@@ -22,6 +22,9 @@ MAX_STRING_LENGTH = 0x7FFF
 MAX_LENGTH = 0x7FFFFFFF
 """What Kafka, counting in 32-bit integers, can mean by a length, a count or a tag."""
 
+MAX_TAGGED_FIELDS = 1000
+"""Of one struct. Kafka has no such limit: each takes it a hundred times the two bytes that a client has to send."""
+
 ZERO_UUID = UUID(int=0)
 """Kafka's way to say "no id"."""
 
@@ -72,6 +75,11 @@ def reject_tag(tag: int, last: int) -> NoReturn:
     if tag <= last:
         raise SchemaException(f"tagged field {tag} after tagged field {last}")
     raise SchemaException(f"tagged field {tag} does not belong to this version")
+
+
+def reject_tags(count: int) -> NoReturn:
+    """Says that a struct has too many tagged fields."""
+    raise SchemaException(f"{count} tagged fields in one struct, {MAX_TAGGED_FIELDS} are allowed")
 
 
 def reject_end(pos: int, end: int) -> NoReturn:

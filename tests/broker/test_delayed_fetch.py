@@ -17,6 +17,9 @@ class Remembers:
         self.sent: list[int] = []
         self.software: ClientSoftware | None = None
 
+    def release(self, size: int) -> None:
+        pass
+
     def send_response(self, response: RequestEnd) -> None:
         assert isinstance(response, SendResponse)
         _, message = decode_response(FetchResponse, 12, b"".join(response.parts)[4:])

@@ -3,17 +3,21 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import AsyncIterator
+from random import Random
 
 import pytest
 
 from aioproducer.broker.channel_mute_state import ChannelMuteState
 from aioproducer.broker.gate import OPEN_GATE
 from aioproducer.broker.kafka_channel import KafkaChannel
+from aioproducer.broker.memory_pool import MemoryPool
 from aioproducer.broker.processor import Processor
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_channel import RequestChannel
 from aioproducer.clock import SystemClock
 from aioproducer.protocol.messages.metadata import MetadataResponse
+
+UNLIMITED = MemoryPool(-1, Random(0))
 
 
 class FakeTransport(asyncio.Transport):
@@ -69,6 +73,8 @@ class Channel:
             log_close=lambda connection_id, reason: None,
             max_receive_size=1000,
             max_idle_ms=-1,
+            receive_timeout_ms=-1,
+            memory=UNLIMITED,
         )
         self.requests.add_processor(0, self.processor)
         self.processor.start()
@@ -76,7 +82,7 @@ class Channel:
         self.pending: list[Request] = []
 
     def connect(self) -> tuple[KafkaChannel, FakeTransport]:
-        channel, transport = KafkaChannel(self.processor, "PLAINTEXT", "127.0.0.1", 0, 1000), FakeTransport()
+        channel, transport = KafkaChannel(self.processor, "PLAINTEXT", "127.0.0.1", 0, 1000, UNLIMITED), FakeTransport()
         transport.channel = channel
         channel.connection_made(transport)
         return channel, transport
@@ -222,7 +228,7 @@ async def test_its_id_tells_both_ends(channel: Channel) -> None:
         def get_extra_info(self, name: str, default: object = None) -> object:
             return {"sockname": ("10.0.0.1", 9092), "peername": ("10.0.0.2", 40000)}.get(name)
 
-    late, transport = KafkaChannel(channel.processor, "PLAINTEXT", "10.0.0.2", 7, 1000), Named()
+    late, transport = KafkaChannel(channel.processor, "PLAINTEXT", "10.0.0.2", 7, 1000, UNLIMITED), Named()
     transport.channel = late
     late.connection_made(transport)
     assert late.id == "10.0.0.1:9092-10.0.0.2:40000-7"

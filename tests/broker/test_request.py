@@ -25,6 +25,9 @@ class Channel:
         self.told: list[RequestEnd] = []
         self.software: ClientSoftware | None = None
 
+    def release(self, size: int) -> None:
+        pass
+
     def send_response(self, response: RequestEnd) -> None:
         self.told.append(response)
 

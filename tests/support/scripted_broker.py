@@ -83,6 +83,9 @@ class Exchange:
 
     # aioproducer.broker.request.Connection
 
+    def release(self, size: int) -> None:
+        pass
+
     id = "scripted"
     listener = "PLAINTEXT"
     address = "127.0.0.1"

@@ -1,0 +1,82 @@
+"""How much memory the requests of all clients may take before they are handled."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Protocol
+
+
+class Receiver(Protocol):
+    """A connection, as far as the pool knows it."""
+
+    def memory_available(self) -> None:
+        """It may read on."""
+
+
+class MemoryPool:
+    """``queued.max.request.bytes``: bytes that were received and not yet handled, whole requests and parts of them.
+
+    Memory is taken as bytes come, not as sizes announce it. Who finds nothing left reads no more until there is some
+    again. Who is let on first then is drawn, as in Kafka, so that no order of connections starves anybody.
+
+    Parts of requests alone could use it all up, and then none would ever be whole. So one receiver at a time may read
+    its request to the end all the same. At most one request, and a little that was under way, is beyond the limit.
+    """
+
+    def __init__(self, size: int, random: Random) -> None:
+        """``size`` of 0 or less is no limit."""
+        self._size = size
+        self._random = random
+        self._used = 0
+        self._waiting: dict[Receiver, None] = {}
+        self._favourite: Receiver | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        return self._size > 0
+
+    @property
+    def available(self) -> int:
+        """Bytes; negative by as much as the limit is exceeded."""
+        return self._size - self._used
+
+    def reserve(self, count: int) -> None:
+        """So many bytes have come."""
+        self._used += count
+
+    def may_read(self, receiver: Receiver) -> bool:
+        """Whether a receiver may go on; if not it is told when it may."""
+        if self.available > 0 or receiver is self._favourite:
+            return True
+        if self._favourite is None:
+            self._favourite = receiver
+            return True
+        self._waiting[receiver] = None
+        return False
+
+    def release(self, receiver: Receiver, count: int) -> None:
+        """A request of this receiver has been handled, or so many of its bytes were dropped."""
+        self._used -= count
+        if receiver is self._favourite:
+            self._favourite = None
+        self._let_on()
+
+    def forget(self, receiver: Receiver) -> None:
+        """It reads nothing more."""
+        self._waiting.pop(receiver, None)
+        if receiver is self._favourite:
+            self._favourite = None
+            self._let_on()
+
+    def _let_on(self) -> None:
+        if not self._waiting or (self.available <= 0 and self._favourite is not None):
+            return
+        order = list(self._waiting)
+        self._random.shuffle(order)
+        for receiver in order:
+            if self.available <= 0 and self._favourite is not None:
+                break
+            del self._waiting[receiver]
+            if self.available <= 0:
+                self._favourite = receiver
+            receiver.memory_available()

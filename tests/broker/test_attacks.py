@@ -1,0 +1,209 @@
+"""Clients that mean harm, and what becomes of them: each costs its own connection, and nobody else notices.
+
+One that never reads is in ``test_processor.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import tracemalloc
+import zlib
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.log_validator import MAX_DECOMPRESSED_SIZE
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import encode_batch_header
+
+from .batches import NOW_MS
+from .raw_client import Connect, RawClient
+from .served import Served, exchange
+
+HEADER = struct.Struct(">ihhih")
+METADATA = HEADER.pack(HEADER.size - 4, 3, 0, 1, -1)
+"""A request without a body."""
+
+
+async def is_well(connect: Connect) -> bool:
+    """Whether others are served."""
+    return bool((await (await connect()).request(MetadataRequest([]), 13)).brokers)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (struct.pack(">i", 104857601), "above the limit"),
+        (b"\x7f\xff\xff\xff", "above the limit"),
+        (b"\xff\xff\xff\xff", "negative"),
+        (b"\x80\0\0\0", "negative"),
+        (b"\x15\x03\x03\0\x02\x02\x46", "TLS alert"),
+    ],
+)
+async def test_impossible_frame_lengths_cost_the_connection(
+    client: RawClient, connect: Connect, data: bytes, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.send_bytes(data)
+    assert await client.is_closed()
+    assert [reason in record.getMessage() for record in caplog.records] == [True]
+    assert await is_well(connect)
+
+
+async def test_a_request_that_drips_in_is_cut_off_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with Served(socket_request_receive_timeout_ms=50) as served:
+        slow, other = await served.connect(), await served.connect()
+        await slow.send_bytes(struct.pack(">i", 1000))
+
+        async def drip() -> None:
+            while True:
+                slow.writer.write(b"\0")
+                await asyncio.sleep(0.005)
+
+        dripping = asyncio.create_task(drip())
+        assert await slow.is_closed()
+        dripping.cancel()
+        await exchange(served, other, METADATA)
+    assert any("not whole 50 ms after its first byte" in record.getMessage() for record in caplog.records)
+
+
+async def test_time_in_which_the_broker_does_not_read_is_not_the_clients() -> None:
+    async with Served(socket_request_receive_timeout_ms=20) as served:
+        client = await served.connect()
+        await client.send_bytes(METADATA * 2 + METADATA[:7])  # handled; waits; not whole
+        first = await served.handler.next()
+        await asyncio.sleep(0.06)
+        first.respond(MetadataResponse())
+        (await served.handler.next()).respond(MetadataResponse())
+        await client.send_bytes(METADATA[7:])
+        (await served.handler.next()).respond(MetadataResponse())
+        for _ in range(3):
+            await client.receive_frame()
+
+
+async def test_a_size_that_is_only_announced_reserves_nothing() -> None:
+    async with Served() as served:
+        clients = [await served.connect() for _ in range(50)]
+        for client in clients:
+            await client.send_bytes(struct.pack(">i", 100 * 1024 * 1024))
+        tracemalloc.start()
+        try:
+            for client in clients:
+                await client.send_bytes(bytes(1000))
+            for _ in range(20):
+                await asyncio.sleep(0)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 16 * 1024 * 1024
+
+
+@pytest.mark.parametrize("count", [b"\x7f\xff\xff\xff", b"\0\x10\0\0"])
+async def test_counts_larger_than_the_bytes_cost_the_connection(
+    client: RawClient, connect: Connect, count: bytes
+) -> None:
+    tracemalloc.start()
+    try:
+        await client.send_bytes(HEADER.pack(HEADER.size, 3, 1, 1, -1) + count)
+        assert await client.is_closed()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * 1024 * 1024
+    assert await is_well(connect)
+
+
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+@pytest.mark.parametrize("in_header", [True, False])
+async def test_20_million_tagged_fields_cost_the_connection_and_nothing_else(
+    client: RawClient, connect: Connect, in_header: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    tags = varint(20_000_000) + bytes(40_000_000)
+    head = struct.pack(">hhih", 3, 12, 1, -1)
+    frame = head + tags if in_header else head + b"\0" + b"\0" + b"\0\0" + tags
+    tracemalloc.start()
+    try:
+        await client.send_bytes(struct.pack(">i", len(frame)) + frame)
+        assert await client.is_closed()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # What is sent, what is received of it (in a buffer that doubles), and the frame that is made of it.
+    assert peak < 8 * len(frame)
+    assert ["20000000 tagged fields" in record.getMessage() for record in caplog.records] == [True]
+    assert await is_well(connect)
+
+
+async def test_memory_that_is_used_up_stops_reading_and_is_given_back() -> None:
+    async with Served(socket_request_max_bytes=100_000, queued_max_request_bytes=100_000) as served:
+        memory = served.server.memory
+        body = bytes(60_000)
+        frame = HEADER.pack(HEADER.size - 4 + len(body), 3, 0, 1, -1) + body
+        clients = [await served.connect() for _ in range(5)]
+        sending = [asyncio.create_task(client.send_bytes(frame)) for client in clients]
+        handled = 0
+        while handled < 5:
+            request = await served.handler.next()
+            # One frame beyond the limit, and for everybody a size and what one read brings.
+            assert memory.available >= -(100_000 + 5 * 65_536)
+            handled += 1
+            request.respond(MetadataResponse())
+        await asyncio.gather(*sending)
+        for client in clients:
+            await client.receive_frame()
+        assert memory.available == 100_000
+
+
+async def test_parts_of_requests_do_not_use_up_the_memory_for_ever() -> None:
+    """Ten clients have sent almost all of a request each, far more than there is memory for; all get their answer."""
+    async with Served(socket_request_max_bytes=50_000, queued_max_request_bytes=50_000) as served:
+        body = bytes(40_000)
+        frame = HEADER.pack(HEADER.size - 4 + len(body), 3, 0, 1, -1) + body
+        clients = [await served.connect() for _ in range(10)]
+        for client in clients:
+            await client.send_bytes(frame[:20_000])
+            for _ in range(10):
+                await asyncio.sleep(0)
+        assert served.server.memory.available <= 0
+        sending = [asyncio.create_task(client.send_bytes(frame[20_000:])) for client in clients]
+        for _ in clients:
+            (await served.handler.next()).respond(MetadataResponse())
+        await asyncio.gather(*sending)
+        for client in clients:
+            await client.receive_frame()
+        assert served.server.memory.available == 50_000
+
+
+async def test_who_leaves_gives_its_memory_back() -> None:
+    async with Served(socket_request_max_bytes=100_000, queued_max_request_bytes=100_000) as served:
+        client = await served.connect()
+        await client.send_bytes(struct.pack(">i", 90_000) + bytes(50_000))
+        while served.server.memory.available == 100_000:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await client.close()
+        while served.server.connection_count:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert served.server.memory.available == 100_000
+
+
+async def test_a_decompression_bomb_is_refused(cluster: EmbeddedCluster, client: RawClient, connect: Connect) -> None:
+    cluster.create_topic("t")
+    bomb = zlib.compressobj(9, zlib.DEFLATED, 31)
+    body = b"".join([bomb.compress(bytes(1 << 20)) for _ in range(MAX_DECOMPRESSED_SIZE // 2**20 + 8)]) + bomb.flush()
+    header = encode_batch_header(body, count=1, base_timestamp=NOW_MS, max_timestamp=NOW_MS, codec=CompressionType.GZIP)
+    data = TopicProduceData("t", cluster.topic("t").id, [PartitionProduceData(0, header + body)])
+    response = await client.request(ProduceRequest(acks=-1, topic_data=[data]), 13)
+    (answer,) = response.responses[0].partition_responses
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert "decompressed" in answer.error_message
+    assert await is_well(connect)
