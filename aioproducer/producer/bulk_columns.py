@@ -9,10 +9,10 @@ from typing import Any, Final
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.producer.bulk_rows import Rows
 
-READ_AHEAD_BYTES: Final = 64 * 1024
+READ_AHEAD_BYTES: Final = 128 * 1024
 """About as many bytes of values are read from an iterable before they are appended …"""
 
-READ_AHEAD_ROWS: Final = 1024
+READ_AHEAD_ROWS: Final = 2048
 """… and no more records than these."""
 
 _NO_COLUMNS: Final = (str, bytes, bytearray, memoryview, Mapping)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mypy_extensions import i64
+
+if TYPE_CHECKING:
+    # Compiled code reaches this through librt's C interface; interpreted code never uses it (see record_writer.py).
+    from librt.strings import read_i32_le
 
 
 def murmur2(data: bytes) -> i64:
@@ -18,8 +24,7 @@ def murmur2_of(data: bytes, begin: i64, size: i64) -> i64:
     i: i64 = begin
     end: i64 = begin + (size & ~3)
     while i < end:
-        k: i64 = i64(data[i]) | (i64(data[i + 1]) << 8) | (i64(data[i + 2]) << 16) | (i64(data[i + 3]) << 24)
-        k = (k * m) & mask
+        k: i64 = (i64(read_i32_le(data, i)) * m) & mask
         k ^= k >> 24
         k = (k * m) & mask
         h = ((h * m) & mask) ^ k
@@ -46,3 +51,9 @@ def partition_for_key(key: bytes, partitions: i64) -> i64:
 def partition_for_key_of(data: bytes, begin: i64, size: i64, partitions: i64) -> i64:
     """The same for a key that is ``size`` bytes of ``data``, from ``begin`` on."""
     return (murmur2_of(data, begin, size) & 0x7FFFFFFF) % partitions
+
+
+if hasattr(murmur2, "__code__") and not TYPE_CHECKING:
+    # Interpreted: a native function has no code object.
+    def read_i32_le(data: bytes, index: int) -> int:
+        return int.from_bytes(data[index : index + 4], "little")

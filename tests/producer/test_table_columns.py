@@ -105,6 +105,16 @@ def test_headers_as_lists_and_maps(rows: list[Any], skipped: int, as_map: bool, 
     assert read == [row or None for row in rows[skipped:]]
 
 
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_frames_of_other_libraries(library: str) -> None:
+    frame = pytest.importorskip(library).DataFrame({"v": ["one", None, "three"], "k": ["a", "b", None], "p": [0, 1, 2]})
+    assert read_all(TableColumns(frame, value="v", key="k", partition="p")) == [
+        (b"one", b"a", 0, None, None),
+        (None, b"b", 1, None, None),
+        (b"three", None, 2, None, None),
+    ]
+
+
 def test_a_record_batch_and_a_stream_are_tables_too() -> None:
     batch = pa.record_batch({"v": ["a", "b"]})
     assert len(read_all(TableColumns(batch, value="v"))) == 2
