@@ -86,13 +86,13 @@ async def calls_of_enqueue() -> float:
 @virtual
 async def test_a_record_is_sent_with_few_calls(world: World) -> None:
     # Compiled: send itself, where it is called; the profiler does not see what is called within.
-    assert 0.9 < await calls_of_send() < (1.1 if COMPILED else 37)
+    assert 0.9 < await calls_of_send() < (1.1 if COMPILED else 38)
 
 
 @virtual
 async def test_a_record_is_enqueued_with_few_calls(world: World) -> None:
     # Interpreted, one more: what is awaited.
-    assert 0.9 < await calls_of_enqueue() < (1.1 if COMPILED else 38)
+    assert 0.9 < await calls_of_enqueue() < (1.1 if COMPILED else 39)
 
 
 @virtual
