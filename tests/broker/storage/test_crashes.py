@@ -15,8 +15,7 @@ from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.storage.journal import JournalWrite, MetadataJournal
-from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.storage.journal import JournalWrite
 from tests.broker.storage.crash_machine import CrashMachine
 
 TestCrashes = CrashMachine.TestCase
@@ -49,11 +48,6 @@ def directories_are_not_synced(patch: pytest.MonkeyPatch) -> None:
 def the_journal_is_not_synced(patch: pytest.MonkeyPatch) -> None:
     right = JournalWrite.run
     patch.setattr(JournalWrite, "run", lambda self, files, *, sync: right(self, files, sync=False))
-
-
-@planted
-def nothing_is_cut_off(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(StoredBatches, "_cut", lambda self, segment, bad, later: None)
 
 
 class _WithoutSync:
@@ -97,17 +91,6 @@ class _WithoutDirectorySync(_WithoutSync):
 
 
 @planted
-def a_torn_journal_is_written_on(patch: pytest.MonkeyPatch) -> None:
-    right = MetadataJournal.load
-
-    def load(self: MetadataJournal, files: Files) -> None:
-        right(self, files)
-        self._limit = 10**9 if self._size else 0
-
-    patch.setattr(MetadataJournal, "load", load)
-
-
-@planted
 def an_error_is_taken_for_success(patch: pytest.MonkeyPatch) -> None:
     right = DataDirectory.end
     patch.setattr(DataDirectory, "end", lambda self, commit, error=None: right(self, commit))
@@ -125,9 +108,11 @@ def directories_of_deleted_topics_stay(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=[plant.__name__ for plant in PLANTED])
-def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_mistake_is_found(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     plant(monkeypatch)
-    logging.getLogger("aioproducer.broker").setLevel(logging.CRITICAL)
+    caplog.set_level(logging.CRITICAL, "aioproducer.broker")
     with pytest.raises(BaseException) as found:
         run_state_machine_as_test(
             CrashMachine,
