@@ -243,7 +243,9 @@ CONNECTION_LIMITS = frozenset(
     }
 )
 
-DYNAMIC_BROKER_CONFIGS = frozenset(SERVER_NAMES.values()) | CONNECTION_LIMITS
+POOL_SIZES = frozenset({"num.network.threads", "num.io.threads"})
+"""These change while the broker runs, in one step to half of what they are at least and to double at most."""
+DYNAMIC_BROKER_CONFIGS = frozenset(SERVER_NAMES.values()) | CONNECTION_LIMITS | POOL_SIZES
 TOPIC_CONFIGS: Mapping[str, ConfigKey] = {**table(TopicConfig), **_STORED}
 TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(_STORED)
 """Stored with a topic and told; they do nothing."""

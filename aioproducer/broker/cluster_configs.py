@@ -13,6 +13,7 @@ from typing import NamedTuple
 from aioproducer.broker.broker_config import (
     BROKER_CONFIGS,
     DYNAMIC_BROKER_CONFIGS,
+    POOL_SIZES,
     SERVER_NAMES,
     TOPIC_CONFIGS,
     BrokerConfig,
@@ -85,10 +86,22 @@ class ClusterConfigs:
                 checked(BROKER_CONFIGS[name], value)
         except ConfigException as error:
             raise InvalidRequestException(str(error)) from error
+        self._check_pool_sizes(node, configs)
         if not validate_only:
             self._dynamic[node] = configs
             for listener in tuple(self.listeners):
                 listener()
+
+    def _check_pool_sizes(self, node: str, configs: Mapping[str, str]) -> None:
+        before = self.broker(int(node) if node else None)
+        for name in sorted(POOL_SIZES):
+            now = int(getattr(before, name.replace(".", "_")))
+            wanted = int(configs.get(name, now))
+            if not now / 2 <= wanted <= now * 2:
+                raise InvalidRequestException(
+                    f"config {name!r} is {now}: it can be changed to half of that at least and to double at most, not"
+                    f" to {wanted}; do it in steps"
+                )
 
     def restore(self, node: str, configs: Mapping[str, str]) -> None:
         """What was set before a restart."""

@@ -162,3 +162,16 @@ async def test_a_node_is_started_again_while_it_stops() -> None:
         await stopping
         await client.close()
         assert cluster.bootstrap_servers
+
+
+async def test_pools_are_resized_while_clients_are_served() -> None:
+    async with EmbeddedCluster() as cluster:
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        for threads in (6, 12, 6, 3, 2):
+            cluster.alter_broker_configs({"num.network.threads": threads, "num.io.threads": threads + 2})
+            server = cluster._servers[0]
+            assert (len(server.sockets.processors), server.handlers.size) == (threads, threads + 2)
+            other = await RawClient.connect(cluster.bootstrap_servers)
+            assert (await other.request(MetadataRequest([]), 13)).brokers
+            await other.close()
+        await client.close()

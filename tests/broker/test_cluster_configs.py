@@ -79,3 +79,15 @@ def test_a_topic_config_that_is_unknown_can_be_deleted_and_not_set() -> None:
     assert altered_topic({"no.such": "1"}, [ConfigChange("no.such", OpType.DELETE, None)]) == {}
     with pytest.raises(InvalidConfigurationException, match=r"unknown topic config 'retention\.m'; did you mean"):
         altered_topic({}, set_to("retention.m", "1"))
+
+
+@pytest.mark.parametrize("name", ["num.network.threads", "num.io.threads"])
+def test_pools_are_resized_in_steps(name: str) -> None:
+    configs = make()
+    now = int(getattr(configs.broker(), name.replace(".", "_")))
+    for wrong in (now * 2 + 1, (now - 1) // 2):
+        with pytest.raises(InvalidRequestException, match=r"in steps|at least 1"):
+            configs.alter(ALL_NODES, set_to(name, str(wrong)))
+    configs.alter(ALL_NODES, set_to(name, str(now * 2)))
+    configs.alter(ALL_NODES, set_to(name, str(now * 4)))
+    assert getattr(configs.broker(0), name.replace(".", "_")) == now * 4
