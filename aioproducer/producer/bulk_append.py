@@ -102,6 +102,6 @@ def _append_run(
     budget = bound  # the partition is left already
     if partitioner.current is not None:
         budget += 2 * accumulator.batch_size - partitioner.produced
-    after, taken = batch.append_run(timestamp, columns, begin, end, budget)
+    after, taken = batch.append_run(timestamp, columns, begin, end, budget, accumulator.largest_record())
     partitioner.produced_more(taken - bound, accumulator.batch_size)
     return after

@@ -130,10 +130,12 @@ class ProducerBatch:
             self.max_timestamp = timestamp
         return Delivery(self.result, index)
 
-    def append_run(self, timestamp: i64, columns: RecordColumns, begin: i64, end: i64, budget: i64) -> tuple[i64, i64]:
+    def append_run(
+        self, timestamp: i64, columns: RecordColumns, begin: i64, end: i64, budget: i64, longest: i64
+    ) -> tuple[i64, i64]:
         """Adds rows from ``begin`` to before ``end``: the first, for which the caller has seen that there is room, and
-        those after it while there is, with the memory that is paid for, and all take less than ``budget``. Answers
-        which comes next, and how many bytes those added take at most.
+        those after it while there is, with the memory that is paid for, all take less than ``budget``, and none more
+        than ``longest`` if sent alone. Answers which comes next, and how many bytes those added take at most.
         """
         buffer = self.buffer
         if buffer is None:
@@ -144,6 +146,7 @@ class ProducerBatch:
         index = self.count
         written = records.size()
         room = self.limit - BATCH_OVERHEAD
+        alone = longest - BATCH_OVERHEAD
         paid = self.allocated - self.open_cost(BATCH_OVERHEAD) + written  # what the next record may bring it to
         largest = self.largest
         taken: i64 = 0
@@ -154,7 +157,7 @@ class ProducerBatch:
             if key_size == NO_BYTES or value_size == NO_BYTES:
                 break
             bound = columns.size_upper_bound(at, key_size, value_size)
-            if at > begin and (written + bound > room or written + bound > paid):
+            if at > begin and (written + bound > room or written + bound > paid or bound > alone):
                 break
             columns.append_to(records, index, delta, at, key_size, value_size)
             written = records.size()
