@@ -1,8 +1,9 @@
-"""docs/configuration.md says what the code says."""
+"""docs/configuration.md and docs/broker-configuration.md say what the code says."""
 
 import runpy
 from pathlib import Path
 
+from aioproducer.broker.broker_config import BROKER_CONFIGS
 from aioproducer.config import UNSUPPORTED, ProducerConfig
 from aioproducer.config_def import table
 
@@ -15,3 +16,12 @@ def test_the_page_is_what_the_table_says() -> None:
     assert written == script["page"](table(ProducerConfig).values(), UNSUPPORTED), (
         "docs/configuration.md is out of date: run python scripts/configuration.py"
     )
+
+
+def test_the_brokers_page_is_what_the_tables_say() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "broker_configuration.py"))
+    written = (ROOT / "docs" / "broker-configuration.md").read_text()
+    assert written == script["page"](BROKER_CONFIGS.values()), (
+        "docs/broker-configuration.md is out of date: run python scripts/broker_configuration.py"
+    )
+    assert not BROKER_CONFIGS.keys() & script["ABSENT"].keys()

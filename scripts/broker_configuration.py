@@ -1,0 +1,85 @@
+"""Writes docs/broker-configuration.md from the tables of configs: ``python scripts/broker_configuration.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from aioproducer.broker.broker_config import (
+    BROKER_CONFIGS,
+    DYNAMIC_BROKER_CONFIGS,
+    SERVER_NAMES,
+    TOPIC_CONFIGS,
+    TOPIC_CONFIGS_WITHOUT_EFFECT,
+)
+from aioproducer.config_def import ConfigKey, as_text
+
+TARGET = Path(__file__).parent.parent / "docs" / "broker-configuration.md"
+
+HEAD = """\
+# Configuration of the embedded broker
+
+Its configs in Kafka's names: `EmbeddedCluster(configs={"num.partitions": 6})` or
+`aioproducer broker -X num.partitions=6`. They are those of all its nodes. A name that is not in this table, and a value
+that is not possible, raise `ConfigException`. Written by `python scripts/broker_configuration.py` from the tables in
+`aioproducer/broker/broker_config.py`; do not edit.
+
+Configs marked **dynamic** change while it runs: `cluster.alter_broker_configs({"max.connections": 100}, node_id=0)`, or
+what clients ask for with IncrementalAlterConfigs (Kafka's `kafka-configs`), of one node or of all. The numbers of
+threads change to half of what they are at least, and to double at most, in one step, as in Kafka.
+
+| config | type | default | allowed | what it does |
+|---|---|---|---|---|
+"""
+
+TOPICS = """
+## Topics
+
+`cluster.create_topic("t", configs={"max.message.bytes": 1000})`, CreateTopics, `cluster.alter_topic_configs` and
+IncrementalAlterConfigs. What a topic does not have is as the broker's config says.
+
+| config | the broker's |
+|---|---|
+"""
+
+STORED = """
+Kafka's other topic configs may be given too, are checked, stored and told, and do nothing:
+
+"""
+
+ABSENT = {
+    "connection.failed.authentication.delay.ms": "there is no authentication yet",
+    "producer.purgatory.purge.interval.requests": "replicas share a log: no produce request waits for them",
+    "delete.records.purgatory.purge.interval.requests": "as producer.purgatory.purge.interval.requests",
+}
+"""Kafka's configs of the network layer that do not exist here, and why."""
+
+LAST = """
+## Kafka's configs of the network layer that do not exist here
+
+Any other of Kafka's that is not in the first table is refused as well.
+
+| config | why |
+|---|---|
+"""
+
+
+def _row(key: ConfigKey) -> str:
+    dynamic = " **Dynamic.**" if key.name in DYNAMIC_BROKER_CONFIGS else ""
+    default = f"`{as_text(key.default)}`" if key.default != "" else "empty"
+    return f"| `{key.name}` | {key.type.value} | {default} | {key.valid.text} | {key.doc}{dynamic} |"
+
+
+def page(keys: Iterable[ConfigKey]) -> str:
+    """The whole page."""
+    rows = "\n".join(map(_row, keys))
+    topics = "\n".join(
+        f"| `{name}` | `{SERVER_NAMES[name]}` |" for name in TOPIC_CONFIGS if name not in TOPIC_CONFIGS_WITHOUT_EFFECT
+    )
+    stored = "\n".join(f"- `{name}`" for name in sorted(TOPIC_CONFIGS_WITHOUT_EFFECT))
+    absent = "\n".join(f"| `{name}` | {why} |" for name, why in ABSENT.items())
+    return f"{HEAD}{rows}\n{TOPICS}{topics}\n{STORED}{stored}\n{LAST}{absent}\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(page(BROKER_CONFIGS.values()))
