@@ -8,10 +8,10 @@ import socket
 from collections import deque
 
 from aioproducer.broker.gate import Gate
+from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.listening_socket import AcceptedSocket, Listening
 from aioproducer.broker.processor import Processor
 from aioproducer.clock import Clock
-from aioproducer.metrics.sensor import Sensor
 
 log = logging.getLogger(__name__)
 
@@ -41,16 +41,19 @@ class Acceptor:
         self._unassigned: deque[tuple[AcceptedSocket, str]] = deque()
         self._assigning: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
-        self.blocked = Sensor()
-        """Seconds in which nothing was accepted as all processors had too many new connections."""
+        # At rest while it may accept, at work while all processors have too many new connections.
+        now = clock.monotonic()
+        self._accepting = IdleMeter(now)
+        self._accepting.rest(now)
 
     @property
     def port(self) -> int:
         return self._listening.port
 
     def blocked_percent(self, now: float) -> float:
-        """Which share of the time it accepted nothing, 0 to 1 (Kafka's ``AcceptorBlockedPercent``)."""
-        return min(1.0, self.blocked.rate(now))
+        """Which share of the time it accepted nothing as all processors had too many new connections, 0 to 1 (Kafka's
+        ``AcceptorBlockedPercent``)."""
+        return 1.0 - self._accepting.share(1, now)
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(), name=self._name)
@@ -105,14 +108,13 @@ class Acceptor:
                 self._assigning = asyncio.get_running_loop().create_task(self._assign(), name=f"{self._name}-blocked")
 
     async def _assign(self) -> None:
-        began = self._now()
+        self._accepting.work(self._now())
         while self._unassigned:
             if self._offer(*self._unassigned[0]):
                 self._unassigned.popleft()
             else:
                 await self.processors[self._next].has_room()
-        ended = self._now()
-        self.blocked.record(ended - began, ended)
+        self._accepting.rest(self._now())
         self._assigning = None
 
     def _offer(self, connection: AcceptedSocket, address: str) -> bool:

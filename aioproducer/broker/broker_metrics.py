@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from aioproducer.broker.broker_server import BrokerServer
 from aioproducer.broker.client_quota_manager import Client
 from aioproducer.broker.request_metrics import HISTOGRAMS
+from aioproducer.error_code import ErrorCode
 from aioproducer.metrics.histogram import Histogram
 from aioproducer.metrics.metric_name import MetricName, Tags
 
@@ -20,6 +21,8 @@ def broker_metrics(server: BrokerServer, now: float) -> Iterator[Metric]:
     """Every metric of a running node, tagged with its id."""
     node: Tags = (("node-id", f"node-{server.context.node_id}"),)
     yield from _threads(server, node, now)
+    yield from _memory(server, node, now)
+    yield from _purgatory(server, node)
     yield from _requests(server, node, now)
     yield from _connections(server, node, now)
     yield from _quotas(server, node, now)
@@ -41,12 +44,30 @@ def _threads(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
         yield MetricName("AcceptorBlockedPercent", "Acceptor", tags), acceptor.blocked_percent(now)
 
 
+def _memory(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
+    memory = server.sockets.memory
+    yield MetricName("MemoryPoolAvailable", "SocketServer", node), memory.available
+    yield MetricName("MemoryPoolUsed", "SocketServer", node), memory.used
+    yield MetricName("MemoryPoolAvgDepletedPercent", "socket-server-metrics", node), memory.depleted_percent(now)
+    yield MetricName("MemoryPoolDepletedTimeTotal", "socket-server-metrics", node), memory.depleted_time(now) * 1e9
+
+
+def _purgatory(server: BrokerServer, node: Tags) -> Iterator[Metric]:
+    purgatory = server.context.fetch_purgatory
+    tags = (("delayedOperation", purgatory.name), *node)
+    yield MetricName("PurgatorySize", "DelayedOperationPurgatory", tags), purgatory.watched
+    yield MetricName("NumDelayedOperations", "DelayedOperationPurgatory", tags), purgatory.num_delayed
+
+
 def _requests(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
     for api, metrics in server.request_metrics:
         tags = (*node, ("request", api))
         for version, rate in metrics.rates.items():
             by_version = (*tags, ("version", str(version)))
             yield MetricName("RequestsPerSec", "RequestMetrics", by_version), rate.count_rate(now)
+        for code, rate in metrics.errors.items():
+            by_error = (("error", ErrorCode(code).name), *tags)
+            yield MetricName("ErrorsPerSec", "RequestMetrics", by_error), rate.rate(now)
         for name, histogram in zip(HISTOGRAMS, metrics.histograms, strict=True):
             unit = 1000.0 if name.endswith("Ms") else 1.0  # times are recorded in microseconds
             for figure, value in _figures(histogram, now):

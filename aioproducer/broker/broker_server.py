@@ -9,6 +9,7 @@ from aioproducer.broker.connection_gate import Arrival, ConnectionGate
 from aioproducer.broker.connection_quotas import ConnectionLimits, ConnectionQuotas
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.end_point import EndPoint
+from aioproducer.broker.error_counts import error_counts
 from aioproducer.broker.faults import NO_FAULTS
 from aioproducer.broker.faulty_gate import FaultyGate
 from aioproducer.broker.gate import Gate
@@ -17,7 +18,7 @@ from aioproducer.broker.rate_quota import QuotaWindow
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_handler import KafkaRequestHandlerPool, RequestHandler
 from aioproducer.broker.request_metrics import RequestMetrics, RequestTimes
-from aioproducer.broker.response import RequestEnd
+from aioproducer.broker.response import RequestEnd, SendResponse
 from aioproducer.broker.socket_server import SocketServer
 
 _DRAIN_TIME = 1.0
@@ -102,6 +103,7 @@ class BrokerServer:
 
     def _completed(self, request: Request, end: RequestEnd, now: float) -> None:
         times = RequestTimes(request, now)
-        self.request_metrics.record(request, times, now)
+        told = end.response if isinstance(end, SendResponse) else None
+        self.request_metrics.record(request, times, {} if told is None else error_counts(told), now)
         if request_log.enabled():
             request_log.log_request(request, end, times)

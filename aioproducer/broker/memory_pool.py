@@ -5,6 +5,10 @@ from __future__ import annotations
 from random import Random
 from typing import Protocol
 
+from aioproducer.broker.idle_meter import IdleMeter
+from aioproducer.clock import Clock
+from aioproducer.config_def import LONG_MAX
+
 
 class Receiver(Protocol):
     """A connection, as far as the pool knows it."""
@@ -23,10 +27,17 @@ class MemoryPool:
     its request to the end all the same. At most one request, and a little that was under way, is beyond the limit.
     """
 
-    def __init__(self, size: int, random: Random) -> None:
+    def __init__(self, size: int, random: Random, clock: Clock) -> None:
         """``size`` of 0 or less is no limit."""
         self._size = size
         self._random = random
+        self._now = clock.monotonic
+        # At rest while nobody waits.
+        now = clock.monotonic()
+        self._enough = IdleMeter(now)
+        self._enough.rest(now)
+        self._depleted_since: float | None = None
+        self._depleted_time = 0.0
         self._used = 0
         self._waiting: dict[Receiver, None] = {}
         self._favourite: Receiver | None = None
@@ -37,8 +48,21 @@ class MemoryPool:
 
     @property
     def available(self) -> int:
-        """Bytes; negative by as much as the limit is exceeded."""
-        return self._size - self._used
+        """Bytes; negative by as much as the limit is exceeded. Without a limit as many as Kafka says."""
+        return self._size - self._used if self.is_limited else LONG_MAX
+
+    @property
+    def used(self) -> int:
+        """Bytes; not counted without a limit."""
+        return self._used
+
+    def depleted_percent(self, now: float) -> float:
+        """Which share of the time somebody waited for memory, 0 to 1 (Kafka's ``MemoryPoolAvgDepletedPercent``)."""
+        return 1.0 - self._enough.share(1, now)
+
+    def depleted_time(self, now: float) -> float:
+        """For how many seconds, in all (Kafka's ``MemoryPoolDepletedTimeTotal``)."""
+        return self._depleted_time + (0.0 if self._depleted_since is None else now - self._depleted_since)
 
     def reserve(self, count: int) -> None:
         """So many bytes have come."""
@@ -52,6 +76,7 @@ class MemoryPool:
             self._favourite = receiver
             return True
         self._waiting[receiver] = None
+        self._meter()
         return False
 
     def release(self, receiver: Receiver, count: int) -> None:
@@ -67,6 +92,7 @@ class MemoryPool:
         if receiver is self._favourite:
             self._favourite = None
             self._let_on()
+        self._meter()
 
     def _let_on(self) -> None:
         if not self._waiting or (self.available <= 0 and self._favourite is not None):
@@ -80,3 +106,17 @@ class MemoryPool:
             if self.available <= 0:
                 self._favourite = receiver
             receiver.memory_available()
+        self._meter()
+
+    def _meter(self) -> None:
+        """Notes whether anybody waits."""
+        if bool(self._waiting) is (self._depleted_since is not None):
+            return
+        now = self._now()
+        if self._depleted_since is None:
+            self._depleted_since = now
+            self._enough.work(now)
+        else:
+            self._depleted_time = self.depleted_time(now)
+            self._depleted_since = None
+            self._enough.rest(now)

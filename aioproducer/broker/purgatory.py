@@ -28,7 +28,7 @@ class DelayedOperationPurgatory:
     """
 
     def __init__(self, name: str, clock: Clock, *, purge_interval: int = PURGE_INTERVAL) -> None:
-        self._name = name
+        self.name = name
         self._clock = clock
         self._purge_interval = purge_interval
         self._timer: Timer[DelayedOperation] = Timer(self._now_ms())
@@ -101,7 +101,7 @@ class DelayedOperationPurgatory:
         try:
             return bool(act())
         except Exception:
-            log.exception("an operation in the purgatory %s failed", self._name)
+            log.exception("an operation in the purgatory %s failed", self.name)
             return False
 
     # purging

@@ -132,13 +132,12 @@ class Request:
         header = self.header
         if self.quotas is not None:
             response = self.quotas.answer(self, response)
-        self.respond_bytes(
-            encode_response(
-                response,
-                version=header.api_version if version is None else version,
-                correlation_id=header.correlation_id,
-            )
+        parts = encode_response(
+            response,
+            version=header.api_version if version is None else version,
+            correlation_id=header.correlation_id,
         )
+        self._channel.send_response(SendResponse(self, parts, response))
 
     def respond_bytes(self, parts: Sequence[Buffer]) -> None:
         """Answers with a frame that is already made."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from aioproducer.broker.request import Request
 from aioproducer.metrics.histogram import Histogram
@@ -54,19 +54,26 @@ def _microseconds(seconds: float) -> int:
 class ApiMetrics:
     """Of one API. Times are recorded in microseconds."""
 
-    __slots__ = ("histograms", "rates")
+    __slots__ = ("errors", "histograms", "rates")
 
     def __init__(self) -> None:
         self.histograms = tuple(Histogram() for _ in HISTOGRAMS)
         """In the order of :data:`HISTOGRAMS`."""
         self.rates: dict[int, Sensor] = {}
         """Requests, by version."""
+        self.errors: dict[int, Sensor] = {}
+        """Errors told, by code."""
 
-    def record(self, version: int, times: RequestTimes, size: int, now: float) -> None:
+    def record(self, version: int, times: RequestTimes, size: int, errors: Mapping[int, int], now: float) -> None:
         rate = self.rates.get(version)
         if rate is None:
             rate = self.rates[version] = Sensor()
         rate.record(1, now)
+        for code, count in errors.items():
+            rate = self.errors.get(code)
+            if rate is None:
+                rate = self.errors[code] = Sensor()
+            rate.record(count, now)
         queue, local, remote, throttle, response_queue, send, total, bytes_ = self.histograms
         queue.record(times.request_queue, now)
         local.record(times.local, now)
@@ -84,13 +91,13 @@ class RequestMetrics:
     def __init__(self) -> None:
         self._apis: dict[int, ApiMetrics] = {}
 
-    def record(self, request: Request, times: RequestTimes, now: float) -> None:
-        """A request is over."""
+    def record(self, request: Request, times: RequestTimes, errors: Mapping[int, int], now: float) -> None:
+        """A request is over; its response had so many ``errors`` of each code."""
         header = request.header
         api = self._apis.get(header.api_key)
         if api is None:
             api = self._apis[header.api_key] = ApiMetrics()
-        api.record(header.api_version, times, request.size, now)
+        api.record(header.api_version, times, request.size, errors, now)
 
     def __iter__(self) -> Iterator[tuple[str, ApiMetrics]]:
         return ((api_name(key), api) for key, api in self._apis.items())

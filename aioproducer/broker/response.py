@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aioproducer.broker.request import Request
     from aioproducer.protocol.primitives import Buffer
+    from aioproducer.protocol.schema import Response
 
 
 class RequestEnd:
@@ -22,11 +23,13 @@ class RequestEnd:
 class SendResponse(RequestEnd):
     """Bytes for the client; the first part begins with the size."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("parts", "response")
 
-    def __init__(self, request: Request, parts: Sequence[Buffer]) -> None:
+    def __init__(self, request: Request, parts: Sequence[Buffer], response: Response | None = None) -> None:
         self.request = request
         self.parts = parts
+        self.response = response
+        """What they were made of; None if they are no response of this API."""
 
 
 class NoOpResponse(RequestEnd):

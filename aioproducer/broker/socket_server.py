@@ -57,7 +57,7 @@ class SocketServer:
         self._logged: set[str] = set()
         self._enabled = False
         self.acceptors: dict[str, Acceptor] = {}
-        self.memory = MemoryPool(config.queued_max_request_bytes, random or Random())
+        self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
         self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
 
     async def open(self, end_points: Sequence[EndPoint]) -> dict[str, int]:

@@ -11,8 +11,10 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.request_metrics import HISTOGRAMS
+from aioproducer.config_def import LONG_MAX
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.testing.simulation.listening import listen_on_network
@@ -48,6 +50,19 @@ async def test_what_is_of_the_whole_node(cluster: EmbeddedCluster, client: RawCl
         assert 0 < found[name] <= 1
     assert (found["RequestQueueSize"], found["ResponseQueueSize"], found["AcceptorBlockedPercent"]) == (0, 0, 0)
     assert found["connection-count"] == 1
+    assert (found["MemoryPoolUsed"], found["MemoryPoolAvailable"]) == (0, LONG_MAX)
+    assert (found["MemoryPoolAvgDepletedPercent"], found["MemoryPoolDepletedTimeTotal"]) == (0, 0)
+    assert found.select(request="Metadata", error="NONE")["ErrorsPerSec"] > 0
+
+
+async def test_requests_that_wait(cluster: EmbeddedCluster, client: RawClient) -> None:
+    cluster.create_topic("t")
+    topic = FetchTopic("t", cluster.topic("t").id, [FetchPartition(0, partition_max_bytes=1000)])
+    await client.send(FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[topic]), 13)
+    while not cluster.delayed_fetches:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    found = cluster.metrics().select(delayedOperation="Fetch")
+    assert (found["NumDelayedOperations"], found["PurgatorySize"]) == (1, 1)
 
 
 @virtual
@@ -74,7 +89,7 @@ async def test_every_metric_is_documented(cluster: EmbeddedCluster, client: RawC
     await client.request(ProduceRequest(acks=1, timeout_ms=1000, topic_data=[]), 9)
     documented = set(re.findall(r"^\| `([^`]+)`", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE))
     names = [name for name in cluster.metrics() if name.group != "RequestMetrics"]
-    found = {name.name for name in names} | set(HISTOGRAMS) | {"RequestsPerSec"}
+    found = {name.name for name in names} | set(HISTOGRAMS) | {"RequestsPerSec", "ErrorsPerSec"}
     assert {name.name.rpartition("-")[0] or name.name for name in cluster.metrics().select("RequestMetrics")} <= found
     assert found == documented
     assert not [value for name, value in cluster.metrics().items() if math.isinf(value)]

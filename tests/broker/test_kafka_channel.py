@@ -17,7 +17,7 @@ from aioproducer.broker.request_channel import RequestChannel
 from aioproducer.clock import SystemClock
 from aioproducer.protocol.messages.metadata import MetadataResponse
 
-UNLIMITED = MemoryPool(-1, Random(0))
+UNLIMITED = MemoryPool(-1, Random(0), SystemClock())
 
 
 class FakeTransport(asyncio.Transport):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from aioproducer.broker.memory_pool import MemoryPool
+from aioproducer.clock import ManualClock
 
 SIZE, FRAME, PIECE = 100, 60, 10
 
@@ -44,7 +45,7 @@ class Pool(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pool = MemoryPool(SIZE, Random(0))
+        self.pool = MemoryPool(SIZE, Random(0), ManualClock())
         self.clients: list[Client] = []
 
     @precondition(lambda self: len(self.clients) < 5)
@@ -95,7 +96,7 @@ TestPool = Pool.TestCase
 def test_who_is_let_on_first_is_drawn() -> None:
     firsts = set()
     for seed in range(20):
-        pool = MemoryPool(SIZE, Random(seed))
+        pool = MemoryPool(SIZE, Random(seed), ManualClock())
         owner, *others = [Client(pool) for _ in range(4)]
         pool.reserve(SIZE)
         assert pool.may_read(owner)  # the one that may exceed the limit
@@ -109,5 +110,25 @@ def test_who_is_let_on_first_is_drawn() -> None:
 
 
 def test_no_limit() -> None:
-    assert not MemoryPool(-1, Random(0)).is_limited
-    assert not MemoryPool(0, Random(0)).is_limited
+    assert not MemoryPool(-1, Random(0), ManualClock()).is_limited
+    assert not MemoryPool(0, Random(0), ManualClock()).is_limited
+
+
+def test_for_how_long_somebody_waited() -> None:
+    clock = ManualClock()
+    pool = MemoryPool(SIZE, Random(0), clock)
+    assert (pool.available, pool.used, pool.depleted_percent(0), pool.depleted_time(0)) == (SIZE, 0, 0, 0)
+    owner, first, second = [Client(pool) for _ in range(3)]
+    pool.reserve(SIZE)
+    assert pool.may_read(owner)
+    clock.advance(10)
+    for client in (first, second):
+        client.waits = not pool.may_read(client)
+        clock.advance(5)
+    assert (pool.available, pool.used) == (0, SIZE)
+    assert (pool.depleted_percent(20), pool.depleted_time(20)) == (0.5, 10), "while it lasts"
+    first.leave()
+    clock.advance(5)
+    pool.release(owner, SIZE)
+    clock.advance(5)
+    assert (pool.depleted_percent(30), pool.depleted_time(30)) == (0.5, 15)

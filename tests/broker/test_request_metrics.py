@@ -64,13 +64,18 @@ def test_each_api_has_its_own() -> None:
     metrics = RequestMetrics()
     for key, size in ((ApiKey.PRODUCE, 100), (ApiKey.PRODUCE, 300), (ApiKey.FETCH, 7)):
         request = request_at(1.0, 1.0, 1.0, 1.0, 1.0, api_key=key, size=size)
-        metrics.record(request, RequestTimes(request, 1.01), 1.01)
+        errors: dict[int, int] = (
+            {ErrorCode.NONE: 2, ErrorCode.NOT_LEADER_OR_FOLLOWER: 1} if key == ApiKey.PRODUCE else {}
+        )
+        metrics.record(request, RequestTimes(request, 1.01), errors, 1.01)
     found = dict(metrics)
     assert set(found) == {"Produce", "Fetch"}
     sizes = found["Produce"].histograms[list(HISTOGRAMS).index("RequestBytes")]
     assert sizes.count == 2
     assert sizes.maximum(1.01) == pytest.approx(300, rel=0.02)
     assert {version: rate.count for version, rate in found["Produce"].rates.items()} == {9: 2}
+    assert {code: rate.total for code, rate in found["Produce"].errors.items()} == {0: 4, 6: 2}
+    assert found["Fetch"].errors == {}
 
 
 def test_names_are_kafkas() -> None:
