@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
 
 from aioproducer.broker import request_log
 from aioproducer.broker.connection_gate import Arrival, ConnectionGate
@@ -74,13 +76,18 @@ class BrokerServer:
         self.sockets.reconfigure(config)
         self.gate.configure(ConnectionLimits.of(config))
 
-    async def shutdown(self) -> None:
+    async def shutdown(self, committed: Callable[[], Awaitable[object]]) -> None:
         """Ends in good order: what was received is handled, what waits is answered, responses get written; then
-        connections are dropped."""
+        connections are dropped. ``committed`` returns when all that is handled is on disk: answers wait for that, too.
+        """
         deadline = self.context.clock.monotonic() + _DRAIN_TIME
         self.sockets.stop_accepting()
         await self.sockets.drain(self.handlers.is_idle, deadline)
         self.context.fetch_purgatory.shutdown()
+        await self.sockets.drain(self.handlers.is_idle, deadline)
+        with contextlib.suppress(TimeoutError):  # a disk that is slower than that
+            async with asyncio.timeout(max(0.0, deadline - self.context.clock.monotonic())):
+                await committed()
         await self.sockets.drain(self.handlers.is_idle, deadline)
         await self.abort()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -206,11 +207,17 @@ class EmbeddedCluster:
             raise IllegalStateException(f"node {node_id} is not running")
         # Before anything is awaited: the node may be started again meanwhile.
         self._state.node_stopped(node_id)
-        await (server.shutdown() if clean else server.abort())
+        await (server.shutdown(self._committed) if clean else server.abort())
         purgatory = server.context.fetch_purgatory
         for topic in self._state.topics.values():
             for partition in topic.partitions:
                 partition.watchers.discard(purgatory.check_and_complete)
+
+    async def _committed(self) -> None:
+        """Returns when all that has changed so far is on disk, or never will be: the log has said so then."""
+        if self._storage is not None:
+            with contextlib.suppress(OSError):
+                await self._storage.commit()
 
     def metrics(self) -> MetricsSnapshot:
         """What the running nodes tell of themselves, at this moment: each metric has the tag ``node-id``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from aioproducer.broker.context import BrokerContext
@@ -10,7 +11,6 @@ from aioproducer.broker.faults import ReceivedRequest, RequestFault
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import SchemaException
 from aioproducer.protocol.api_keys import APIS, ApiKey
 from aioproducer.protocol.framing import encode_response
 from aioproducer.protocol.schema import Response
@@ -40,18 +40,12 @@ class FaultyApis:
         elif fault.response is not None:
             request.respond(fault.response)
         elif fault.handled_after > 0:
-            late = (_FaultyRequest(request, fault), frame, body_at, context.state.node(context.node_id))
-            asyncio.get_running_loop().call_later(fault.handled_after, self._handle_late, *late)
+            late = _FaultyRequest(request, fault)
+            handle = partial(self._apis.handle, late, frame, body_at)
+            # If the node is stopped meanwhile its handlers are gone, and the request with them.
+            asyncio.get_running_loop().call_later(fault.handled_after, late.call_back, handle)
         else:
             self._apis.handle(_FaultyRequest(request, fault), frame, body_at)
-
-    def _handle_late(self, request: Request, frame: bytes, body_at: int, node: object) -> None:
-        if self._context.state.node(self._context.node_id) is not node:
-            return  # stopped since, and maybe started again: its request queue was lost
-        try:
-            self._apis.handle(request, frame, body_at)
-        except SchemaException as error:
-            request.close_connection(f"its request cannot be read: {error}")
 
 
 class _FaultyRequest(Request):

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 
 class ResponseChannel(Protocol):
-    """Where responses go to."""
+    """Where responses go to, and what is left of a request that was put off."""
 
     def send_response(self, response: RequestEnd) -> None: ...
+
+    def send_callback(self, request: Request, fun: Callable[[], object]) -> None: ...
 
 
 class Quotas(Protocol):
@@ -152,6 +154,11 @@ class Request:
     def close_connection(self, reason: str) -> None:
         """Ends a request that cannot be answered otherwise. Without a ``reason`` the log has it already."""
         self._channel.send_response(CloseConnectionResponse(self, reason))
+
+    def call_back(self, fun: Callable[[], object]) -> None:
+        """What was put off goes on: ``fun`` is called by a handler, before new requests are; what it raises ends the
+        request as if the handler had raised it (Kafka's ``wrapAsyncCallback``)."""
+        self._channel.send_callback(self, fun)
 
     def start_throttling(self) -> None:
         """The client's next request waits for :meth:`end_throttling`, too. Before the request is ended (KIP-219)."""

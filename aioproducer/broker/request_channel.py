@@ -6,11 +6,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from aioproducer.broker.request import Quotas, Request
 from aioproducer.broker.response import EndThrottlingResponse, RequestEnd, StartThrottlingResponse
 from aioproducer.clock import Clock
+
+T = TypeVar("T")
 
 
 class Sentinel(Enum):
@@ -103,7 +105,7 @@ class RequestChannel:
                 await room
             except asyncio.CancelledError:
                 if room.cancelled():
-                    self._blocked.remove(room)
+                    _discard(self._blocked, room)
                 else:
                     self._wake_blocked()
                 raise
@@ -138,7 +140,7 @@ class RequestChannel:
             item = await waiter
         except asyncio.CancelledError:
             if waiter.cancelled():
-                self._idle_handlers.remove(waiter)
+                _discard(self._idle_handlers, waiter)
             else:
                 self._handed_over -= 1
                 self._put(waiter.result())
@@ -146,9 +148,9 @@ class RequestChannel:
         self._handed_over -= 1
         return item
 
-    def send_callback(self, callback: CallbackRequest) -> None:
+    def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
         """Has the rest of a request done by a handler."""
-        self._callbacks.append(callback)
+        self._callbacks.append(CallbackRequest(request, fun))
         if self._idle_handlers:
             self._put(Sentinel.WAKEUP)
 
@@ -188,3 +190,9 @@ class RequestChannel:
             if not room.done():
                 room.set_result(None)
                 return
+
+
+def _discard(waiting: deque[asyncio.Future[T]], waiter: asyncio.Future[T]) -> None:
+    """Who was cancelled may have been passed over, and be gone from there, before it runs."""
+    if waiter in waiting:
+        waiting.remove(waiter)

@@ -117,10 +117,13 @@ class KafkaRequestHandlerPool:
         request.connection.release(request.size)
 
     def _call_back(self, callback: CallbackRequest) -> None:
+        began = self._now()
         try:
             callback.fun()
         except Exception as error:
             self._failed(callback.request, error)
+        ended = self._now()
+        self.busy.record(ended - began, ended)
 
     def _failed(self, request: Request, error: Exception) -> None:
         if isinstance(error, SchemaException):

@@ -9,6 +9,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, IllegalStateException, UnknownTopicOrPartitionException
+from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -79,6 +80,23 @@ async def test_nothing_is_left_when_it_is_closed() -> None:
     await cluster.close()
     assert asyncio.all_tasks() == tasks
     gc.collect()  # would warn of a socket that is still open
+
+
+async def test_a_stop_in_good_order_answers_all_that_was_received() -> None:
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t")
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        topic = FetchTopic("t", cluster.topic("t").id, [FetchPartition(0, partition_max_bytes=1000)])
+        _, fetch = client.frame(FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[topic]), 13)
+        _, metadata = client.frame(MetadataRequest([]), 13)
+        await client.send_bytes(fetch + metadata)
+        while not cluster.delayed_fetches:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    _, fetched = await client.receive(ApiKey.FETCH, 13)
+    assert fetched.error_code == ErrorCode.NONE
+    await client.receive(ApiKey.METADATA, 13)
+    assert await client.is_closed()
+    await client.close()
 
 
 async def test_a_node_that_cannot_start_leaves_none_running() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aioproducer.broker.delayed_fetch import DelayedFetch
 from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.broker.response import RequestEnd, SendResponse
@@ -24,6 +26,9 @@ class Remembers:
         assert isinstance(response, SendResponse)
         _, message = decode_response(FetchResponse, 12, b"".join(response.parts)[4:])
         self.sent.append(message.throttle_time_ms)
+
+    def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
+        fun()
 
 
 class Waiting(DelayedFetch):

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from aioproducer.broker import EmbeddedCluster, Faults, ReceivedRequest, RequestFault
+from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -120,6 +121,16 @@ async def test_a_request_that_waits_and_cannot_be_read_costs_the_connection(clie
     _, frame = client.frame(MetadataRequest(), 12)
     await client.send_bytes((len(frame) - 6).to_bytes(4, "big") + frame[4:-2])
     assert await client.is_closed()
+
+
+async def test_a_request_that_waits_and_meets_a_bug_costs_the_connection(
+    client: RawClient, faults: Told, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults.requests = [RequestFault(handled_after=0.001)]
+    monkeypatch.setattr(KafkaApis, "handle", lambda *_: 1 // 0)
+    await client.send(MetadataRequest(), 12)
+    assert await client.is_closed()
+    assert "ZeroDivisionError" in caplog.text
 
 
 async def test_a_request_is_answered_with_an_error(client: RawClient, faults: Told) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.broker.response import (
     CloseConnectionResponse,
@@ -30,6 +32,9 @@ class Channel:
 
     def send_response(self, response: RequestEnd) -> None:
         self.told.append(response)
+
+    def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
+        fun()
 
 
 def make_request(api_key: ApiKey, version: int) -> tuple[Request, Channel]:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 
+import pytest
+
 from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.broker.request_channel import CallbackRequest, RequestChannel, Sentinel
 from aioproducer.broker.request_handler import KafkaRequestHandlerPool
@@ -74,10 +76,11 @@ async def test_who_gives_up_waiting_passes_its_turn_on() -> None:
 async def test_callbacks_come_before_requests() -> None:
     channel = RequestChannel(10, SystemClock())
     request = make_request(channel)
-    callback = CallbackRequest(request, lambda: None)
     channel.offer(request)
-    channel.send_callback(callback)
-    assert await channel.receive_request() is callback
+    request.call_back(int)
+    callback = await channel.receive_request()
+    assert isinstance(callback, CallbackRequest)
+    assert (callback.request, callback.fun) == (request, int)
     assert await channel.receive_request() is request
 
 
@@ -85,10 +88,9 @@ async def test_a_callback_wakes_a_handler_that_waits() -> None:
     channel = RequestChannel(10, SystemClock())
     waiting = asyncio.create_task(channel.receive_request())
     await turns()
-    callback = CallbackRequest(make_request(channel), lambda: None)
-    channel.send_callback(callback)
+    make_request(channel).call_back(int)
     assert await waiting is Sentinel.WAKEUP
-    assert await channel.receive_request() is callback
+    assert isinstance(await channel.receive_request(), CallbackRequest)
 
 
 async def test_a_handler_that_is_cancelled_loses_no_request() -> None:
@@ -100,6 +102,29 @@ async def test_a_handler_that_is_cancelled_loses_no_request() -> None:
     waiting.cancel()
     await turns()
     assert await channel.receive_request() is request
+
+
+async def test_a_handler_that_is_cancelled_may_be_passed_over_before_it_knows() -> None:
+    channel = RequestChannel(10, SystemClock())
+    waiting = asyncio.create_task(channel.receive_request())
+    await turns()
+    request = make_request(channel)
+    waiting.cancel()
+    channel.offer(request)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert await channel.receive_request() is request
+
+
+async def test_who_gives_up_waiting_may_be_passed_over_before_it_knows() -> None:
+    channel = RequestChannel(1, SystemClock())
+    channel.offer(make_request(channel))
+    waiting = asyncio.create_task(channel.send_request(make_request(channel)))
+    await turns()
+    waiting.cancel()
+    await channel.receive_request()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
 async def test_a_response_without_a_processor_is_dropped() -> None:

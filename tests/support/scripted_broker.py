@@ -81,6 +81,9 @@ class Exchange:
         if isinstance(response, SendResponse):
             self._parts = response.parts
 
+    def send_callback(self, request: HandledRequest, fun: Callable[[], object]) -> None:
+        fun()
+
     # aioproducer.broker.request.Connection
 
     def release(self, size: int) -> None:
@@ -153,7 +156,7 @@ class ScriptedBroker:
 
     was_stopped = False
 
-    async def shutdown(self) -> None:
+    async def shutdown(self, committed: object) -> None:
         await self.abort()
 
     async def abort(self) -> None:

@@ -314,6 +314,18 @@ class TestAlways:
             files.may_sync.set()
         assert values(cluster) == [b"a"]
 
+    async def test_a_clean_stop_answers_what_waits_for_the_disk(self, files: SlowFiles, tmp_path: Path) -> None:
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t")
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            await client.request(MetadataRequest(), 1)
+            files.may_sync.clear()
+            acknowledged = asyncio.create_task(answer(client, produce(cluster, make_batch(b"a"))))
+            await until(lambda: cluster.log("t").log_end_offset > 0)
+            asyncio.get_running_loop().call_later(0.02, files.may_sync.set)
+        assert (await acknowledged).error_code == ErrorCode.NONE
+        await client.close()
+
     async def test_a_sync_that_fails_once_is_never_tried_again(
         self, files: SlowFiles, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
