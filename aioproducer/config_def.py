@@ -93,6 +93,8 @@ def table(config_class: type[Any]) -> dict[str, ConfigKey]:
     """Every config of the class by its dotted name, in the order declared."""
     rows = {}
     for field in dataclasses.fields(config_class):
+        if not field.metadata:
+            continue  # not one of :func:`key`
         name = field.name.replace("_", ".")
         rows[name] = ConfigKey(
             name, field.metadata["type"], field.default, field.metadata["valid"], field.metadata["doc"]

@@ -51,7 +51,7 @@ async def serve(partitions: int) -> None:
     cluster = EmbeddedCluster(2)
     await cluster.start_node(0)
     silent = socket.create_server(("127.0.0.1", 0))
-    cluster._state.node_started(Node(1, *silent.getsockname()))
+    cluster._state.node_started(1, {"PLAINTEXT": Node(1, *silent.getsockname())})
     cluster.create_topic(REACHED, assignments=[(0,)] * partitions)
     cluster.create_topic(UNREACHED, assignments=[(1,)] * partitions)
     print(cluster.bootstrap_servers.split(",")[0], flush=True)

@@ -10,6 +10,7 @@
     config_resource.py what has configs, and changing them
     broker_server.py   one node, from its ports to its APIs
     socket_server.py   its listeners, and what stands between them and its request handlers
+    listeners.py       the listeners as configs have them, and what clients are told of them
     end_point.py, listening_socket.py  where a listener listens; a port
     acceptor.py, gate.py  who lets clients in; who may come in
     processor.py       the connections of a listener, from bytes to requests and from responses to bytes

@@ -6,10 +6,18 @@ effect (``stored_topic_config.py``). A broker may not: there an unknown one is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
+from aioproducer.broker.listeners import (
+    DEFAULT_LISTENERS,
+    DEFAULT_PROTOCOLS,
+    Listeners,
+    listener_config,
+    listener_config_name,
+    listeners_of,
+)
 from aioproducer.broker.stored_topic_config import StoredTopicConfig
 from aioproducer.config_def import (
     ANY,
@@ -56,6 +64,30 @@ TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
 class BrokerConfig:
     """The configs of every node of the cluster. Times are milliseconds, sizes bytes."""
 
+    listeners: tuple[str, ...] = key(
+        Type.LIST,
+        (DEFAULT_LISTENERS,),
+        ANY,
+        "Where a node listens: NAME://host:port of each listener. The port is that of node 0, the others follow; 0 for"
+        " any free ones. Without a host it is that of the cluster.",
+    )
+    advertised_listeners: tuple[str, ...] = key(
+        Type.LIST,
+        (),
+        ANY,
+        "What clients are told of them, where it differs: NAME://host:port, port 0 for the own one. A listener left out"
+        " is told nobody.",
+    )
+    listener_security_protocol_map: str = key(
+        Type.STRING, DEFAULT_PROTOCOLS, ANY, "The protocol of each listener, NAME:PLAINTEXT; there is no other here."
+    )
+    inter_broker_listener_name: str | None = key(
+        Type.STRING,
+        None,
+        ANY,
+        "The listener that max.connections does not stop; PLAINTEXT if not set. The nodes of this cluster need no"
+        " connections among each other.",
+    )
     auto_create_topics_enable: bool = key(
         Type.BOOLEAN, True, ANY, "Metadata requests create the topics they name, if the client wants so."
     )
@@ -165,11 +197,15 @@ class BrokerConfig:
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
     )
+    of_listeners: Mapping[str, int] = field(default_factory=dict)
+    """Configs of single listeners by their whole name: ``listener.name.internal.max.connections``."""
 
     @staticmethod
     def of(given: Mapping[str, object]) -> BrokerConfig:
         """Kafka's dotted names or their snake_case; anything else is a :class:`ConfigException`."""
-        config = parse(BrokerConfig, given, owner="broker")
+        own = {name: value for name, value in given.items() if listener_config(name) is not None}
+        config = parse(BrokerConfig, {name: given[name] for name in given if name not in own}, owner="broker")
+        config = replace(config, of_listeners=_of_listeners(own, config.listening.names))
         if 0 < config.queued_max_request_bytes < config.socket_request_max_bytes:
             raise ConfigException(
                 f"config 'queued.max.request.bytes' is {config.queued_max_request_bytes}; it must be at least"
@@ -178,6 +214,25 @@ class BrokerConfig:
                 value=config.queued_max_request_bytes,
             )
         return config
+
+    @property
+    def listening(self) -> Listeners:
+        """What the four configs of listeners say. Raises :class:`ConfigException`."""
+        return listeners_of(
+            self.listeners,
+            self.advertised_listeners,
+            self.listener_security_protocol_map,
+            self.inter_broker_listener_name,
+        )
+
+    def of_listener(self, listener: str, name: str) -> int | None:
+        """A listener's own value of one of ``LISTENER_CONFIGS``."""
+        return self.of_listeners.get(listener_config_name(listener, name))
+
+    def network_threads(self, listener: str) -> int:
+        """The ``num.network.threads`` of a listener."""
+        own = self.of_listener(listener, "num.network.threads")
+        return self.num_network_threads if own is None else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +289,25 @@ KIP_1269_CONFIGS = frozenset({"producer.state.batches.to.retain", "log.producer.
 _STORED = table(StoredTopicConfig)
 
 BROKER_CONFIGS: Mapping[str, ConfigKey] = table(BrokerConfig)
+
+
+def broker_config(name: str) -> ConfigKey | None:
+    """The row of a config; a listener's own has that of the broker's config, and its own name."""
+    found = listener_config(name)
+    return BROKER_CONFIGS.get(name) if found is None else replace(BROKER_CONFIGS[found[0]], name=name)
+
+
+def _of_listeners(given: Mapping[str, object], listeners: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for written, value in given.items():
+        base, listener = listener_config(written, listeners) or ("", "")
+        name = listener_config_name(listener, base)
+        if name in found:
+            raise ConfigException(f"config {name!r} is given twice", name=name)
+        found[name] = checked(replace(BROKER_CONFIGS[base], name=name), value)
+    return found
+
+
 CONNECTION_LIMITS = frozenset(
     {
         "max.connections",
@@ -246,6 +320,13 @@ CONNECTION_LIMITS = frozenset(
 POOL_SIZES = frozenset({"num.network.threads", "num.io.threads"})
 """These change while the broker runs, in one step to half of what they are at least and to double at most."""
 DYNAMIC_BROKER_CONFIGS = frozenset(SERVER_NAMES.values()) | CONNECTION_LIMITS | POOL_SIZES
+
+
+def is_dynamic(name: str) -> bool:
+    """Whether a config of a broker may change while it runs."""
+    return name in DYNAMIC_BROKER_CONFIGS or listener_config(name) is not None
+
+
 TOPIC_CONFIGS: Mapping[str, ConfigKey] = {**table(TopicConfig), **_STORED}
 TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(_STORED)
 """Stored with a topic and told; they do nothing."""

@@ -34,7 +34,9 @@ class BrokerServer:
         self.context = context
         self._config = config = context.state.configs.broker(context.node_id)
         window = QuotaWindow(config.quota_window_size_seconds, config.quota_window_num)
-        connections = ConnectionQuotas[Arrival](ConnectionLimits.of(config), window)
+        connections = ConnectionQuotas[Arrival](
+            ConnectionLimits.of(config), window, protected=config.listening.inter_broker
+        )
         self.gate = ConnectionGate(connections, context.clock, self._make_room)
         gate: Gate = self.gate
         if context.faults is not NO_FAULTS:
@@ -55,8 +57,8 @@ class BrokerServer:
         self.request_metrics = RequestMetrics()
         self.sockets.requests.on_complete = self._completed
 
-    async def open(self, end_points: Sequence[EndPoint]) -> dict[str, int]:
-        """Opens the ports of its listeners and returns them. Nobody is let in yet."""
+    async def open(self, end_points: Sequence[EndPoint]) -> dict[str, EndPoint]:
+        """Opens the ports of its listeners, and returns where they are. Nobody is let in yet."""
         for end_point in end_points:
             self.gate.quotas.add_listener(end_point.listener)
         return await self.sockets.open(end_points)

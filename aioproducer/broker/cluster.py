@@ -26,6 +26,7 @@ from aioproducer.broker.group_coordinator import GroupCoordinator
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
+from aioproducer.broker.listeners import DEFAULT_LISTENERS
 from aioproducer.broker.listening_socket import Listen, listen
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.purgatory import DelayedOperationPurgatory
@@ -41,8 +42,6 @@ from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.types import TopicPartition
 
-_LISTENER = "PLAINTEXT"
-
 
 class EmbeddedCluster:
     """A Kafka cluster for development, demos and tests. Real sockets, real protocol, records in memory or on disk.
@@ -54,6 +53,11 @@ class EmbeddedCluster:
     port that clients are told of a node, where they differ from its own. ``racks`` has the rack of each node (Kafka's
     ``broker.rack``). ``configs`` are the brokers' configs in Kafka's names (see ``BrokerConfig``), the same for all
     nodes; unknown or impossible ones raise ``ConfigException``.
+
+    A node may have several listeners, ``configs={"listeners": "PLAINTEXT://:0,INTERNAL://:0"}`` (each needs its line in
+    ``listener.security.protocol.map``): port 0 is a free one for each node, any other is node 0's, and the others
+    follow. A client is told the nodes as the listener has them that it came in by: :meth:`bootstrap_servers_of`. With
+    ``listeners``, ``ports`` and ``advertised`` say nothing, and are refused.
 
     With ``data_dir`` all of it is kept in that directory: a cluster with as many nodes that is started there goes on
     where this one was closed, or where it crashed. By default (``log.flush.policy=always``) nothing is lost then that
@@ -96,12 +100,17 @@ class EmbeddedCluster:
             raise ValueError(f"{nodes} nodes need as many ports, not {len(ports)}")
         if racks is not None and len(racks) != nodes:
             raise ValueError(f"{nodes} nodes need as many racks, not {len(racks)}")
+        broker_config = BrokerConfig.of(configs or {})
+        self._listeners = broker_config.listening
+        self._listeners.check_ports(nodes)
+        if broker_config.listeners != (DEFAULT_LISTENERS,) and (ports is not None or advertised):
+            raise ValueError("listeners have their ports and advertised.listeners: leave ports and advertised out")
         self._host = host
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
         self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)))
         journal = IN_MEMORY if self._storage is None else self._storage.journal
-        self._state = ClusterState(range(nodes), BrokerConfig.of(configs or {}), random, journal)
+        self._state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
         self._groups = GroupCoordinator(self._state.config, offsets)
         self._transactions = TransactionCoordinator(self._state, offsets, self._clock, journal)
@@ -111,8 +120,13 @@ class EmbeddedCluster:
         self._old_nodes = frozenset(old_nodes)
         self._faults = faults
         self._listen = listen
-        # The port of a node stays the same when it is stopped and started again.
-        self._ports = dict(enumerate(ports or [0] * nodes))
+        # The ports of a node stay the same when it is stopped and started again.
+        self._end_points = {
+            node_id: [end_point._replace(host=end_point.host or host) for end_point in self._listeners.of_node(node_id)]
+            for node_id in range(nodes)
+        }
+        for node_id, port in enumerate(ports or ()):
+            self._end_points[node_id] = self._moved(node_id, port)
         self._servers: dict[int, BrokerServer] = {}
 
     async def start(self) -> None:
@@ -159,11 +173,11 @@ class EmbeddedCluster:
     # nodes
 
     async def start_node(self, node_id: int, *, port: int | None = None) -> None:
-        """Starts a node, on the port it had before or on ``port`` (0: a free one).
+        """Starts a node, on the ports it had before; ``port`` is another one for its first listener (0: a free one).
 
         Partitions without a leader get one if it has a replica.
         """
-        if node_id not in self._ports:
+        if node_id not in self._end_points:
             raise ValueError(f"there is no node {node_id}")
         if node_id in self._servers:
             raise IllegalStateException(f"node {node_id} is running")
@@ -175,12 +189,27 @@ class EmbeddedCluster:
         if self._faults is not NO_FAULTS:
             apis = FaultyApis(apis, context)
         server = BrokerServer(context, apis, self._listen)
-        end_point = EndPoint(_LISTENER, self._host, self._ports[node_id] if port is None else port)
-        self._ports[node_id] = (await server.open([end_point]))[_LISTENER]
+        opened = await server.open(self._end_points[node_id] if port is None else self._moved(node_id, port))
+        self._end_points[node_id] = list(opened.values())
         self._servers[node_id] = server
-        told = self._advertised.get(node_id, self.listener(node_id))
-        self._state.node_started(Node(node_id, *told, self._racks[node_id]))
+        self._node_started(node_id)
         server.enable_request_processing()
+
+    def _moved(self, node_id: int, port: int) -> list[EndPoint]:
+        first, *others = self._end_points[node_id]
+        return [first._replace(port=port), *others]
+
+    def _node_started(self, node_id: int) -> None:
+        opened = {end_point.listener: end_point for end_point in self._end_points[node_id]}
+        told = {
+            name: (end_point.host, end_point.port)
+            for name, end_point in self._listeners.told_of_node(node_id, opened).items()
+        }
+        if node_id in self._advertised:
+            told[self._listeners.names[0]] = self._advertised[node_id]
+        rack = self._racks[node_id]
+        nodes = {name: Node(node_id, host, port, rack) for name, (host, port) in told.items()}
+        self._state.node_started(node_id, nodes)
 
     def _context(self, node_id: int) -> BrokerContext:
         purge_interval = self._state.config.fetch_purgatory_purge_interval_requests
@@ -229,9 +258,19 @@ class EmbeddedCluster:
         servers = self._servers.values()
         return MetricsSnapshot(dict(metric for server in servers for metric in broker_metrics(server, now)))
 
-    def listener(self, node_id: int) -> tuple[str, int]:
-        """The host and port that a node listens on itself; port 0 if it never ran."""
-        return self._host, self._ports[node_id]
+    def listener(self, node_id: int, name: str | None = None) -> tuple[str, int]:
+        """The host and port that a node listens on itself, by its first listener or the one of this name; port 0 if it
+        never ran. Raises ``ValueError`` if there is no such listener."""
+        wanted = self._listener_name(name)
+        (found,) = [end_point for end_point in self._end_points[node_id] if end_point.listener == wanted]
+        return found.host, found.port
+
+    def _listener_name(self, name: str | None) -> str:
+        names = self._listeners.names
+        wanted = names[0] if name is None else name.upper()
+        if wanted not in names:
+            raise ValueError(f"there is no listener {wanted}, only {', '.join(names)}")
+        return wanted
 
     @property
     def delayed_fetches(self) -> int:
@@ -240,8 +279,13 @@ class EmbeddedCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of the running nodes, as clients are told, separated by commas."""
-        return ",".join(f"{node.host}:{node.port}" for node in self._state.alive_nodes)
+        """``host:port`` of the running nodes, as clients are told, separated by commas; by the first listener."""
+        return self.bootstrap_servers_of(self._listener_name(None))
+
+    def bootstrap_servers_of(self, listener: str) -> str:
+        """The same by another listener; empty if that is not advertised. Raises ``ValueError`` if there is none."""
+        nodes = self._state.alive_nodes(self._listener_name(listener))
+        return ",".join(f"{node.host}:{node.port}" for node in nodes)
 
     @property
     def cluster_id(self) -> str:

@@ -7,19 +7,22 @@ started with, and in the defaults (KIP-226); a topic's config in its own first, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from enum import IntEnum
 from typing import NamedTuple
 
 from aioproducer.broker.broker_config import (
     BROKER_CONFIGS,
-    DYNAMIC_BROKER_CONFIGS,
     POOL_SIZES,
     SERVER_NAMES,
     TOPIC_CONFIGS,
     BrokerConfig,
     TopicConfig,
+    broker_config,
+    is_dynamic,
 )
 from aioproducer.broker.config_changes import ConfigChange, changed
+from aioproducer.broker.listeners import listener_config, listener_config_name
 from aioproducer.config_def import ConfigKey, as_text, checked, parse, unknown
 from aioproducer.errors import ConfigException, InvalidConfigurationException, InvalidRequestException
 
@@ -41,7 +44,7 @@ class Synonym(NamedTuple):
     """One of the places where a config has a value."""
 
     name: str
-    value: str
+    value: str | None
     source: ConfigSource
 
 
@@ -52,8 +55,8 @@ class ConfigEntry(NamedTuple):
     synonyms: tuple[Synonym, ...]
 
     @property
-    def value(self) -> str:
-        return self.synonyms[0].value if self.synonyms else as_text(self.key.default)
+    def value(self) -> str | None:
+        return self.synonyms[0].value if self.synonyms else _text(self.key.default)
 
     @property
     def source(self) -> ConfigSource:
@@ -72,8 +75,8 @@ class ClusterConfigs:
 
     def alter(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
         """Changes configs of one node, or of :data:`ALL_NODES`. Raises what Kafka answers, and has changed nothing."""
-        changes = list(changes)
-        refused = [change.name for change in changes if change.name not in DYNAMIC_BROKER_CONFIGS]
+        changes = [change._replace(name=self._full_name(change.name)) for change in changes]
+        refused = [change.name for change in changes if not is_dynamic(change.name)]
         for name in refused:
             if name not in BROKER_CONFIGS:
                 # Kafka keeps any name for plugins of the user's own; here it would be a mistake nobody hears of.
@@ -83,7 +86,7 @@ class ClusterConfigs:
         configs = changed(self.dynamic(node), changes, BROKER_CONFIGS)
         try:
             for name, value in configs.items():
-                checked(BROKER_CONFIGS[name], value)
+                checked(_row(name), value)
         except ConfigException as error:
             raise InvalidRequestException(str(error)) from error
         self._check_pool_sizes(node, configs)
@@ -94,8 +97,10 @@ class ClusterConfigs:
 
     def _check_pool_sizes(self, node: str, configs: Mapping[str, str]) -> None:
         before = self.broker(int(node) if node else None)
-        for name in sorted(POOL_SIZES):
-            now = int(getattr(before, name.replace(".", "_")))
+        sizes = {name: int(getattr(before, name.replace(".", "_"))) for name in sorted(POOL_SIZES)}
+        for listener in before.listening.names:
+            sizes[listener_config_name(listener, "num.network.threads")] = before.network_threads(listener)
+        for name, now in sizes.items():
             wanted = int(configs.get(name, now))
             if not now / 2 <= wanted <= now * 2:
                 raise InvalidRequestException(
@@ -121,21 +126,25 @@ class ClusterConfigs:
         values.update(self.dynamic(ALL_NODES))
         if node_id is not None:
             values.update(self.dynamic(str(node_id)))
-        return parse(BrokerConfig, values, owner="broker")
+        of_listeners = dict(self.static.of_listeners)
+        for name in [name for name in values if name not in BROKER_CONFIGS]:
+            of_listeners[name] = checked(_row(name), values.pop(name))
+        return replace(parse(BrokerConfig, values, owner="broker"), of_listeners=of_listeners)
 
     def topic(self, configs: Mapping[str, str], node_id: int | None = None) -> TopicConfig:
         """What a topic's own configs amount to on a node. Raises :class:`InvalidConfigurationException`."""
         return TopicConfig.of(configs, self.broker(node_id))
 
     def broker_entries(self, node_id: int) -> list[ConfigEntry]:
-        """All configs of a node."""
-        return [ConfigEntry(key, self._synonyms(key, node_id)) for key in BROKER_CONFIGS.values()]
+        """All configs of a node; those of single listeners where they are set."""
+        of_listeners = sorted(self.broker(node_id).of_listeners)
+        keys = [*BROKER_CONFIGS.values(), *map(_row, of_listeners)]
+        return [ConfigEntry(key, self._synonyms(key, node_id)) for key in keys]
 
     def default_entries(self) -> list[ConfigEntry]:
         """The dynamic configs of all nodes, and nothing else."""
         return [
-            ConfigEntry(BROKER_CONFIGS[name], (_dynamic_default(name, value),))
-            for name, value in self.dynamic(ALL_NODES).items()
+            ConfigEntry(_row(name), (_dynamic_default(name, value),)) for name, value in self.dynamic(ALL_NODES).items()
         ]
 
     def topic_entries(self, configs: Mapping[str, str], node_id: int) -> list[ConfigEntry]:
@@ -151,6 +160,14 @@ class ClusterConfigs:
         return entries
 
     def _synonyms(self, key: ConfigKey, node_id: int) -> tuple[Synonym, ...]:
+        """A config's values; those of a listener's own are followed by the broker's."""
+        own = self._set(key, node_id)
+        of_listener = listener_config(key.name)
+        if of_listener is not None:
+            return (*own, *self._synonyms(BROKER_CONFIGS[of_listener[0]], node_id))
+        return own if key.default is None else (*own, Synonym(key.name, as_text(key.default), ConfigSource.DEFAULT))
+
+    def _set(self, key: ConfigKey, node_id: int) -> tuple[Synonym, ...]:
         name = key.name
         found = []
         own = self.dynamic(str(node_id)).get(name)
@@ -159,14 +176,35 @@ class ClusterConfigs:
         of_all = self.dynamic(ALL_NODES).get(name)
         if of_all is not None:
             found.append(_dynamic_default(name, of_all))
-        static = getattr(self.static, name.replace(".", "_"))
+        field = name.replace(".", "_")
+        static = (
+            getattr(self.static, field) if name in BROKER_CONFIGS else self.static.of_listeners.get(name, key.default)
+        )
         if static != key.default:
             found.append(Synonym(name, as_text(static), ConfigSource.STATIC_BROKER))
-        return (*found, Synonym(name, as_text(key.default), ConfigSource.DEFAULT))
+        return tuple(found)
+
+    def _full_name(self, name: str) -> str:
+        """A listener's own config as it is kept."""
+        try:
+            found = listener_config(name, self.static.listening.names)
+        except ConfigException as error:
+            raise InvalidRequestException(str(error)) from error
+        return name if found is None else listener_config_name(found[1], found[0])
+
+
+def _row(name: str) -> ConfigKey:
+    row = broker_config(name)
+    assert row is not None, name
+    return row
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else as_text(value)
 
 
 def _dynamic_default(name: str, value: str) -> Synonym:
-    return Synonym(name, as_text(checked(BROKER_CONFIGS[name], value)), ConfigSource.DYNAMIC_DEFAULT_BROKER)
+    return Synonym(name, as_text(checked(_row(name), value)), ConfigSource.DYNAMIC_DEFAULT_BROKER)
 
 
 def altered_topic(current: Mapping[str, str], changes: Iterable[ConfigChange]) -> Mapping[str, str]:

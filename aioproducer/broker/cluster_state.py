@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Where a node listens, and where it stands."""
+    """Where a node is reached by one of its listeners, and where it stands."""
 
     id: int
     host: str
@@ -74,7 +74,7 @@ class ClusterState:
         self.node_ids = tuple(node_ids)
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
-        self._alive: dict[int, Node] = {}
+        self._alive: dict[int, Mapping[str, Node]] = {}
         self._coordinators: dict[str, int] = {}
         self._next_producer_id = 0
         self._next_first_replica = 0
@@ -88,24 +88,33 @@ class ClusterState:
     # nodes
 
     @property
-    def alive_nodes(self) -> list[Node]:
-        return [self._alive[node_id] for node_id in self.node_ids if node_id in self._alive]
+    def alive_ids(self) -> list[int]:
+        return [node_id for node_id in self.node_ids if node_id in self._alive]
+
+    def alive_nodes(self, listener: str) -> list[Node]:
+        """The live nodes that advertise this listener."""
+        return [self._alive[node_id][listener] for node_id in self.alive_ids if listener in self._alive[node_id]]
 
     @property
     def controller_id(self) -> int:
         """A live node, for clients that want to ask one: every node creates and deletes topics. -1 without any."""
-        return next((node.id for node in self.alive_nodes), -1)
+        return next(iter(self.alive_ids), -1)
 
-    def node(self, node_id: int) -> Node | None:
-        """The live node with this id."""
+    def node(self, node_id: int, listener: str) -> Node | None:
+        """The live node with this id, if it advertises this listener."""
+        return self._alive.get(node_id, {}).get(listener)
+
+    def life(self, node_id: int) -> object | None:
+        """Another object each time the node starts; None while it is not alive."""
         return self._alive.get(node_id)
 
-    def node_started(self, node: Node) -> None:
-        """The node is alive; partitions that have a replica on it and no leader get it as leader."""
-        self._alive[node.id] = node
+    def node_started(self, node_id: int, advertised: Mapping[str, Node]) -> None:
+        """The node is alive, and reached there by listener; partitions that have a replica on it and no leader get it
+        as leader."""
+        self._alive[node_id] = advertised
         for partition in self.partitions():
-            if partition.leader == NO_LEADER and node.id in partition.replicas:
-                self._elect(partition, node.id)
+            if partition.leader == NO_LEADER and node_id in partition.replicas:
+                self._elect(partition, node_id)
 
     def node_stopped(self, node_id: int) -> None:
         """The node is gone; its partitions are led by the first live replica, or by none."""
@@ -118,10 +127,11 @@ class ClusterState:
         """All replicas on live nodes: in-process replication never lags."""
         return [node_id for node_id in partition.replicas if node_id in self._alive]
 
-    def coordinator(self, key: str) -> Node | None:
+    def coordinator(self, key: str) -> int | None:
         """The live node that coordinates a group or a transactional id; None without any."""
         first = self._coordinators.get(key, crc32(key.encode()) % len(self.node_ids))
-        return self.node(self._first_alive(self.node_ids[first:] + self.node_ids[:first]))
+        rotated = self.node_ids[first:] + self.node_ids[:first]
+        return next((node_id for node_id in rotated if node_id in self._alive), None)
 
     def move_coordinator(self, key: str, node_id: int) -> None:
         """From now on this node coordinates the group or transactional id, as long as it is alive."""
@@ -264,7 +274,7 @@ class ClusterState:
             raise InvalidReplicationFactorException(f"replication factor {factor} must be at least 1, or -1")
         if partitions < 1:
             raise InvalidPartitionsException(f"number of partitions {partitions} must be at least 1, or -1")
-        alive = [node.id for node in self.alive_nodes]
+        alive = self.alive_ids
         if factor > len(alive):
             raise InvalidReplicationFactorException(
                 f"replication factor {factor} is larger than the number of live nodes, {len(alive)}"

@@ -35,6 +35,12 @@ class ListenerLimits:
     max_connections: int = INT_MAX
     max_connection_creation_rate: int = INT_MAX
 
+    @staticmethod
+    def of(config: BrokerConfig, listener: str) -> ListenerLimits:
+        connections = config.of_listener(listener, "max.connections")
+        rate = config.of_listener(listener, "max.connection.creation.rate")
+        return ListenerLimits(INT_MAX if connections is None else connections, INT_MAX if rate is None else rate)
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
@@ -53,6 +59,7 @@ class ConnectionLimits:
             config.max_connection_creation_rate,
             config.max_connections_per_ip,
             max_connections_overrides(config.max_connections_per_ip_overrides),
+            {name: ListenerLimits.of(config, name) for name in config.listening.names},
         )
 
     def of_address(self, address: str) -> int:

@@ -9,8 +9,7 @@ from aioproducer.errors import ApiException, NotCoordinatorException, error_for
 
 def coordinates(context: BrokerContext, key: str) -> bool:
     """Whether this node coordinates the group or transactional id."""
-    node = context.state.coordinator(key)
-    return node is not None and node.id == context.node_id
+    return context.state.coordinator(key) == context.node_id
 
 
 def check_coordinator(context: BrokerContext, key: str) -> None:

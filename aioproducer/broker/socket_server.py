@@ -60,8 +60,9 @@ class SocketServer:
         self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
         self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
 
-    async def open(self, end_points: Sequence[EndPoint]) -> dict[str, int]:
-        """Opens the ports, all or none; returns those of the listeners (0 in an end point is a free one)."""
+    async def open(self, end_points: Sequence[EndPoint]) -> dict[str, EndPoint]:
+        """Opens the ports, all or none; returns where each listener is (port 0 in ``end_points``: a free one)."""
+        opened = {}
         config = self._config
         try:
             for end_point in end_points:
@@ -80,11 +81,12 @@ class SocketServer:
                     self._clock,
                     send_buffer=config.socket_send_buffer_bytes,
                 )
-                self._resize(self.acceptors[name], name, config.num_network_threads)
+                opened[name] = end_point._replace(port=listening.port)
+                self._resize(self.acceptors[name], name, config.network_threads(name))
         except BaseException:
             await self.close()
             raise
-        return {name: acceptor.port for name, acceptor in self.acceptors.items()}
+        return opened
 
     def enable_request_processing(self) -> None:
         """Clients are let in from now on."""
@@ -98,7 +100,7 @@ class SocketServer:
         """Obeys what may change while it runs."""
         self._config = config
         for name, acceptor in self.acceptors.items():
-            self._resize(acceptor, name, config.num_network_threads)
+            self._resize(acceptor, name, config.network_threads(name))
 
     @property
     def processors(self) -> list[Processor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +15,19 @@ from aioproducer.cli.running import InputError, Interrupt, run
 from aioproducer.cli.terminal import Terminal
 from aioproducer.errors import DataDirectoryException
 
+_PORT = 9092
+
 
 def broker(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port of the first broker, the others follow; 0: any free ones.")
-    ] = 9092,
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            show_default=str(_PORT),
+            help="The port of the first broker, the others follow; 0: any free ones. Not beside -X listeners.",
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     brokers: Annotated[int, typer.Option(min=1, max=100, help="How many brokers the cluster has.")] = 1,
     data_dir: Annotated[
@@ -50,7 +59,7 @@ def broker(
     configs = pairs(override, "-X")
     topics = dict(map(_topic, topic or ()))
     terminal = Terminal()
-    ports = [port + number if port else 0 for number in range(brokers)]
+    ports = _ports(port, brokers, configs)
 
     async def command(interrupt: Interrupt) -> int:
         cluster = EmbeddedCluster(brokers, host=host, ports=ports, configs=configs, data_dir=data_dir)
@@ -75,6 +84,16 @@ def broker(
     run(terminal, command)
 
 
+def _ports(port: int | None, brokers: int, configs: Mapping[str, object]) -> list[int] | None:
+    """The port of each broker; None if ``listeners`` has them."""
+    if "listeners" in configs:
+        if port is not None:
+            raise typer.BadParameter("the config listeners has the ports: leave one of them out", param_hint="--port")
+        return None
+    first = _PORT if port is None else port
+    return [first + number if first else 0 for number in range(brokers)]
+
+
 def _topic(text: str) -> tuple[str, int]:
     """A topic and how many partitions it shall have; -1 leaves that to ``num.partitions``."""
     name, colon, count = text.partition(":")
@@ -83,7 +102,9 @@ def _topic(text: str) -> tuple[str, int]:
     return name, int(count) if colon else -1
 
 
-def _cannot_listen(error: OSError, host: str, ports: list[int]) -> str:
+def _cannot_listen(error: OSError, host: str, ports: list[int] | None) -> str:
+    if ports is None:
+        return error.strerror or str(error)
     where = f"{host}:{ports[0]}" + (f" to {ports[-1]}" if len(ports) > 1 and ports[0] else "")
     if error.errno == errno.EADDRINUSE:
         return f"cannot listen on {where}: the port is in use; choose another with --port (0: any free one)"

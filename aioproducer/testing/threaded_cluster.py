@@ -113,6 +113,10 @@ class ThreadedCluster:
         """``host:port`` of the running nodes, separated by commas."""
         return self.call(lambda cluster: cluster.bootstrap_servers)
 
+    def bootstrap_servers_of(self, listener: str) -> str:
+        """See ``EmbeddedCluster``."""
+        return self.call(lambda cluster: cluster.bootstrap_servers_of(listener))
+
     def start_node(self, node_id: int) -> None:
         """Starts a node again, on the port it had."""
         self.run(self._cluster.start_node(node_id))

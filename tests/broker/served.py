@@ -52,7 +52,7 @@ class Served:
         self.port = 0
 
     async def __aenter__(self) -> Served:
-        self.port = (await self.server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)]))["PLAINTEXT"]
+        self.port = (await self.server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)]))["PLAINTEXT"].port
         self.handlers.resize(self.config.num_io_threads)
         self.server.enable_request_processing()
         return self

@@ -556,9 +556,14 @@ NOT_COMPARED = {
     "group.initial.rebalance.delay.ms",
     "log.flush.policy",
     "log.flush.interval.ms",
+    "socket.request.receive.timeout.ms",
+    "listeners",
+    "advertised.listeners",
+    "listener.security.protocol.map",
+    "inter.broker.listener.name",
 }
-"""The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. The third is our
-own, and Kafka has no default for the fourth."""
+"""The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. Kafka has neither
+the third nor the fifth, and no default for the fourth. The listeners of the two are not the same."""
 
 
 async def described(broker: Asker, kind: int, name: str, *keys: str) -> Any:

@@ -19,7 +19,9 @@ def set_to(name: str, value: str) -> list[ConfigChange]:
     return [ConfigChange(name, OpType.SET, value)]
 
 
-def sources(configs: ClusterConfigs, own: dict[str, str], node_id: int = 0) -> list[tuple[str, str, ConfigSource]]:
+def sources(
+    configs: ClusterConfigs, own: dict[str, str], node_id: int = 0
+) -> list[tuple[str, str | None, ConfigSource]]:
     (entry,) = [entry for entry in configs.topic_entries(own, node_id) if entry.key.name == OF_TOPIC]
     assert (entry.value, entry.source) == entry.synonyms[0][1:]
     return list(entry.synonyms)

@@ -20,14 +20,14 @@ from aioproducer.errors import (
 )
 
 
-def node(node_id: int) -> Node:
-    return Node(node_id, "127.0.0.1", 9092 + node_id)
+def reached(node_id: int) -> dict[str, Node]:
+    return {"PLAINTEXT": Node(node_id, "127.0.0.1", 9092 + node_id)}
 
 
 def make_state(nodes: int = 1, **configs: object) -> ClusterState:
     state = ClusterState(range(nodes), BrokerConfig.of(configs))
     for node_id in range(nodes):
-        state.node_started(node(node_id))
+        state.node_started(node_id, reached(node_id))
     return state
 
 
@@ -159,7 +159,7 @@ class TestLeaders:
         state.create_topic(NewTopic("a", partitions=2))
         state.node_stopped(1)
         assert leaders(state, "a") == [0, NO_LEADER]
-        state.node_started(node(1))
+        state.node_started(1, reached(1))
         assert leaders(state, "a") == [0, 1]
 
     def test_the_controller_is_alive(self) -> None:
@@ -183,11 +183,11 @@ def test_a_coordinator_may_be_moved_to_a_node_and_comes_back_to_it() -> None:
         assert coordinator_of(state, "x") == node_id
     state.node_stopped(1)
     assert coordinator_of(state, "x") == 2
-    state.node_started(node(1))
+    state.node_started(1, reached(1))
     assert coordinator_of(state, "x") == 1
 
 
 def coordinator_of(state: ClusterState, key: str) -> int:
     found = state.coordinator(key)
     assert found is not None
-    return found.id
+    return found

@@ -22,7 +22,7 @@ def make_server(**configs: object) -> SocketServer:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_listens_on_the_port_it_says_until_it_is_closed(host: str) -> None:
     server = make_server()
-    port = (await server.open([EndPoint("PLAINTEXT", host, 0)]))["PLAINTEXT"]
+    port = (await server.open([EndPoint("PLAINTEXT", host, 0)]))["PLAINTEXT"].port
     server.enable_request_processing()
     reader, writer = await asyncio.open_connection(host, port)
     await server.close()
@@ -38,7 +38,7 @@ async def test_listens_on_the_port_it_says_until_it_is_closed(host: str) -> None
 
 async def test_nobody_is_served_before_it_is_enabled() -> None:
     server = make_server()
-    port = (await server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)]))["PLAINTEXT"]
+    port = (await server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)]))["PLAINTEXT"].port
     _, writer = await asyncio.open_connection("127.0.0.1", port)  # the system makes the connection
     for _ in range(10):
         await asyncio.sleep(0)

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.cluster_state import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.request import ClientSoftware
@@ -225,9 +224,11 @@ class ScriptedCluster(EmbeddedCluster):
             broker.was_stopped = False
             broker.context = self._context(node_id)
             broker.apis = KafkaApis(broker.context, self._newest_versions)
-        self._ports[node_id] = await broker.open(self._host, self._ports[node_id] if port is None else port)
+        host, before = self.listener(node_id)
+        opened = await broker.open(host, before if port is None else port)
+        self._end_points[node_id] = self._moved(node_id, opened)
         self._servers[node_id] = broker  # type: ignore[assignment]
-        self._state.node_started(Node(node_id, self._host, self._ports[node_id]))
+        self._node_started(node_id)
 
     def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
         """What is in the log."""

@@ -1,4 +1,4 @@
-"""DescribeCluster: the cluster's id, its nodes and its controller (KIP-700).
+"""DescribeCluster: the cluster's id, its controller, and its nodes as the listener has them that is asked (KIP-700).
 
 Versions 0 to 2. Simplifications: every node may change everything, so the first one that lives is called the
 controller; there are no fenced nodes and no authorization.
@@ -29,5 +29,6 @@ def handle(context: BrokerContext, request: Request, message: DescribeClusterReq
             error_code=code, error_message=f"endpoint type {kind} was asked for: this is a broker, type {_BROKERS}"
         )
     state = context.state
-    nodes = [DescribeClusterBroker(node.id, node.host, node.port, node.rack) for node in state.alive_nodes]
+    alive = state.alive_nodes(request.connection.listener)
+    nodes = [DescribeClusterBroker(node.id, node.host, node.port, node.rack) for node in alive]
     return DescribeClusterResponse(cluster_id=state.cluster_id, controller_id=state.controller_id, brokers=nodes)

@@ -85,6 +85,7 @@ class _Fetch:
     def __init__(self, context: BrokerContext, request: Request, message: FetchRequest) -> None:
         self._context = context
         self._version = request.header.api_version
+        self._listener = request.connection.listener
         self._most = context.quotas.most_to_fetch(request)
         self._message = message
 
@@ -168,7 +169,7 @@ class _Fetch:
         if data.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
             return
         data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
-        node = self._context.state.node(partition.leader)
+        node = self._context.state.node(partition.leader, self._listener)
         if node is not None:
             leaders[node.id] = node
 

@@ -1,4 +1,4 @@
-"""FindCoordinator: the node that coordinates a group or a transactional id.
+"""FindCoordinator: the node that coordinates a group or a transactional id, as the listener has it that is asked.
 
 Versions 0 to 6.
 
@@ -25,7 +25,7 @@ _GROUP, _TRANSACTION = 0, 1
 def handle(context: BrokerContext, request: Request, message: FindCoordinatorRequest) -> FindCoordinatorResponse:
     batched = request.header.api_version >= 4
     keys = message.coordinator_keys if batched else [message.key]
-    coordinators = [_find(context, key, message.key_type) for key in keys]
+    coordinators = [_find(context, key, message.key_type, request.connection.listener) for key in keys]
     if batched:
         return FindCoordinatorResponse(coordinators=coordinators)
     (only,) = coordinators
@@ -38,10 +38,14 @@ def handle(context: BrokerContext, request: Request, message: FindCoordinatorReq
     )
 
 
-def _find(context: BrokerContext, key: str, key_type: int) -> Coordinator:
+def _find(context: BrokerContext, key: str, key_type: int, listener: str) -> Coordinator:
     if key_type not in (_GROUP, _TRANSACTION):
         return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
-    node = context.state.coordinator(key)
-    if node is None:
+    node_id = context.state.coordinator(key)
+    if node_id is None:
         return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, "no node is alive")
+    node = context.state.node(node_id, listener)
+    if node is None:
+        reason = f"node {node_id} does not advertise the listener {listener}"
+        return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, reason)
     return Coordinator(key, node.id, node.host, node.port, ErrorCode.NONE, None)

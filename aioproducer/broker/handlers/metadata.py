@@ -1,4 +1,4 @@
-"""Metadata: the live nodes, the topics, and who leads their partitions.
+"""Metadata: the live nodes as the listener has them that is asked, the topics, and who leads their partitions.
 
 Versions 0 to 13.
 
@@ -28,6 +28,7 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 13)
 
+_LISTENER_NOT_FOUND_VERSION = 6
 _TOPIC_ID_VERSION = 12
 """Versions 10 and 11 have room for topic ids, and Kafka refuses them there."""
 
@@ -40,8 +41,10 @@ _CLUSTER_OPERATIONS = sum(1 << bit for bit in (5, 7, 8, 9, 10, 11, 12))
 def handle(context: BrokerContext, request: Request, message: MetadataRequest) -> MetadataResponse:
     state = context.state
     version = request.header.api_version
+    listener = request.connection.listener
+    alive = state.alive_nodes(listener)
     response = MetadataResponse(
-        brokers=[MetadataResponseBroker(node.id, node.host, node.port, node.rack) for node in state.alive_nodes],
+        brokers=[MetadataResponseBroker(node.id, node.host, node.port, node.rack) for node in alive],
         cluster_id=state.cluster_id,
         controller_id=state.controller_id,
     )
@@ -49,12 +52,12 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
         response.cluster_authorized_operations = _CLUSTER_OPERATIONS
     # In version 0 an empty list means all topics; from version 1 on null does.
     if message.topics is None or (version == 0 and not message.topics):
-        response.topics = [_describe(context, topic) for topic in state.topics.values()]
+        response.topics = [_describe(context, topic, request) for topic in state.topics.values()]
     else:
         # The same topic asked for twice is answered once.
         wanted = {(topic.topic_id, topic.name): topic for topic in message.topics}
         response.topics = [
-            _find(context, topic, version, create=message.allow_auto_topic_creation) for topic in wanted.values()
+            _find(context, topic, request, create=message.allow_auto_topic_creation) for topic in wanted.values()
         ]
     if message.include_topic_authorized_operations:
         for topic in response.topics:
@@ -62,14 +65,16 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
     return response
 
 
-def _find(context: BrokerContext, wanted: MetadataRequestTopic, version: int, *, create: bool) -> MetadataResponseTopic:
-    if version < _TOPIC_ID_VERSION and (wanted.topic_id != ZERO_UUID or wanted.name is None):
+def _find(
+    context: BrokerContext, wanted: MetadataRequestTopic, request: Request, *, create: bool
+) -> MetadataResponseTopic:
+    if request.header.api_version < _TOPIC_ID_VERSION and (wanted.topic_id != ZERO_UUID or wanted.name is None):
         return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, wanted.name or "", wanted.topic_id)
     if wanted.topic_id != ZERO_UUID:
         known = context.state.topic_by_id(wanted.topic_id)
         if known is None:
             return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
-        return _describe(context, known)
+        return _describe(context, known, request)
     name = wanted.name
     if name is None:
         return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, None)
@@ -84,26 +89,35 @@ def _find(context: BrokerContext, wanted: MetadataRequestTopic, version: int, *,
             return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
         except ApiException as error:
             return MetadataResponseTopic(error.code, name)
-    return _describe(context, known)
+    return _describe(context, known, request)
 
 
-def _describe(context: BrokerContext, topic: Topic) -> MetadataResponseTopic:
+def _describe(context: BrokerContext, topic: Topic, request: Request) -> MetadataResponseTopic:
     code = context.faults.on_topic_metadata(context.node_id, topic.name)
     if code is not ErrorCode.NONE:
         return MetadataResponseTopic(code, topic.name, topic.id)
-    partitions = [_describe_partition(context, partition) for partition in topic.partitions]
+    partitions = [_describe_partition(context, partition, request) for partition in topic.partitions]
     return MetadataResponseTopic(ErrorCode.NONE, topic.name, topic.id, partitions=partitions)
 
 
-def _describe_partition(context: BrokerContext, partition: Partition) -> MetadataResponsePartition:
-    in_sync = context.state.in_sync_replicas(partition)
+def _describe_partition(context: BrokerContext, partition: Partition, request: Request) -> MetadataResponsePartition:
+    state = context.state
+    in_sync = state.in_sync_replicas(partition)
     leader, leader_epoch = context.faults.leader(context.node_id, partition)
+    code, listener = ErrorCode.NONE, request.connection.listener
+    if leader == NO_LEADER:
+        code = ErrorCode.LEADER_NOT_AVAILABLE
+    elif state.life(leader) is not None and state.node(leader, listener) is None:
+        # Kafka names no leader that the client cannot reach.
+        leader, code = NO_LEADER, ErrorCode.LEADER_NOT_AVAILABLE
+        if request.header.api_version >= _LISTENER_NOT_FOUND_VERSION:
+            code = ErrorCode.LISTENER_NOT_FOUND
     return MetadataResponsePartition(
-        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader == NO_LEADER else ErrorCode.NONE,
+        error_code=code,
         partition_index=partition.index,
         leader_id=leader,
         leader_epoch=leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=in_sync,
-        offline_replicas=[replica for replica in partition.replicas if replica not in in_sync],
+        offline_replicas=[replica for replica in partition.replicas if state.node(replica, listener) is None],
     )

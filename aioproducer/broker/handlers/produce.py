@@ -57,7 +57,7 @@ _ACKS_NONE, _ACKS_ALL = 0, -1
 
 
 def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
-    append = _Append(context, request.header.api_version, request.header.client_id, message)
+    append = _Append(context, request, message)
     response = append.answer(message.topic_data)
     for partition in append.appended_to:
         partition.notify()
@@ -75,12 +75,13 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
 class _Append:
     """The work of one request."""
 
-    def __init__(self, context: BrokerContext, version: int, client_id: str | None, message: ProduceRequest) -> None:
+    def __init__(self, context: BrokerContext, request: Request, message: ProduceRequest) -> None:
         self._context = context
-        self._version = version
+        self._version = request.header.api_version
+        self._listener = request.connection.listener
         self._acks = message.acks
         self._transactional_id = message.transactional_id
-        self._client_id = client_id
+        self._client_id = request.header.client_id
         self._now_ms = context.clock.time_ms()
         self._leaders: dict[int, Node] = {}
         self.appended_to: list[Partition] = []
@@ -180,7 +181,7 @@ class _Append:
     def _current_leader(self, partition: Partition) -> LeaderIdAndEpoch:
         if self._version < _CURRENT_LEADER_VERSION:
             return LeaderIdAndEpoch()
-        node = self._context.state.node(partition.leader)
+        node = self._context.state.node(partition.leader, self._listener)
         if node is not None:
             self._leaders[node.id] = node
         return LeaderIdAndEpoch(partition.leader, partition.leader_epoch)

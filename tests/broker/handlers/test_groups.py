@@ -207,7 +207,7 @@ async def test_members_commit_in_their_generation(cluster: EmbeddedCluster, clie
 async def test_only_the_coordinator_answers(cluster: EmbeddedCluster, connect: Connect) -> None:
     coordinator = cluster._state.coordinator("g")
     assert coordinator is not None
-    other = await connect(1 - coordinator.id)
+    other = await connect(1 - coordinator)
     assert (await other.request(joining(), 9)).error_code == ErrorCode.NOT_COORDINATOR
     assert (await other.request(SyncGroupRequest("g", 1, "m"), 4)).error_code == ErrorCode.NOT_COORDINATOR
     assert (await other.request(HeartbeatRequest("g", 1, "m"), 4)).error_code == ErrorCode.NOT_COORDINATOR
@@ -217,7 +217,7 @@ async def test_only_the_coordinator_answers(cluster: EmbeddedCluster, connect: C
     assert group.error_code == ErrorCode.NOT_COORDINATOR
     (deleted,) = (await other.request(DeleteGroupsRequest(["g"]), 2)).results
     assert deleted.error_code == ErrorCode.NOT_COORDINATOR
-    await enter(await connect(coordinator.id))
+    await enter(await connect(coordinator))
     assert (await other.request(ListGroupsRequest(), 5)).groups == []
 
 

@@ -352,5 +352,5 @@ async def test_only_the_coordinator_answers(cluster: EmbeddedCluster, connect: C
     for node in range(3):
         producer = Producer(cluster, await connect(node), SECOND)
         codes.append(await producer.init())
-    assert [code is ErrorCode.NONE for code in codes] == [node == coordinator.id for node in range(3)]
+    assert [code is ErrorCode.NONE for code in codes] == [node == coordinator for node in range(3)]
     assert set(codes) == {ErrorCode.NONE, ErrorCode.NOT_COORDINATOR}

@@ -124,7 +124,7 @@ class CrashMachine(RuleBasedStateMachine):
         commit = self.directory.begin(sync=True)
         commit.run()
         self.directory.end(commit)
-        self.state.node_started(Node(0, "localhost", 9092))
+        self.state.node_started(0, {"PLAINTEXT": Node(0, "localhost", 9092)})
 
     def _next(self) -> int:
         self.counter += 1
