@@ -168,8 +168,8 @@ class BrokerConfig:
         Type.INT,
         60000,
         ANY,
-        "A request is whole so long after its first byte, or its connection is closed; negative for never. While the"
-        " broker does not read, time stands still. Not one of Kafka's.",
+        "A request is whole so long after its first byte, or 256 KiB more of it have come, or its connection is closed;"
+        " negative for never. While the broker does not read, time stands still. Not one of Kafka's.",
     )
     socket_send_buffer_bytes: int = key(
         Type.INT, 102400, at_least(-1), "SO_SNDBUF of connections; -1 leaves it to the system."

@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 CONNECTION_QUEUE_SIZE = 20
 """New connections that may wait for a processor, and that it takes in one round."""
 
+PROGRESS = 256 * 1024
+"""Bytes of a request that are worth another ``socket.request.receive.timeout.ms``: some are large, and lines slow."""
+
 
 class NewConnection(NamedTuple):
     """A socket that was accepted, and the client's address."""
@@ -92,8 +95,8 @@ class Processor:
         self._channels: dict[KafkaChannel, None] = {}
         self._closing: dict[KafkaChannel, None] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
-        # Those that wait for the rest of a request: which one, and since when. Longest first.
-        self._incomplete: dict[KafkaChannel, tuple[int, float]] = {}
+        # Those that wait for the rest of a request: which one, since when, and what they had then. Longest first.
+        self._incomplete: dict[KafkaChannel, tuple[int, float, int]] = {}
         self._receive_timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._wake: asyncio.Future[None] | None = None
@@ -418,7 +421,7 @@ class Processor:
                 del self._incomplete[channel]
         elif self._receive_timeout_ms >= 0 and (waiting is None or waiting[0] != frame):
             self._incomplete.pop(channel, None)
-            self._incomplete[channel] = frame, self._now()
+            self._incomplete[channel] = frame, self._now(), channel.pending
             if self._receive_timer is None:
                 self._set_receive_timer(self._receive_timeout_ms / 1000)
 
@@ -429,17 +432,22 @@ class Processor:
         self._receive_timer = None
         timeout = self._receive_timeout_ms / 1000
         now = self._now()
-        for channel, (_, since) in tuple(self._incomplete.items()):
+        for channel, (frame, since, pending) in tuple(self._incomplete.items()):
             left = since + timeout - now
             if left > 0:
                 self._set_receive_timer(left)
                 return
             del self._incomplete[channel]
+            if channel.pending - pending >= PROGRESS:
+                self._incomplete[channel] = frame, now, channel.pending
+                continue
             self.close_channel(
                 channel,
-                f"its request is not whole {self._receive_timeout_ms} ms after its first byte"
-                f" (socket.request.receive.timeout.ms); {channel.pending} bytes have come",
+                f"its request is not whole, and less than {PROGRESS} bytes of it have come in"
+                f" {self._receive_timeout_ms} ms (socket.request.receive.timeout.ms); it has {channel.pending}",
             )
+        if self._incomplete:
+            self._set_receive_timer(timeout)
 
     # idle connections (connections.max.idle.ms)
 

@@ -14,6 +14,8 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.log_validator import MAX_DECOMPRESSED_SIZE
+from aioproducer.broker.processor import PROGRESS
+from aioproducer.clock import ManualClock
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -67,7 +69,31 @@ async def test_a_request_that_drips_in_is_cut_off_and_logged(caplog: pytest.LogC
         assert await slow.is_closed()
         dripping.cancel()
         await exchange(served, other, METADATA)
-    assert any("not whole 50 ms after its first byte" in record.getMessage() for record in caplog.records)
+    reason = "not whole, and less than 262144 bytes of it have come in 50 ms"
+    assert any(reason in record.getMessage() for record in caplog.records)
+
+
+async def test_a_large_request_of_a_slow_line_is_not_cut_off_as_long_as_it_goes_on() -> None:
+    clock = ManualClock()  # the timers are real and short, and see this one
+    async with Served(clock, socket_request_receive_timeout_ms=10) as served:
+        client = await served.connect()
+        await client.send_bytes(struct.pack(">i", 10 * PROGRESS) + b"\0")
+        incomplete = [processor._incomplete for processor in served.server.processors]
+        while not (waiting := [channel for channels in incomplete for channel in channels]):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        (channel,) = waiting
+        for more in range(1, 5):
+            await client.send_bytes(bytes(PROGRESS))
+            while channel.pending <= more * PROGRESS:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            clock.advance(0.011)
+            while channel._processor._incomplete[channel][1] != clock.monotonic():  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        await client.send_bytes(bytes(PROGRESS - 1))
+        while channel.pending < 5 * PROGRESS:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        clock.advance(0.011)
+        assert await client.is_closed()
 
 
 async def test_time_in_which_the_broker_does_not_read_is_not_the_clients() -> None:

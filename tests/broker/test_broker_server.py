@@ -1,0 +1,96 @@
+"""How a node ends in good order. That its leaders move first is Kafka's controlled shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from aioproducer.broker import EmbeddedCluster, broker_server
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.framing import decode_response
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+from .batches import make_batch
+from .raw_client import RawClient
+
+
+def produce(size: int = 10) -> ProduceRequest:
+    batch = PartitionProduceData(0, make_batch(bytes(size)))
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[TopicProduceData("t", partition_data=[batch])])
+
+
+def fetch(max_wait_ms: int) -> FetchRequest:
+    topics = [FetchTopic("t", partitions=[FetchPartition(0, partition_max_bytes=10**7)])]
+    return FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=10**7, topics=topics)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    while not condition():  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
+def responses(data: bytes) -> list[bytes]:
+    found = []
+    while data:
+        size = int.from_bytes(data[:4], "big")
+        found.append(data[4 : 4 + size])
+        assert len(found[-1]) == size, "a response was cut"
+        data = data[4 + size :]
+    return found
+
+
+@pytest.fixture(autouse=True)
+def topic(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("t")
+
+
+class TestInGoodOrder:
+    async def test_what_waits_is_answered(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await client.send(fetch(max_wait_ms=10**6), 12)
+        await until(lambda: cluster.delayed_fetches)
+        await cluster.stop_node(0, clean=True)
+        (answer,) = responses(await client.receive_rest())
+        decoded: Any = decode_response(APIS[ApiKey.FETCH].response, 12, answer)[1]
+        assert decoded.responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    async def test_what_was_received_is_handled_and_answered(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await client.send_bytes(b"".join(client.frame(produce(), 9)[1] for _ in range(50)))
+        await until(lambda: cluster.log("t").high_watermark)
+        server = cluster._servers[0]
+        await cluster.stop_node(0, clean=True)
+        received = responses(await client.receive_rest())
+        decoded: list[Any] = [decode_response(APIS[ApiKey.PRODUCE].response, 9, answer)[1] for answer in received]
+        answers = [answer.responses[0].partition_responses[0] for answer in decoded]
+        appended = [answer.base_offset for answer in answers if answer.error_code == ErrorCode.NONE]
+        assert appended == list(range(cluster.log("t").high_watermark))
+        refused = {answer.error_code for answer in answers[len(appended) :]}
+        assert refused <= {ErrorCode.NOT_LEADER_OR_FOLLOWER}
+        assert server.sockets.connection_count == 0
+
+    async def test_nobody_is_let_in_any_more(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        host, port = cluster.listener(0)
+        await client.send(fetch(max_wait_ms=10**6), 12)
+        await until(lambda: cluster.delayed_fetches)
+        stopping = asyncio.create_task(cluster.stop_node(0, clean=True))
+        await asyncio.sleep(0)
+        with pytest.raises(OSError):
+            await asyncio.open_connection(host, port)
+        await stopping
+
+    async def test_who_does_not_read_is_waited_for_no_longer_than_the_deadline(
+        self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(broker_server, "_DRAIN_TIME", 0.05)
+        for _ in range(8):
+            await client.request(produce(10**6), 9)
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await client.send(fetch(0), 12)
+        (processor,) = [one for one in cluster._servers[0].sockets.processors if one.connection_count]
+        await until(lambda: processor._sending)
+        await cluster.stop_node(0, clean=True)
+        assert processor.connection_count == 0
