@@ -12,6 +12,7 @@ from aioproducer.broker.broker_config import (
     TOPIC_CONFIGS,
     TOPIC_CONFIGS_WITHOUT_EFFECT,
 )
+from aioproducer.broker.listeners import LISTENER_CONFIGS
 from aioproducer.config_def import ConfigKey, as_text
 
 TARGET = Path(__file__).parent.parent / "docs" / "broker-configuration.md"
@@ -30,6 +31,25 @@ threads change to half of what they are at least, and to double at most, in one 
 
 | config | type | default | allowed | what it does |
 |---|---|---|---|---|
+"""
+
+LISTENERS = """
+## Listeners
+
+A node may have several: `listeners` names them and says where they listen, `listener.security.protocol.map` has the
+protocol of each name, which is PLAINTEXT. All nodes share these configs: a port is that of node 0, node n has it plus
+n, and 0 is a free one for each.
+
+```
+listeners=PLAINTEXT://:9092,INTERNAL://:9192
+advertised.listeners=PLAINTEXT://kafka.example:9092,INTERNAL://:0
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT
+listener.name.internal.max.connections=10
+```
+
+Clients are told the nodes as the listener has them that they came in by; `cluster.bootstrap_servers_of("INTERNAL")`
+names them. Configs that a listener may have of its own, as `listener.name.<its name>.<config>`; all are **dynamic**:
+
 """
 
 TOPICS = """
@@ -66,7 +86,8 @@ Any other of Kafka's that is not in the first table is refused as well.
 
 def _row(key: ConfigKey) -> str:
     dynamic = " **Dynamic.**" if key.name in DYNAMIC_BROKER_CONFIGS else ""
-    default = f"`{as_text(key.default)}`" if key.default != "" else "empty"
+    empty = key.default is None or key.default in ("", ())
+    default = "empty" if empty else f"`{as_text(key.default)}`"
     return f"| `{key.name}` | {key.type.value} | {default} | {key.valid.text} | {key.doc}{dynamic} |"
 
 
@@ -78,7 +99,8 @@ def page(keys: Iterable[ConfigKey]) -> str:
     )
     stored = "\n".join(f"- `{name}`" for name in sorted(TOPIC_CONFIGS_WITHOUT_EFFECT))
     absent = "\n".join(f"| `{name}` | {why} |" for name, why in ABSENT.items())
-    return f"{HEAD}{rows}\n{TOPICS}{topics}\n{STORED}{stored}\n{LAST}{absent}\n"
+    own = "\n".join(f"- `{name}`" for name in LISTENER_CONFIGS)
+    return f"{HEAD}{rows}\n{LISTENERS}{own}\n{TOPICS}{topics}\n{STORED}{stored}\n{LAST}{absent}\n"
 
 
 if __name__ == "__main__":

@@ -104,9 +104,8 @@ class ClusterState:
         """The live node with this id, if it advertises this listener."""
         return self._alive.get(node_id, {}).get(listener)
 
-    def life(self, node_id: int) -> object | None:
-        """Another object each time the node starts; None while it is not alive."""
-        return self._alive.get(node_id)
+    def is_alive(self, node_id: int) -> bool:
+        return node_id in self._alive
 
     def node_started(self, node_id: int, advertised: Mapping[str, Node]) -> None:
         """The node is alive, and reached there by listener; partitions that have a replica on it and no leader get it

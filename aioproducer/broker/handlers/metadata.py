@@ -107,7 +107,7 @@ def _describe_partition(context: BrokerContext, partition: Partition, request: R
     code, listener = ErrorCode.NONE, request.connection.listener
     if leader == NO_LEADER:
         code = ErrorCode.LEADER_NOT_AVAILABLE
-    elif state.life(leader) is not None and state.node(leader, listener) is None:
+    elif state.is_alive(leader) and state.node(leader, listener) is None:
         # Kafka names no leader that the client cannot reach.
         leader, code = NO_LEADER, ErrorCode.LEADER_NOT_AVAILABLE
         if request.header.api_version >= _LISTENER_NOT_FOUND_VERSION:
