@@ -18,6 +18,7 @@ from benchmarks.comparison import compare
 from benchmarks.curve_works import CURVE_WORKS
 from benchmarks.heartbeat import INTERVAL, Heartbeat
 from benchmarks.payload import FLIGHTS, HEADERS, TURN, Payload, write_payload
+from benchmarks.python_process import python_command
 from benchmarks.quantiles import quantiles
 from benchmarks.worker_process import describe
 from benchmarks.works import PACED, STREAM, WORKS
@@ -55,17 +56,17 @@ async def test_a_client_does_its_works(name: str) -> None:
 async def test_terminated_it_leaves_no_process_and_keeps_what_there_is(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     endless = ["--works=stream-100", "--clients=aioproducer", "--rounds=10000", "--records=200", "--json", str(file)]
+    command = python_command("from benchmarks.__main__ import main; sys.exit(main())")
     async with EmbeddedCluster() as cluster:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "benchmarks", "--bootstrap-server", cluster.bootstrap_servers, *endless),
-            cwd=Path(__file__).parents[2],
+            *(*command, "--bootstrap-server", cluster.bootstrap_servers, *endless),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
         assert process.stderr is not None
-        while b"round 2" not in await process.stderr.readline():
-            pass
+        while b"round 2" not in (line := await process.stderr.readline()):
+            assert line, "it ended by itself"
         process.terminate()
         said, complaints = await process.communicate()
     assert process.returncode == 1
