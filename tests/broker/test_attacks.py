@@ -1,6 +1,6 @@
 """Clients that mean harm, and what becomes of them: each costs its own connection, and nobody else notices.
 
-One that never reads is in ``test_processor.py``.
+That one that never reads is not read either is in ``test_processor.py``.
 """
 
 from __future__ import annotations
@@ -220,6 +220,28 @@ async def test_who_leaves_gives_its_memory_back() -> None:
         while served.server.connection_count:  # noqa: ASYNC110
             await asyncio.sleep(0)
         assert served.server.memory.available == 100_000
+
+
+async def test_a_client_that_never_reads_is_closed_as_idle() -> None:
+    """However much of an answer it has not read."""
+    clock = ManualClock()
+    async with Served(clock, connections_max_idle_ms=10) as served:
+        client, other = await served.connect(), await served.connect()
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await client.send_bytes(METADATA)
+        (await served.handler.next()).respond_bytes([bytes(32 * 1024 * 1024)])  # more than any socket buffer takes
+        (channel,) = [
+            channel for one in served.server.processors for channel in one.open_channels() if channel.in_flight
+        ]
+        while not channel.is_writing:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        clock.advance(0.007)
+        await exchange(served, other, METADATA)
+        clock.advance(0.007)
+        while served.server.connection_count > 1:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert not channel.is_open
+        await exchange(served, other, METADATA)
 
 
 async def test_a_decompression_bomb_is_refused(cluster: EmbeddedCluster, client: RawClient, connect: Connect) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import struct
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.processor import CONNECTION_QUEUE_SIZE
 from aioproducer.broker.request import Request
 from aioproducer.clock import ManualClock
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -150,6 +152,32 @@ async def test_a_client_that_never_reads_is_not_read_either() -> None:
         for _ in range(1000 - answered):
             (await served.handler.next()).respond(big)
         assert await reading == 1000
+
+
+async def test_it_takes_so_many_new_connections_in_a_round() -> None:
+    async with Served(num_network_threads=1) as served:
+        (processor,) = served.server.processors
+        pairs = [socket.socketpair() for _ in range(CONNECTION_QUEUE_SIZE + 1)]
+        ours = [pair[0] for pair in pairs]
+        for number in range(CONNECTION_QUEUE_SIZE):
+            assert processor.offer(ours[number], "127.0.0.1")
+        assert not processor.offer(ours[-1], "127.0.0.1")
+        await processor.has_room()
+        while served.server.connection_count < CONNECTION_QUEUE_SIZE:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert processor.offer(ours[-1], "127.0.0.1")
+        while served.server.connection_count <= CONNECTION_QUEUE_SIZE:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        for _, right in pairs:
+            right.close()
+
+
+async def test_tasks_have_the_names_of_kafkas_threads() -> None:
+    async with Served(num_network_threads=2, num_io_threads=1) as served:
+        names = {task.get_name() for task in asyncio.all_tasks()}
+        assert names > {"kafka-socket-acceptor-0-PLAINTEXT", "handler-0"}
+        numbers = [processor.id for processor in served.server.processors]
+        assert names > {f"kafka-network-thread-0-PLAINTEXT-PLAINTEXT-{number}" for number in numbers}
 
 
 async def next_soon(served: Served) -> Request | None:

@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from aioproducer.broker.storage import journal
 from aioproducer.broker.storage.cluster_store import ClusterStore
-from aioproducer.broker.storage.commit import Unsynced
+from aioproducer.broker.storage.commit import Commit, Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.journal import JournalWrite
@@ -130,6 +130,37 @@ def test_a_planted_mistake_is_found(
     assert not isinstance(found.value, KeyboardInterrupt)
 
 
+def crashed_while_records_are_deleted(seed: int, crash_after: int) -> CrashMachine:
+    """The log of a partition begins in its third file from now on: the journal says so, then the first two go."""
+    machine = CrashMachine()
+    machine.start(seed=seed)
+    for _ in range(3):
+        machine.produce(name="a", index=0, count=4)
+    machine.commit_all()
+    machine.delete_records(name="a", index=0, back=0)
+    machine.begin_commit()
+    machine.crash(after=crash_after, again=[], code=None)
+    return machine
+
+
+@pytest.mark.parametrize("crash_after", range(1, 7))
+def test_files_go_when_the_journal_says_that_they_may(crash_after: int) -> None:
+    for seed in range(20):
+        crashed_while_records_are_deleted(seed, crash_after)
+
+
+def test_files_that_go_too_early_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Commit) -> None:
+        for path in self.removals:
+            self.files.remove(path)
+        right(self)
+
+    right = Commit.run
+    monkeypatch.setattr(Commit, "run", run)
+    with pytest.raises(AssertionError):
+        all(crashed_while_records_are_deleted(seed, 3) for seed in range(20))
+
+
 def decided(crash_after: int) -> CrashMachine:
     """A transaction in two partitions that is committed when the machine crashes, so many operations into what the disk
     has to do for it: the journal is appended to and synced first, then come the two logs."""
@@ -151,5 +182,21 @@ def test_what_was_decided_is_done_in_every_partition(crash_after: int) -> None:
 
 def test_a_decision_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClusterStore, "_write_missing_markers", lambda self, state: None)
+    with pytest.raises(AssertionError):
+        decided(3)
+
+
+def test_a_marker_that_is_written_before_the_decision_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: Commit) -> None:
+        if not self.directories:
+            for _, writes in self.logs:
+                for write in writes:
+                    self.files.append(write.path, write.batches)
+                    self.files.sync(write.path)
+            self.logs.clear()
+        right(self)
+
+    right = Commit.run
+    monkeypatch.setattr(Commit, "run", run)
     with pytest.raises(AssertionError):
         decided(3)

@@ -55,8 +55,8 @@ class Keeper:
 class Stored:
     """A log on disk, and what a restart makes of it. A segment has room for ``per_segment`` batches of one record."""
 
-    def __init__(self, per_segment: int = 3) -> None:
-        self.files = FaultyFiles()
+    def __init__(self, per_segment: int = 3, seed: int = 0) -> None:
+        self.files = FaultyFiles(seed)
         self.files.make_directory(DIRECTORY)
         self.keeper = Keeper(self.files)
         self._room = per_segment * len(make_batch(b"0"))
@@ -235,6 +235,38 @@ class TestWhatIsBad:
         stored.commit()
         stored.restart()
         assert stored.values() == [b"0", b"again"]
+
+    def test_what_was_cut_off_does_not_come_back(self) -> None:
+        assert not any(map(self.comes_back, range(50)))
+
+    def test_a_cut_that_is_not_synced_is_found(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        right = FaultyFiles.sync
+        monkeypatch.setattr(
+            FaultyFiles,
+            "sync",
+            lambda files, path: files.names_of_operations[-1].startswith("truncate") or right(files, path),
+        )
+        assert any(map(self.comes_back, range(50)))
+
+    def comes_back(self, seed: int) -> bool:
+        """The second of three batches is bad, so the third goes; then the machine crashes while another second is
+        written. Whether the third is behind that afterwards."""
+        stored = Stored(seed=seed)
+        for number in range(3):
+            stored.append(b"%d" % number)
+        stored.commit()
+        self.damage(stored, segment(0), len(make_batch(b"0")) + 60, b"\7")
+        stored.files.sync(segment(0))
+        stored.files.sync_directory("")
+        stored.restart()
+        assert stored.values() == [b"0"]
+        stored.append(b"n")
+        ((write,), _) = stored.batches.take()
+        stored.files.append(write.path, write.batches)
+        stored.files.crash()
+        stored.restart()
+        assert stored.values() in ([b"0"], [b"0", b"n"], [b"0", b"n", b"2"])
+        return len(stored.values()) == 3
 
     def test_every_length_of_the_last_file(self, stored: Stored) -> None:
         whole = stored.files.read(segment(3), 0, 1000)
