@@ -105,6 +105,22 @@ def test_it_waits_for_nothing_that_it_does_not_need() -> None:
     assert len(imported) < 420, "each takes a part of the half second that it may take to start"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_it_is_small(start_process: Start) -> None:
+    """Well under 100 MB when it can be connected to and has been, three nodes of it."""
+    process = start_process("broker", "--port", 0, "--brokers", 3)
+    servers = first_line(process)
+
+    async def send() -> None:
+        async with KafkaProducer(bootstrap_servers=servers) as producer:
+            await producer.send("t", b"x")
+
+    asyncio.run(send())
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    (peak,) = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")]
+    assert peak < 80 * 1024
+
+
 def test_a_port_that_is_in_use(run: Run, cluster: Cluster) -> None:
     host, _, port = cluster.servers.rpartition(":")
     result = run("broker", "--port", port)
