@@ -32,6 +32,7 @@ COMPILED_MODULES = [
     "aioproducer/protocol/codec.py",
     "aioproducer/protocol/frame_reader.py",
     "aioproducer/protocol/framing.py",
+    "aioproducer/protocol/plain_produce.py",
     "aioproducer/protocol/primitives.py",
     "aioproducer/record_metadata.py",
     "aioproducer/records/crc32c.py",

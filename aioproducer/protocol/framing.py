@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
 from aioproducer.protocol.api_keys import APIS, ApiKey
@@ -12,6 +12,8 @@ from aioproducer.protocol.codec import decode, decode_prefix, encode
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.headers import RequestHeader, ResponseHeader
 from aioproducer.protocol.messages.api_versions import ApiVersionsResponse
+from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
+from aioproducer.protocol.plain_produce import read_plain, write_plain
 from aioproducer.protocol.schema import ApiMessage, Request, Response
 
 __all__ = [
@@ -37,13 +39,16 @@ def encode_request(
 ) -> list[bytes | memoryview]:
     """The request as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
     before, after = _request_header(request.API_KEY, version, client_id, 2 if _is_flexible(request, version) else 1)
-    return _frame(b"".join((before, _INT32.pack(correlation_id), after)), request, version)
+    parts = write_plain(request, version) if isinstance(request, ProduceRequest) else None
+    if parts is None:
+        parts = encode(request, version)
+    return _framed(b"".join((before, _INT32.pack(correlation_id), after)), parts)
 
 
 def encode_response(response: Response, *, version: int, correlation_id: int) -> list[bytes | memoryview]:
     """The response as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
     header = encode(ResponseHeader(correlation_id), _response_header_version(type(response), version))
-    return _frame(b"".join(header), response, version)
+    return _framed(b"".join(header), encode(response, version))
 
 
 def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]:
@@ -73,6 +78,10 @@ def decode_response(cls: type[R], version: int, frame: bytes | memoryview) -> tu
 
     A broker answers an ApiVersions request that is newer than itself in version 0 (KIP-511), so that is tried too.
     """
+    if cls is ProduceResponse and isinstance(frame, bytes):
+        plain = read_plain(frame, version)
+        if plain is not None:
+            return cast("tuple[int, R]", plain)
     header, pos = decode_prefix(ResponseHeader, _response_header_version(cls, version), frame)
     try:
         return header.correlation_id, decode(cls, version, frame, pos)
@@ -99,8 +108,7 @@ def _request_header(key: ApiKey, version: int, client_id: str | None, header_ver
     return header[:4], header[8:]
 
 
-def _frame(header: bytes, message: ApiMessage, version: int) -> list[bytes | memoryview]:
-    parts = encode(message, version)
+def _framed(header: bytes, parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
     size = len(header)
     for part in parts:
         size += len(part)
