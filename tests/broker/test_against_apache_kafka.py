@@ -695,6 +695,36 @@ async def test_alter_broker_configs(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
+async def test_a_listeners_own_configs(pair: tuple[Asker, Asker]) -> None:
+    connections, threads = "listener.name.plaintext.max.connections", "listener.name.plaintext.num.network.threads"
+
+    async def case(broker: Asker) -> Any:
+        metadata = await broker.client.request(MetadataRequest(topics=[]), 12)
+        own = str(metadata.brokers[0].node_id)
+        codes = []
+        for node, name, value in (
+            (own, connections, "many"),
+            (own, threads, "7"),
+            (own, threads, "4"),
+            (own, connections, "1000"),
+            ("", connections, "2000"),
+        ):
+            ((_, _, code),) = await altered(broker, (BROKER_RESOURCE, node, [(name, 0, value)]))
+            codes.append(code)
+        told: list[Any] = []
+        while [config.value for config in told] != ["1000", "4"] or len(told[0].synonyms) < 3:
+            request = DescribeConfigsRequest(
+                [DescribeConfigsResource(BROKER_RESOURCE, own, [connections, threads])], include_synonyms=True
+            )
+            (result,) = (await broker.client.request(request, 4)).results
+            told = sorted(result.configs, key=lambda config: str(config.name))
+        for node, name in ((own, connections), (own, threads), ("", connections)):
+            await altered(broker, (BROKER_RESOURCE, node, [(name, 1, None)]))
+        return codes, told
+
+    await same(pair, case)
+
+
 async def test_a_resource_twice_in_one_request(pair: tuple[Asker, Asker]) -> None:
     async def case(broker: Asker) -> Any:
         change: ConfigChanges = TOPIC_RESOURCE, "twice", [("retention.ms", 0, "5")]

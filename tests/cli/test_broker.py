@@ -43,6 +43,22 @@ def test_it_runs_until_it_is_told_to_stop(start_process: Start, number: signal.S
     assert err == b"Records are kept in memory only. Ctrl-C stops the broker.\n"
 
 
+def test_listeners_have_their_ports(start_process: Start, run: Run) -> None:
+    listeners = "PLAINTEXT://:0,INTERNAL://localhost:0"
+    protocols = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT"
+    process = start_process("broker", "--brokers", 2, "-X", f"listeners={listeners}", "-X", protocols)
+    assert first_line(process).count("127.0.0.1:") == 2
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 0
+
+    refused = run("broker", "--port", 9092, "-X", f"listeners={listeners}", "-X", protocols)
+    assert refused.status == 2
+    assert "the config listeners has the ports" in refused.err
+    refused = run("broker", "-X", f"listeners={listeners}")
+    assert refused.status == 1
+    assert "add INTERNAL:PLAINTEXT" in refused.err
+
+
 def test_a_data_directory_keeps_records(start_process: Start, run: Run, tmp_path: Path) -> None:
     directory = tmp_path / "data"
 

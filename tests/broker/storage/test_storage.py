@@ -55,6 +55,21 @@ async def answer(client: RawClient, request: Any, version: int = 13) -> Any:
     return partition
 
 
+async def test_a_listeners_own_configs_are_kept_as_long_as_there_is_the_listener(tmp_path: Path) -> None:
+    two = {
+        "listeners": "PLAINTEXT://:0,INTERNAL://:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT",
+    }
+    own = "listener.name.internal.num.network.threads"
+    async with EmbeddedCluster(data_dir=tmp_path, configs=two) as cluster:
+        cluster.alter_broker_configs({own: 5})
+    async with EmbeddedCluster(data_dir=tmp_path, configs=two) as cluster:
+        acceptors = cluster._servers[0].sockets.acceptors
+        assert {name: len(one.processors) for name, one in acceptors.items()} == {"PLAINTEXT": 3, "INTERNAL": 5}
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        assert len(cluster._servers[0].sockets.processors) == 3
+
+
 async def test_a_restart_changes_nothing(tmp_path: Path) -> None:
     configs = {"num.partitions": 3}
     async with EmbeddedCluster(2, data_dir=tmp_path, configs=configs) as cluster:
