@@ -117,7 +117,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         if self._memory.is_limited:
             self._memory.release(self, self._reserved)
             self._memory.forget(self)
-        self._processor.incomplete(self, None)
+        self._processor.receive_deadlines.incomplete(self, None)
         self.is_writing = False
         self.mute_state = ChannelMuteState.NOT_MUTED
         self._processor.channel_lost(self)
@@ -200,7 +200,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         waits = self._reading and self._frames.pending > 0  # for the client, and nothing else
         if waits or self._waits:
             self._waits = waits
-            self._processor.incomplete(self, self._frame_count if waits else None)
+            self._processor.receive_deadlines.incomplete(self, self._frame_count if waits else None)
 
     def _read(self, reading: bool) -> None:
         transport = self._transport

@@ -14,6 +14,7 @@ from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.kafka_channel import KafkaChannel
 from aioproducer.broker.listening_socket import AcceptedSocket
 from aioproducer.broker.memory_pool import MemoryPool
+from aioproducer.broker.receive_deadlines import ReceiveDeadlines
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_channel import RequestChannel
 from aioproducer.broker.response import (
@@ -32,9 +33,6 @@ log = logging.getLogger(__name__)
 
 CONNECTION_QUEUE_SIZE = 20
 """New connections that may wait for a processor, and that it takes in one round."""
-
-PROGRESS = 256 * 1024
-"""Bytes of a request that are worth another ``socket.request.receive.timeout.ms``: some are large, and lines slow."""
 
 
 class NewConnection(NamedTuple):
@@ -82,7 +80,6 @@ class Processor:
         self._log_close = log_close
         self._max_receive_size = max_receive_size
         self._max_idle_ms = max_idle_ms
-        self._receive_timeout_ms = receive_timeout_ms
         self._memory = memory
         self._new_connections: deque[NewConnection] = deque()
         self._room: deque[asyncio.Future[None]] = deque()
@@ -95,9 +92,7 @@ class Processor:
         self._channels: dict[KafkaChannel, None] = {}
         self._closing: dict[KafkaChannel, None] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
-        # Those that wait for the rest of a request: which one, since when, and what they had then. Longest first.
-        self._incomplete: dict[KafkaChannel, tuple[int, float, int]] = {}
-        self._receive_timer: asyncio.TimerHandle | None = None
+        self.receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic, self.close_channel)
         self._task: asyncio.Task[None] | None = None
         self._wake: asyncio.Future[None] | None = None
         self._stopping = False
@@ -386,9 +381,7 @@ class Processor:
         self._gate.depart(self._listener, channel.address)
         if not self._channels:
             _settle(self._all_closed)
-            if self._receive_timer is not None:
-                self._receive_timer.cancel()
-                self._receive_timer = None
+            self.receive_deadlines.cancel()
             if self._idle_timer is not None:
                 self._idle_timer.cancel()
                 self._idle_timer = None
@@ -410,44 +403,6 @@ class Processor:
             self.received(channel)
         else:
             self._closing.pop(channel, None)
-
-    # requests that do not become whole (socket.request.receive.timeout.ms)
-
-    def incomplete(self, channel: KafkaChannel, frame: int | None) -> None:
-        """The channel waits for the rest of its frame of this number, or for nothing."""
-        waiting = self._incomplete.get(channel)
-        if frame is None:
-            if waiting is not None:
-                del self._incomplete[channel]
-        elif self._receive_timeout_ms >= 0 and (waiting is None or waiting[0] != frame):
-            self._incomplete.pop(channel, None)
-            self._incomplete[channel] = frame, self._now(), channel.pending
-            if self._receive_timer is None:
-                self._set_receive_timer(self._receive_timeout_ms / 1000)
-
-    def _set_receive_timer(self, delay: float) -> None:
-        self._receive_timer = asyncio.get_running_loop().call_later(delay, self._close_incomplete)
-
-    def _close_incomplete(self) -> None:
-        self._receive_timer = None
-        timeout = self._receive_timeout_ms / 1000
-        now = self._now()
-        for channel, (frame, since, pending) in tuple(self._incomplete.items()):
-            left = since + timeout - now
-            if left > 0:
-                self._set_receive_timer(left)
-                return
-            del self._incomplete[channel]
-            if channel.pending - pending >= PROGRESS:
-                self._incomplete[channel] = frame, now, channel.pending
-                continue
-            self.close_channel(
-                channel,
-                f"its request is not whole, and less than {PROGRESS} bytes of it have come in"
-                f" {self._receive_timeout_ms} ms (socket.request.receive.timeout.ms); it has {channel.pending}",
-            )
-        if self._incomplete:
-            self._set_receive_timer(timeout)
 
     # idle connections (connections.max.idle.ms)
 

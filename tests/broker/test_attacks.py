@@ -14,7 +14,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.log_validator import MAX_DECOMPRESSED_SIZE
-from aioproducer.broker.processor import PROGRESS
+from aioproducer.broker.receive_deadlines import PROGRESS
 from aioproducer.clock import ManualClock
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -78,7 +78,7 @@ async def test_a_large_request_of_a_slow_line_is_not_cut_off_as_long_as_it_goes_
     async with Served(clock, socket_request_receive_timeout_ms=10) as served:
         client = await served.connect()
         await client.send_bytes(struct.pack(">i", 10 * PROGRESS) + b"\0")
-        incomplete = [processor._incomplete for processor in served.server.processors]
+        incomplete = [processor.receive_deadlines._incomplete for processor in served.server.processors]
         while not (waiting := [channel for channels in incomplete for channel in channels]):  # noqa: ASYNC110
             await asyncio.sleep(0)
         (channel,) = waiting
@@ -87,7 +87,7 @@ async def test_a_large_request_of_a_slow_line_is_not_cut_off_as_long_as_it_goes_
             while channel.pending <= more * PROGRESS:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             clock.advance(0.011)
-            while channel._processor._incomplete[channel][1] != clock.monotonic():  # noqa: ASYNC110
+            while channel._processor.receive_deadlines._incomplete[channel][1] != clock.monotonic():  # noqa: ASYNC110
                 await asyncio.sleep(0)
         await client.send_bytes(bytes(PROGRESS - 1))
         while channel.pending < 5 * PROGRESS:  # noqa: ASYNC110
