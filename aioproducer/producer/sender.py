@@ -457,17 +457,22 @@ class Sender:
         self._supervisor.cancel_all()  # now: whoever closes may be cancelled at any await
         if self.transactions is not None:
             self.transactions.close()
+        stopped_by: BaseException | None = None
         try:
             await self._notify_placed()
             await self._compressor.stopped()
             await self._supervisor.stop()
             if self.transactions is not None:
                 await self.transactions.closed()
-        except asyncio.CancelledError:
+        except BaseException as error:
+            stopped_by = error
+        if isinstance(stopped_by, asyncio.CancelledError):
             grace = 0.0  # whoever closes has no time left
-            raise
-        finally:
-            await self._client.close(grace if self._config.required_acks == 0 else 0.0)
+        # Not in a finally clause: compiled code that awaits there leaves its exception to all other tasks as the one
+        # that they are handling.
+        await self._client.close(grace if self._config.required_acks == 0 else 0.0)
+        if stopped_by is not None:
+            raise stopped_by
 
     def _stand_still(self) -> None:
         self._alarm.stop()
