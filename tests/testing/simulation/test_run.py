@@ -8,7 +8,9 @@ import logging
 import os
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -74,18 +76,21 @@ def test_the_trace_is_kept_on_demand(reports: list[Report]) -> None:
     assert simulate(0).digest == reports[0].digest
 
 
-def loops() -> int:
-    """How many there are, garbage included."""
-    return sum(isinstance(one, SimulatedLoop) for one in gc.get_objects())
+def test_nothing_of_a_run_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    loops: list[weakref.ref[SimulatedLoop]] = []
+    begin = SimulatedLoop.__init__
 
+    def begin_watched(self: SimulatedLoop, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        loops.append(weakref.ref(self))
 
-def test_nothing_of_a_run_is_left() -> None:
+    monkeypatch.setattr(SimulatedLoop, "__init__", begin_watched)
     logger = logging.getLogger("aioproducer")
     before = (logger.propagate, logger.level, list(logger.handlers), gc.isenabled())
-    loops_before = loops()
     assert simulate(0).ok
     assert (logger.propagate, logger.level, list(logger.handlers), gc.isenabled()) == before
-    assert loops() == loops_before
+    assert loops
+    assert not any(loop() for loop in loops), "the loop is still there, as garbage or not"
 
 
 # What a run finds though no invariant speaks of it
