@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
 from aioproducer.protocol.compile_reader import compile_reader
@@ -79,7 +79,8 @@ def _where(compiled: Compiled, error: Exception, size: int = 0) -> tuple[str, in
     while trace is not None and trace.tb_frame.f_code is not compiled.function.__code__:
         trace = trace.tb_next
     assert trace is not None
-    pos = trace.tb_frame.f_locals.get("pos", 0)
+    frame: Any = trace.tb_frame  # lest its f_locals must be a dict when compiled: from Python 3.13 on they are none
+    pos = frame.f_locals.get("pos", 0)
     spans = compiled.spans[trace.tb_lineno]
     for field, width in spans[:-1]:
         if pos + width > size:
