@@ -249,7 +249,7 @@ def the_timer_of_a_closed_connection_is_left(monkeypatch: pytest.MonkeyPatch) ->
 def a_response_handler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     def take_leaders(original: Any, self: Any, *args: Any) -> None:
         original(self, *args)
-        if self.completer.incomplete and len(self.completer.incomplete) % 5 == 0:
+        if self._completer.incomplete and len(self._completer.incomplete) % 5 == 0:
             raise ZeroDivisionError
 
     wrap(monkeypatch, ProduceExchange, "_take_leaders", take_leaders)
