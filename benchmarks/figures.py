@@ -29,6 +29,10 @@ def _stall(quantile: str) -> Callable[[Measurement], float | None]:
     return lambda measured: measured.stall[quantile] * 1e3 if measured.stall else None
 
 
+def _computing(measured: Measurement) -> float | None:
+    return measured.computing["p99.9"] * 1e3 if measured.computing else None
+
+
 _FIGURES = (
     Figure("speed", "records/s", lambda measured: measured.records / measured.seconds, digits=0),
     Figure("cpu", "CPU µs/record", lambda measured: measured.cpu_seconds / measured.records * 1e6),
@@ -38,6 +42,7 @@ _FIGURES = (
     Figure("p99", "ack p99 ms", _latency("p99"), digits=3),
     Figure("p99.9", "ack p99.9 ms", _latency("p99.9"), digits=3),
     Figure("stall", "loop stall p99.9 ms", _stall("p99.9"), digits=1),
+    Figure("computing", "of it computing p99.9 ms", _computing, digits=1),
     Figure("longest", "longest stall ms", _stall("max"), digits=1),
 )
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in _FIGURES}

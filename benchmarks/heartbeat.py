@@ -16,10 +16,13 @@ class Heartbeat:
 
     ``late`` tells of each such moment how many seconds later it came, a stall that covers many of them counted for
     each; ``stall`` is the longest. The clock is not the loop's: uvloop's own stands still while a callback runs.
+    ``computing`` is the part of each stall in which the loop's thread had a CPU; for the rest of it other threads had
+    all of them, most often the broker's.
     """
 
     def __init__(self) -> None:
         self.late: list[float] = []
+        self.computing: list[float] = []
 
     @property
     def stall(self) -> float:
@@ -40,9 +43,9 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         while True:
-            due = time.perf_counter() + INTERVAL
+            due, computed = time.perf_counter() + INTERVAL, time.thread_time() + INTERVAL
             await asyncio.sleep(INTERVAL)
-            now = time.perf_counter()
-            self.late.append(max(0.0, now - due))
-            missed = int((now - due) / INTERVAL)
-            self.late += [now - due - number * INTERVAL for number in range(1, missed + 1)]
+            late, computing = time.perf_counter() - due, time.thread_time() - computed
+            for number in range(1 + max(0, int(late / INTERVAL))):
+                self.late.append(max(0.0, late - number * INTERVAL))
+                self.computing.append(max(0.0, computing - number * INTERVAL))

@@ -38,8 +38,9 @@ class Run:
 class Measurement:
     """Of the ``records`` after the warm-up; ``cpu_seconds`` of all threads, in user and kernel; ``peak_rss`` in bytes.
 
-    ``latency`` and ``stall`` are in seconds, by quantile (``p50``, ``p99``, ``p99.9``, ``max``), and empty where they
-    were not measured: from a record's hand-over to its acknowledgement, and how late the event loop ran.
+    ``latency``, ``stall`` and ``computing`` are in seconds, by quantile (``p50``, ``p99``, ``p99.9``, ``max``), and
+    empty where they were not measured: from a record's hand-over to its acknowledgement, how late the event loop ran,
+    and for how much of that its thread had a CPU.
     ``broker_cpu`` is in seconds a record, the warm-up's counted in; 0 where nothing tells.
     """
 
@@ -50,6 +51,7 @@ class Measurement:
     failures: dict[str, int] = field(default_factory=dict)
     latency: dict[str, float] = field(default_factory=dict)
     stall: dict[str, float] = field(default_factory=dict)
+    computing: dict[str, float] = field(default_factory=dict)
     broker_cpu: float = 0.0
 
 

@@ -62,6 +62,7 @@ def _measured(case: Case | None, target: Target) -> Spread | None:
 
 _OURS, _UNREAD, _MANY, _TABLE = "aioproducer", "aioproducer-unread", "aioproducer-many", "aioproducer-table"
 _CONFLUENT, _AIO, _AIOKAFKA, _JAVA, _GO = "confluent-kafka", "confluent-kafka-aio", "aiokafka", "java", "franz-go"
+_BULK = ("stream-100", "stream-100-64k")
 
 TARGETS = (
     Target("stream-100", _UNREAD, "speed", _CONFLUENT, at_least=2.0),
@@ -76,11 +77,11 @@ TARGETS = (
     Target("stream-1000", _UNREAD, "speed", _AIOKAFKA, at_least=5.0),
     Target("tasks-100", _OURS, "speed", _AIOKAFKA, at_least=6.5),
     Target("tasks-1000", _OURS, "speed", _AIOKAFKA, at_least=16.0),
-    *(Target("stream-100", bulk, "speed", _GO, at_least=1.1) for bulk in (_MANY, _TABLE)),
+    *(Target(work, bulk, "speed", _GO, at_least=1.1) for work in _BULK for bulk in (_MANY, _TABLE)),
     *(Target("stream-1000-64k", bulk, "speed", _GO, at_least=1.0) for bulk in (_MANY, _TABLE)),
     *(Target(work, _OURS, "speed", _CONFLUENT, at_least=1.1) for work in ("keyed", "lz4", "zstd")),
     Target("stream-100", _UNREAD, "cpu", _CONFLUENT, at_most=0.5),
-    *(Target("stream-100", bulk, "cpu", _GO, at_most=0.4) for bulk in (_MANY, _TABLE)),
+    *(Target(work, bulk, "cpu", _GO, at_most=0.4) for work in _BULK for bulk in (_MANY, _TABLE)),
     Target("single", _OURS, "p50", _CONFLUENT, at_most=0.75),
     Target("single", _OURS, "p50", _AIOKAFKA, at_most=0.6),
     Target("hundred", _OURS, "speed", _AIOKAFKA, at_least=3.0),

@@ -82,6 +82,7 @@ def by_client(report: Report, figure: Figure, *, ours: bool = False) -> list[str
 def stalls(report: Report) -> list[str]:
     kinds = (
         (FIGURES["stall"], "99.9 % of the moments came at most so late:"),
+        (FIGURES["computing"], "And 99.9 % of them were no later than this by the loop's own computing:"),
         (FIGURES["longest"], "The longest stall:"),
     )
     lines = []

@@ -102,7 +102,14 @@ class PythonClient(Client):
                 failures, latencies = await client._work(run.records)
                 seconds, cpu = time.perf_counter() - start, cpu_seconds() - cpu
             return Measurement(
-                run.records, seconds, cpu, peak_rss(), dict(failures), quantiles(latencies), quantiles(heart.late)
+                run.records,
+                seconds,
+                cpu,
+                peak_rss(),
+                dict(failures),
+                latency=quantiles(latencies),
+                stall=quantiles(heart.late),
+                computing=quantiles(heart.computing),
             )
         finally:
             await client.close()
