@@ -52,7 +52,7 @@ from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
 
-TURN = 0.005
+TURN = 0.001
 """Seconds of sending to one node after which everybody else has a turn of the loop first."""
 
 YIELD_AFTER = 0.001
