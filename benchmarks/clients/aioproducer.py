@@ -75,7 +75,7 @@ class Aioproducer(PythonClient):
     async def paced(self, records: int) -> tuple[Counter[str], Latencies]:
         value, failed_before = self.payload.values[0], self.failed()
         send = partial(self.producer.send, self.topic, value)
-        await self.producer.partitions_for(self.topic)  # at such rates records fill `parked.memory` before metadata come
+        _ = await self.producer.partitions_for(self.topic)  # else records fill parked.memory before metadata comes
 
         def send_timed(acknowledged: Callable[[], None]) -> None:
             send().add_done_callback(lambda _: acknowledged())
