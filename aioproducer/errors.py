@@ -287,6 +287,12 @@ class CoordinatorLoadInProgressException(RetriableException):
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
+class UnstableOffsetCommitException(RetriableException):
+    """A transaction that has not ended yet wants to commit an offset of this partition."""
+
+    code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+
+
 class CoordinatorNotAvailableException(RetriableException):
     """There is no coordinator for this key at the moment."""
 

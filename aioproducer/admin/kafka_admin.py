@@ -1,4 +1,4 @@
-"""The admin client: topics and configs, one or several at a time."""
+"""The admin client: topics and configs, one or several at a time, and the offsets of a group."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from aioproducer.admin.configs import ConfigChange, ConfigEntry, ConfigResource, alteration, entry
+from aioproducer.admin.groups import committed_offsets, groups_of_node
 from aioproducer.admin.topics import NewTopic, TopicDescription, creatable, description
 from aioproducer.config import ClientConfig, client_config
 from aioproducer.config_def import Type, at_least, key, read_properties
@@ -23,6 +24,7 @@ from aioproducer.errors import (
     error_for,
 )
 from aioproducer.net.addresses import parse_addresses
+from aioproducer.net.coordinators import Coordinators
 from aioproducer.net.retrying_client import RetryingClient
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
@@ -41,6 +43,7 @@ from aioproducer.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+from aioproducer.types import OffsetAndMetadata, TopicPartition
 
 _LAST_VERSION_BY_NAME = 5
 """DeleteTopics: from version 6 on names stand beside ids, in a form of their own; all brokers still speak 5."""
@@ -87,6 +90,7 @@ class KafkaAdmin:
         """Binds to the running loop and looks for the cluster. Starting twice is harmless."""
         if self._retrying is None:
             self._retrying = RetryingClient(self._config, self._config.default_api_timeout_ms)
+            self._coordinators = Coordinators(self._retrying.client)
 
     async def close(self) -> None:
         """Ends the client's tasks and connections; whoever still waits for an answer gets IllegalStateException."""
@@ -130,6 +134,32 @@ class KafkaAdmin:
         list. All of the changes or none; with ``validate_only`` it is only checked whether they could be made.
         """
         _only(await self.alter_all_configs({resource: changes}, validate_only=validate_only))
+
+    # Groups
+
+    async def list_groups(self) -> list[str]:
+        """The ids of all groups that may be seen, those without members as well, in order."""
+        client = self._client()
+
+        async def attempt() -> list[str]:
+            cluster = await client.cluster()
+            return sorted({group for node in cluster.nodes for group in await groups_of_node(client.client, node)})
+
+        return await client.retry("listing groups", attempt)
+
+    async def list_consumer_group_offsets(
+        self, group: str, partitions: Iterable[TopicPartition], *, require_stable: bool = False
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What a group has committed for these partitions; None for each that it has committed nothing for.
+
+        With ``require_stable`` it is waited for the end of transactions that want to commit offsets there (KIP-447).
+        """
+        wanted = list(partitions)
+        client = self._client()
+        return await client.retry(
+            f"reading the offsets of group {group!r}",
+            lambda: committed_offsets(client.client, self._coordinators, group, wanted, require_stable=require_stable),
+        )
 
     # Several
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import AsyncIterable, Iterable
 from typing import Any
 
 from aioproducer.producer.bulk_columns import Columns
 from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.bulk_send import BulkSend
 from aioproducer.producer.table_columns import TableColumns
+from aioproducer.producer.table_stream import TableStream
 from aioproducer.types import Headers
 
 
@@ -63,8 +64,10 @@ class BulkCalls(ABC):
         """``send_many`` for a table: a record for each row, made of the columns named, with no Python object for any.
 
         The table is anything with ``__arrow_c_stream__``: of pyarrow, polars or pandas (2.2 or newer), or a stream of
-        record batches, which is read as there is room. It is read on the event loop through pyarrow: what has to wait
-        or to compute for its batches should be gone through elsewhere, and each batch given to a call of its own.
+        record batches, which is read as there is room. It is read on the event loop through pyarrow. What has to wait
+        or to compute for its batches should do so elsewhere: the table may be an asynchronous iterable of such tables
+        or batches, each of which is awaited as there is room. Their rows are numbered through, and what is wrong with
+        the columns of one is told after the rows before it were sent.
 
         ``value`` and ``key``: text or bytes of any kind, also as a dictionary. ``headers``: a list of structs of name
         and value, or a map. ``partition``: integers. ``timestamp``: timestamps, dates, or integers in milliseconds.
@@ -75,14 +78,20 @@ class BulkCalls(ABC):
         IllegalArgumentException for a column that is missing or of another type, before anything is sent.
         """
         bulk = self._bulk_send(topic, serialize=False)
-        columns = TableColumns(table, value=value, key=key, headers=headers, partition=partition, timestamp=timestamp)
-        return await _send_all(bulk, columns)
+        roles = {"value": value, "key": key, "headers": headers, "partition": partition, "timestamp": timestamp}
+        if isinstance(table, AsyncIterable):
+            return await _send_all(bulk, TableStream(table, **roles))
+        return await _send_all(bulk, TableColumns(table, **roles))
 
 
-async def _send_all(bulk: BulkSend, columns: Columns | TableColumns) -> BulkResult:
+async def _send_all(bulk: BulkSend, columns: Columns | TableColumns | TableStream) -> BulkResult:
     try:
-        while (rows := columns.read()) is not None:
-            await bulk.send_rows(rows)
+        if isinstance(columns, TableStream):
+            while (portion := await columns.read()) is not None:
+                await bulk.send_rows(portion)
+        else:
+            while (rows := columns.read()) is not None:
+                await bulk.send_rows(rows)
         result = await bulk.ended(columns.count)
     finally:
         bulk.leave()

@@ -23,20 +23,23 @@ READ_AHEAD_ROWS: Final = 8192
 class TableColumns:
     """A stream of record batches, of which ``columns`` (by what they are for: value, key, …) are sent.
 
+    ``first`` is the number of the first row.
+
     IllegalArgumentException for what is no table, has no such column, or one of a type that nothing can be made of.
     """
 
-    def __init__(self, table: Any, **columns: str | None) -> None:
+    def __init__(self, table: Any, first: int = 0, ahead: int = 4, /, **columns: str | None) -> None:
         self._arrow = _pyarrow()
         self._names = {role: name for role, name in columns.items() if name is not None}
         self._batches = self._open(table)
         self._schema = self._batches.schema
         self._places = {role: self._find(role, name) for role, name in self._names.items()}
         self._types = {role: self._target(role, self._schema.field(at)) for role, at in self._places.items()}
-        self.count = 0
-        """Rows read so far."""
+        self.count = first
+        """Rows read so far, and those before the first."""
         self.broken: Exception | None = None
-        self._ahead = 4
+        self.ahead = ahead
+        """Rows that are read next: more and more, as far as their bytes allow."""
         self._portions = self._read()
 
     def read(self) -> TableRows | None:
@@ -51,7 +54,7 @@ class TableColumns:
         for batch in self._batches:
             begin = 0
             while begin < batch.num_rows:
-                count = min(self._ahead, batch.num_rows - begin)
+                count = min(self.ahead, batch.num_rows - begin)
                 columns = {role: batch.column(at).slice(begin, count) for role, at in self._places.items()}
                 while count > 1 and self._size(columns) > 2 * READ_AHEAD_BYTES:
                     count //= 2
@@ -75,7 +78,7 @@ class TableColumns:
         if "headers" in columns:
             headers = self._headers(columns["headers"])
         size = len(values.data) + (0 if keys is None else len(keys.data))
-        self._ahead = max(1, min(READ_AHEAD_ROWS, 4 * self._ahead, READ_AHEAD_BYTES * count // (size + 1)))
+        self.ahead = max(1, min(READ_AHEAD_ROWS, 4 * self.ahead, READ_AHEAD_BYTES * count // (size + 1)))
         return TableRows(
             self.count,
             count,

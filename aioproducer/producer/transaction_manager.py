@@ -29,7 +29,7 @@ from aioproducer.errors import (
     with_advice,
 )
 from aioproducer.net.client import KafkaClient
-from aioproducer.producer.coordinators import TRANSACTION, Coordinators
+from aioproducer.net.coordinators import TRANSACTION, Coordinators
 from aioproducer.producer.operation import Operation
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds

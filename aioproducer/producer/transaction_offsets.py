@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.producer.coordinators import GROUP
+from aioproducer.net.coordinators import GROUP
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,

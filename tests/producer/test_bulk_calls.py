@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
 from aioproducer import ProducerRecord
+from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.producer.murmur2 import partition_for_key
 from tests.support.producing import make_producer
@@ -110,7 +111,73 @@ async def test_what_a_stream_raises_comes_after_the_rows_before_it() -> None:
     async with ScriptedCluster(1) as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers) as producer:
-            with pytest.raises(Exception, match="no more") as caught:
+            with pytest.raises(Exception, match=r"no more") as caught:
                 await producer.send_table("t", pa.RecordBatchReader.from_batches(batch.schema, batches()), value="v")
             note = "before it 100 records were sent: <BulkResult count=100 delivered=100 failed=0>"
             assert caught.value.__notes__ == [note]
+
+
+class TestAsynchronousTables:
+    """``send_table`` of what has to be waited for."""
+
+    async def test_rows_are_numbered_through(self) -> None:
+        pa = pytest.importorskip("pyarrow")
+
+        async def tables() -> AsyncIterator[Any]:
+            yield pa.record_batch({"v": ["a", "b"], "p": [0, 0]})
+            yield pa.table({"v": pa.array([], pa.string()), "p": pa.array([], pa.int32())})
+            await asyncio.sleep(0)
+            yield pa.table({"p": [0, -5], "v": pa.array([b"c", b"d"], pa.large_binary())})
+
+        async with ScriptedCluster(1) as cluster:
+            cluster.create_topic("t", 1)
+            async with make_producer(cluster.bootstrap_servers) as producer:
+                result = await producer.send_table("t", tables(), value="v", partition="p")
+            assert [record.value for record in cluster.log("t").records()] == [b"a", b"b", b"c"]
+        assert (result.count, result.delivered) == (4, 3)
+        assert [(index, str(error).partition(":")[0]) for index, error in result.errors] == [(3, "row 3, column 'p'")]
+
+    async def test_nothing_is_read_ahead_of_the_room_for_it(self) -> None:
+        pa = pytest.importorskip("pyarrow")
+        asked = 0
+        second = asyncio.Event()
+
+        async def tables() -> AsyncIterator[Any]:
+            nonlocal asked
+            for _ in range(8):
+                asked += 1
+                if asked == 2:
+                    second.set()
+                yield pa.record_batch({"v": [b"x" * 1000] * 40})
+
+        async with EmbeddedCluster(1) as cluster:
+            cluster.create_topic("t", 1)
+            async with make_producer(cluster.bootstrap_servers, buffer_memory=65536) as producer:
+                await producer.partitions_for("t")
+                await cluster.stop_node(0)
+                sending = asyncio.ensure_future(producer.send_table("t", tables(), value="v"))
+                await second.wait()
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                assert asked == 2, "the second table has no room yet, so nobody asks for the third"
+                await cluster.start_node(0)
+                result = await sending
+        assert (result.count, result.delivered, asked) == (320, 320, 8)
+
+    @pytest.mark.parametrize("broken", ["raises", "no table", "other columns"])
+    async def test_what_goes_wrong_comes_after_the_rows_before_it(self, broken: str) -> None:
+        pa = pytest.importorskip("pyarrow")
+
+        async def tables() -> AsyncIterator[Any]:
+            yield pa.record_batch({"v": ["a"] * 100})
+            if broken == "raises":
+                raise LookupError("no more")
+            yield ["b"] if broken == "no table" else pa.record_batch({"w": ["b"]})
+
+        async with ScriptedCluster(1) as cluster:
+            cluster.create_topic("t", 1)
+            async with make_producer(cluster.bootstrap_servers) as producer:
+                with pytest.raises(Exception, match=r"no more|must be something with|no such column") as caught:
+                    await producer.send_table("t", tables(), value="v")
+        note = "before it 100 records were sent: <BulkResult count=100 delivered=100 failed=0>"
+        assert caught.value.__notes__ == [note]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aioproducer.errors import ProducerFencedException
-from aioproducer.producer.coordinators import Coordinators
+from aioproducer.net.coordinators import Coordinators
 from aioproducer.producer.operation import Operation
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds

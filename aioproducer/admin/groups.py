@@ -1,0 +1,86 @@
+"""Groups and what they have committed, asked of their coordinators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import KafkaError, UnsupportedVersionException, error_class, error_for
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.coordinators import GROUP, Coordinators
+from aioproducer.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from aioproducer.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+from aioproducer.types import OffsetAndMetadata, TopicPartition
+
+_LAST_WITH_ONE_GROUP = 7
+_LAST_WITH_NAMES = 9
+
+
+async def groups_of_node(client: KafkaClient, node: int) -> list[str]:
+    """The ids of the groups that a node coordinates; raises what it answers."""
+    response = await client.request(ListGroupsRequest(), ListGroupsResponse, node_id=node)
+    _check(response.error_code, f"the groups of node {node}")
+    return [group.group_id for group in response.groups]
+
+
+async def committed_offsets(
+    client: KafkaClient,
+    coordinators: Coordinators,
+    group: str,
+    partitions: Iterable[TopicPartition],
+    *,
+    require_stable: bool,
+) -> dict[TopicPartition, OffsetAndMetadata | None]:
+    """One attempt; raises what the coordinator answers, and looks for another one the next time if it does not."""
+    wanted: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        wanted.setdefault(topic, []).append(partition)
+    node = await coordinators.find(GROUP, group)
+    try:
+        answer = await _ask(client, node, group, wanted, require_stable)
+        _check(answer.error_code, f"the offsets of group {group!r}")
+        return dict(_committed(group, answer))
+    except KafkaError as error:
+        if error.code is not ErrorCode.UNSTABLE_OFFSET_COMMIT:
+            coordinators.forget(GROUP, group)
+        raise
+
+
+def _committed(
+    group: str, answer: OffsetFetchResponse | OffsetFetchResponseGroup
+) -> Iterable[tuple[TopicPartition, OffsetAndMetadata | None]]:
+    for topic in answer.topics:
+        for one in topic.partitions:
+            partition = TopicPartition(topic.name, one.partition_index)
+            _check(one.error_code, f"the offset of group {group!r} in {partition}")
+            offset = OffsetAndMetadata(one.committed_offset, one.metadata or "", one.committed_leader_epoch)
+            yield partition, offset if offset.offset >= 0 else None
+
+
+async def _ask(
+    client: KafkaClient, node: int, group: str, wanted: dict[str, list[int]], require_stable: bool
+) -> OffsetFetchResponse | OffsetFetchResponseGroup:
+    try:
+        topics = [OffsetFetchRequestTopics(name, partition_indexes=indexes) for name, indexes in wanted.items()]
+        request = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group, topics=topics)], require_stable=require_stable
+        )
+        response = await client.request(request, OffsetFetchResponse, node_id=node, at_most=_LAST_WITH_NAMES)
+        (answer,) = response.groups
+        return answer
+    except UnsupportedVersionException:  # a broker before 3.0
+        of_one = [OffsetFetchRequestTopic(name, indexes) for name, indexes in wanted.items()]
+        request = OffsetFetchRequest(group, of_one, require_stable=require_stable)
+        return await client.request(request, OffsetFetchResponse, node_id=node, at_most=_LAST_WITH_ONE_GROUP)
+
+
+def _check(code: int, what: str) -> None:
+    if code != ErrorCode.NONE:
+        raise error_for(code, f"{what}: {error_class(code).__doc__}")

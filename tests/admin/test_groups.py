@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from aioproducer import KafkaProducer, OffsetAndMetadata, TopicPartition
+from aioproducer.admin import KafkaAdmin
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import GroupAuthorizationException, TimeoutException, UnsupportedVersionException
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.testing.fault_script import FaultScript
+
+QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+COMMITTED = OffsetAndMetadata(7, "a note", 3)
+
+
+async def commit(cluster: EmbeddedCluster) -> None:
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x") as producer:
+        await producer.init_transactions()
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction({T0: COMMITTED}, "g")
+
+
+@pytest.fixture
+def faults() -> FaultScript:
+    return FaultScript(nodes=2)
+
+
+@pytest.fixture
+async def cluster(faults: FaultScript) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(2, faults=faults) as cluster:
+        cluster.create_topic("t", 2)
+        await commit(cluster)
+        yield cluster
+    faults.verify()
+
+
+@pytest.fixture
+async def admin(cluster: EmbeddedCluster) -> AsyncIterator[KafkaAdmin]:
+    async with KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers, **QUICK) as admin:
+        yield admin
+
+
+async def test_what_was_committed_and_what_was_not(admin: KafkaAdmin) -> None:
+    assert await admin.list_consumer_group_offsets("g", [T0, T1]) == {T0: COMMITTED, T1: None}
+    assert await admin.list_consumer_group_offsets("nobody", [T1], require_stable=True) == {T1: None}
+
+
+@pytest.mark.parametrize("newest", [7, 8, 10])
+async def test_every_version_that_can_tell_what_is_stable(newest: int) -> None:
+    async with EmbeddedCluster(2, newest_versions={ApiKey.OFFSET_FETCH: newest}) as cluster:
+        cluster.create_topic("t", 2)
+        await commit(cluster)
+        async with KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers, **QUICK) as admin:
+            assert await admin.list_consumer_group_offsets("g", [T0], require_stable=True) == {T0: COMMITTED}
+
+
+async def test_a_broker_that_cannot_tell_what_is_stable_is_not_asked() -> None:
+    async with EmbeddedCluster(2, newest_versions={ApiKey.OFFSET_FETCH: 6}) as cluster:
+        cluster.create_topic("t", 2)
+        await commit(cluster)
+        async with KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers, **QUICK) as admin:
+            assert await admin.list_consumer_group_offsets("g", [T0]) == {T0: COMMITTED}
+            with pytest.raises(UnsupportedVersionException):
+                await admin.list_consumer_group_offsets("g", [T0], require_stable=True)
+
+
+async def test_an_offset_of_a_transaction_under_way_is_waited_for(cluster: EmbeddedCluster) -> None:
+    impatient = KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers, default_api_timeout_ms=300, **QUICK)
+    async with (
+        impatient as admin,
+        KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x") as producer,
+    ):
+        await producer.init_transactions()
+        async with producer.transaction():
+            await producer.send_offsets_to_transaction({T0: 8}, "g")
+            assert await admin.list_consumer_group_offsets("g", [T0]) == {T0: COMMITTED}
+            with pytest.raises(TimeoutException, match=r"offsets of group 'g'.*UNSTABLE_OFFSET_COMMIT"):
+                await admin.list_consumer_group_offsets("g", [T0], require_stable=True)
+        assert await admin.list_consumer_group_offsets("g", [T0], require_stable=True) == {T0: OffsetAndMetadata(8)}
+
+
+async def test_a_coordinator_that_has_moved_is_found_again(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+    for node in (1, 0):
+        cluster.move_coordinator("g", node)
+        assert (await admin.list_consumer_group_offsets("g", [T0]))[T0] == COMMITTED
+
+
+async def test_what_is_refused_is_raised(admin: KafkaAdmin, faults: FaultScript) -> None:
+    faults.on(ApiKey.OFFSET_FETCH).answer(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    with pytest.raises(GroupAuthorizationException, match="group 'g'"):
+        await admin.list_consumer_group_offsets("g", [T0])
+
+
+async def test_groups_of_every_node(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
+    for node in (0, 1):
+        cluster.move_coordinator("g", node)
+        assert await admin.list_groups() == ["g"]
+
+
+async def test_a_node_that_is_not_ready_to_list_its_groups_is_asked_again(
+    admin: KafkaAdmin, faults: FaultScript
+) -> None:
+    faults.on(ApiKey.LIST_GROUPS).answer(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    assert await admin.list_groups() == ["g"]
