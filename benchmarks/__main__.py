@@ -15,6 +15,7 @@ from benchmarks import (
     outage,
     pipeline,
     scale,
+    services,
     show,
     window,
 )
@@ -33,6 +34,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "pipeline": pipeline.main,
     "report": show.main,
     "scale": scale.main,
+    "services": services.main,
     "window": window.main,
 }
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aioproducer.metrics import MetricName, ProducerMetrics
-from aioproducer.metrics.registry import Metric
+from aioproducer.metrics import every_metric
 
 TARGET = Path(__file__).parent.parent / "docs" / "metrics.md"
 
@@ -102,16 +101,6 @@ ABSENT = (
     ({("app-info", "version"), ("app-info", "commit-id")}, "they are text, not figures"),
 )
 """Metrics of Kafka's that do not exist here, and why."""
-
-
-def every_metric() -> list[tuple[MetricName, Metric]]:
-    """Those of a producer that knows one broker and one topic, by group."""
-    metrics = ProducerMetrics()
-    metrics.network.node(1)
-    metrics.windows.show("t", 0, lambda now: 20.0, lambda now: 1.0)
-    metrics.batch_sent("t", records=1, size=1, uncompressed=1, largest=1, queued_ms=0.0, now=0.0)
-    order = list(dict.fromkeys(name.group for name, _ in metrics.registry))
-    return sorted(metrics.registry, key=lambda entry: (order.index(entry[0].group), entry[0].name))
 
 
 def page() -> str:

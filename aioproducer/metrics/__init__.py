@@ -3,9 +3,10 @@
 Hooks record once per batch, request or answer, never per record; everything else is worked out when somebody asks.
 """
 
+from aioproducer.metrics.catalogue import every_metric
 from aioproducer.metrics.metric_name import MetricName
 from aioproducer.metrics.producer_metrics import ProducerMetrics
 from aioproducer.metrics.reporter import MetricsReporter
 from aioproducer.metrics.snapshot import MetricsSnapshot
 
-__all__ = ["MetricName", "MetricsReporter", "MetricsSnapshot", "ProducerMetrics"]
+__all__ = ["MetricName", "MetricsReporter", "MetricsSnapshot", "ProducerMetrics", "every_metric"]

@@ -43,6 +43,8 @@ class Gauges:
     parked_records: Callable[[], int] = _none
     requests_in_flight: Callable[[], int] = _none
     metadata_time: Callable[[], float] = lambda: -math.inf
+    failed: Callable[[], int] = _none
+    """1 when the producer is of no further use."""
 
 
 class ProducerMetrics:
@@ -120,6 +122,12 @@ class ProducerMetrics:
         )
         group.gauge(
             "requests-in-flight", "requests without an answer yet", lambda now: float(self.gauges.requests_in_flight())
+        )
+        group.gauge(
+            "producer-failed",
+            "1 when the producer has failed for good: it sends nothing any more; else 0",
+            lambda now: float(self.gauges.failed()),
+            own=True,
         )
 
     def _buffer(self, registry: MetricRegistry, buffer_memory: int) -> None:

@@ -60,8 +60,8 @@ class MetricRegistry:
         return iter(self._metrics.items())
 
     def snapshot(self, now: float) -> MetricsSnapshot:
-        """Every metric as it is now."""
-        return MetricsSnapshot({name: metric.measure(now) for name, metric in self._metrics.items()})
+        """Every metric as it is now. Any thread may ask: metrics that come or go meanwhile harm nobody."""
+        return MetricsSnapshot({name: metric.measure(now) for name, metric in list(self._metrics.items())})
 
 
 class MetricGroup:

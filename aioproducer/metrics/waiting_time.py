@@ -21,15 +21,13 @@ class WaitingTime:
             self._sensor.record(now - self._since, now)
         self._since = now if waiting else None
 
-    def _up_to(self, now: float) -> None:
-        if self._since is not None:
-            self.tell(True, now)
+    def _so_far(self, now: float) -> float:
+        since = self._since
+        return 0.0 if since is None else now - since
 
     def total_ns(self, now: float) -> float:
-        self._up_to(now)
-        return self._sensor.total * 1e9
+        return (self._sensor.total + self._so_far(now)) * 1e9
 
     def ratio(self, now: float) -> float:
         """The part of the time, 0 to 1. A long wait is recorded at its end, when it exceeds the windows measured."""
-        self._up_to(now)
-        return min(self._sensor.rate(now), 1.0)
+        return min(self._sensor.rate(now) + self._so_far(now) / self._sensor.window_size(now), 1.0)

@@ -244,7 +244,15 @@ class BrokerLink:
         self.last_error = error
         if not self._reported:
             self._reported = True
-            log.warning("%s cannot be reached: %s; trying again", self, error)
+            fields = self._fields("broker_unreachable", error)
+            log.warning("%s cannot be reached: %s; trying again", self, error, extra={"kafka": fields})
+
+    def _fields(self, event: str, error: KafkaError | None = None) -> dict[str, object]:
+        """For machines that read the log (docs/services.md)."""
+        fields: dict[str, object] = {"event": event, "node": self.node_id, "broker": str(self.address)}
+        if error is not None:
+            fields["error"] = type(error).__name__
+        return fields
 
     async def _connect(self) -> None:
         """To the first of the host's addresses that can be had; NetworkException or TimeoutException if none can."""
@@ -363,7 +371,7 @@ class BrokerLink:
         assert connection is not None
         self._resting = False
         if self._reported:
-            log.info("%s is reached again", self)
+            log.info("%s is reached again", self, extra={"kafka": self._fields("broker_reached")})
         self.last_error = None
         self._change(LinkState.READY)
         idle = self._config.connections_max_idle_ms / 1000

@@ -291,7 +291,7 @@ class KafkaClient:
         """Starts from bootstrap.servers again; requests under way at brokers known until now still end there."""
         if not self.metadata.cluster.nodes:
             return
-        log.warning("%s: starting again from bootstrap.servers", why)
+        log.warning("%s: starting again from bootstrap.servers", why, extra={"kafka": {"event": "rebootstrap"}})
         for node_id in [node_id for node_id in self._links if node_id >= 0]:
             self._drop_link(node_id, "is forgotten: the client starts again from bootstrap.servers")
         self.metadata.rebootstrap()

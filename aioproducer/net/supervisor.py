@@ -49,7 +49,8 @@ class Supervisor:
     def crash(self, error: BaseException) -> None:
         """Reports an error that is a bug: from a task, or from a callback of the event loop."""
         if not isinstance(error, asyncio.CancelledError):
-            log.error("unforeseen error: everything pending fails with it", exc_info=error)
+            fields = {"event": "client_failed", "error": type(error).__name__}
+            log.error("unforeseen error: everything pending fails with it", exc_info=error, extra={"kafka": fields})
         if not self._crashed:
             self._crashed = True
             self._on_crash(error)

@@ -24,6 +24,19 @@ class _Failed:
         self.records = 0
         self.partitions: set[int] = set()
 
+    def fields(self, topic: str) -> dict[str, object]:
+        """The same for machines (docs/services.md); ``partition`` is None where it is not one."""
+        known = self.partitions - {-1}
+        return {
+            "event": "not_delivered",
+            "topic": topic,
+            "partition": min(known) if len(known) == 1 else None,
+            "partitions": len(known),
+            "records": self.records,
+            "error": type(self.error).__name__,
+            "outcome": self.error.outcome.value,
+        }
+
     def line(self, topic: str) -> str:
         """``partition`` is -1 for records that had not come so far as to have one."""
         known = self.partitions - {-1}
@@ -84,4 +97,5 @@ class FailureLog:
 
     def _tell(self, cause: Cause, now: float) -> None:
         self._told[cause] = now
-        log.error(self._untold.pop(cause).line(cause[0]))
+        failed = self._untold.pop(cause)
+        log.error(failed.line(cause[0]), extra={"kafka": failed.fields(cause[0])})

@@ -67,6 +67,14 @@ def findings(
 
 
 def _losses(found: MetricsSnapshot) -> Iterator[HealthFinding]:
+    if found["producer-failed"] > 0:
+        yield HealthFinding(
+            "producer-failed",
+            1.0,
+            0.0,
+            Severity.CRITICAL,
+            "it refuses every record: what send() raises and the log tell why; make another producer",
+        )
     exhausted = found["buffer-exhausted-rate"]
     if exhausted > 0:
         yield HealthFinding(

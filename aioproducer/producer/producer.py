@@ -138,6 +138,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             parked_records=lambda: len(self._lot),
             requests_in_flight=self._sender.requests_in_flight,
             metadata_time=self._sender.metadata_time,
+            failed=lambda: int(self._sender.fatal is not None),
         )
         self._admission = Admission(
             loop,

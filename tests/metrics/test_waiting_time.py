@@ -30,3 +30,11 @@ def test_the_ratio_is_one_at_most_and_falls_back_to_zero() -> None:
     waiting.tell(False, 500.0)
     assert waiting.ratio(500.0) == 1.0
     assert waiting.ratio(600.0) == 0.0
+
+
+def test_asking_changes_nothing() -> None:
+    sensor = Sensor()
+    waiting = WaitingTime(sensor)
+    waiting.tell(True, 0.0)
+    assert (waiting.total_ns(6.0), waiting.ratio(60.0)) == (6e9, 1.0)
+    assert (sensor.total, sensor.count) == (0.0, 0)

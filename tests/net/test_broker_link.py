@@ -139,8 +139,10 @@ async def test_a_broker_that_is_not_there_is_told_of_once_and_tried_with_patienc
         await cluster.start_node(0)
         await ask(await watched.ready())
         assert watched.link.last_error is None
-        said = [record.getMessage() for record in caplog.records if record.name.endswith("broker_link")]
-        assert len(said) == 2
+        records = [record for record in caplog.records if record.name.endswith("broker_link")]
+        assert [vars(record)["kafka"]["event"] for record in records] == ["broker_unreachable", "broker_reached"]
+        assert vars(records[0])["kafka"]["error"] == "NetworkException"
+        said = [record.getMessage() for record in records]
         assert "cannot be reached" in said[0]
         assert "is reached again" in said[1]
         # The next outage is news again.

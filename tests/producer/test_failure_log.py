@@ -38,6 +38,15 @@ def test_the_first_failure_is_told_with_the_next_look(caplog: pytest.LogCaptureF
     failures.tell(0.0)
     assert caplog.records[0].levelno == logging.ERROR
     assert lines(caplog) == ["orders-3: 17 records were not delivered (not_sent): not delivered within 5 s"]
+    assert vars(caplog.records[0])["kafka"] == {
+        "event": "not_delivered",
+        "topic": "orders",
+        "partition": 3,
+        "partitions": 1,
+        "records": 17,
+        "error": "TimeoutException",
+        "outcome": "not_sent",
+    }
     assert failures.next() is None
 
 
@@ -55,6 +64,8 @@ def test_what_fails_at_the_same_time_is_one_line_however_many_partitions(caplog:
         failures.failed("orders", partition, 2, LATE, 0.0)
     failures.tell(0.0)
     assert lines(caplog) == ["orders: 200000 records in 100000 partitions were not delivered (unknown): late"]
+    fields = vars(caplog.records[0])["kafka"]
+    assert (fields["partition"], fields["partitions"], fields["records"]) == (None, 100_000, 200_000)
 
 
 def test_records_that_had_no_partition_yet(caplog: pytest.LogCaptureFixture) -> None:

@@ -40,6 +40,7 @@ def test_nothing_to_find() -> None:
         ("buffer-available-bytes", 100_000, 99_999, 100_000, Severity.WARNING),
         ("buffer-exhausted-rate", 0, 0.001, 0, Severity.CRITICAL),
         ("record-error-rate", 0, 0.001, 0, Severity.CRITICAL),
+        ("producer-failed", 0, 1, 0, Severity.CRITICAL),
         ("request-latency-avg", 15_000, 15_001, 15_000, Severity.WARNING),
         ("batch-size-avg", 4096, 4095, 4096, Severity.HINT),
         ("records-per-request-avg", 2, 1.9, 2, Severity.HINT),

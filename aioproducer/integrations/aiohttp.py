@@ -1,0 +1,96 @@
+"""The producer in an aiohttp service.
+
+::
+
+    app = web.Application(middlewares=[error_middleware()])
+    app.cleanup_ctx.append(kafka_context(bootstrap_servers="localhost:9092"))
+    app.add_routes(health_routes())
+
+
+    async def create(request: web.Request) -> web.Response:
+        await get_producer(request).send("events", await request.read())
+        return web.Response(status=201)
+
+``docs/services.md`` has the rest. Needs the extra ``aiohttp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from aioproducer import HealthThresholds, KafkaError, KafkaProducer
+from aioproducer.errors import IllegalStateException
+from aioproducer.integrations.answer import RETRY_AFTER, Answer, answer_to
+from aioproducer.integrations.running import running
+from aioproducer.integrations.service_health import LIVE, READY, liveness, readiness
+
+__all__ = ["PRODUCER", "error_middleware", "get_producer", "health_routes", "kafka_context"]
+
+PRODUCER: Final = web.AppKey("kafka_producer", KafkaProducer)
+"""Where the producer is in the application."""
+
+
+def kafka_context(
+    *, close_timeout: float | None = None, **config: Any
+) -> Callable[[web.Application], AsyncIterator[None]]:
+    """A cleanup context with a producer in it, made from ``config`` as ``KafkaProducer(**config)`` is.
+
+    The service starts without waiting for a broker (its readiness does), and at its end everything that was accepted is
+    delivered, for ``close_timeout`` seconds at most; None waits for all, which delivery.timeout.ms bounds.
+
+    Within a context of your own: ``async with asynccontextmanager(kafka_context(...))(app): yield``.
+    """
+
+    async def context(app: web.Application) -> AsyncIterator[None]:
+        async with running(close_timeout, config) as producer:
+            app[PRODUCER] = producer
+            yield
+
+    return context
+
+
+def get_producer(request: web.Request) -> KafkaProducer:
+    """The producer of the request's application, or of the one that this is a part of."""
+    producer = request.config_dict.get(PRODUCER)
+    if not isinstance(producer, KafkaProducer):
+        raise IllegalStateException("the service has no producer: app.cleanup_ctx.append(kafka_context(...))")
+    return producer
+
+
+def error_middleware(*, retry_after: int = RETRY_AFTER) -> Middleware:
+    """Answers what ``send`` and ``enqueue`` raise: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
+
+    What is the service's own error is left to be one: 500, and the traceback in the log.
+    """
+
+    @web.middleware
+    async def answering(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except KafkaError as error:
+            answer = answer_to(error, retry_after=retry_after)
+            if answer is None:
+                raise
+            return _response(answer)
+
+    return answering
+
+
+def health_routes(thresholds: HealthThresholds | None = None) -> list[web.RouteDef]:
+    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with what was found."""
+
+    async def live(request: web.Request) -> web.Response:
+        return _response(liveness(get_producer(request), thresholds))
+
+    async def ready(request: web.Request) -> web.Response:
+        return _response(readiness(get_producer(request), thresholds))
+
+    return [web.get(LIVE, live), web.get(READY, ready)]
+
+
+def _response(answer: Answer) -> web.Response:
+    return web.json_response(answer.body, status=answer.status, headers=answer.headers)

@@ -1,0 +1,72 @@
+"""What an HTTP service answers when a record could not be sent.
+
+| status | when |
+|---|---|
+| 413 | the record is too large |
+| 422 | it cannot be serialized, or the broker's validation refuses it |
+| 503, Retry-After | it is not in the log and never will be, and later it may be: no memory, no broker, no leader |
+| 504 | it may be in the log: whoever sends it again may have it there twice |
+
+Anything else (misuse, no authorization, a producer that has failed) is the service's own error: there is no answer for
+it here, and what the framework makes of an exception is right.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from aioproducer import DeliveryError, KafkaError, Outcome
+from aioproducer.errors import (
+    InvalidRecordException,
+    InvalidTimestampException,
+    RecordTooLargeException,
+    SerializationException,
+)
+
+log = logging.getLogger(__name__)
+
+RETRY_AFTER: Final = 5
+"""Seconds that clients are asked to wait by default."""
+
+
+class Answer(NamedTuple):
+    """A response; ``body`` is for JSON."""
+
+    status: int
+    body: dict[str, Any]
+    headers: Mapping[str, str]
+
+
+def answer_to(error: KafkaError, *, retry_after: int = RETRY_AFTER) -> Answer | None:
+    """The response to whoever wanted the record sent; None for an error of the service's own.
+
+    Its body has ``detail``, the name of the ``error``, and the record's ``outcome`` if it has one.
+
+    What concerns the record itself is told as it is. What concerns the cluster is told to the log, and clients get
+    plain words: the addresses of brokers are none of their business.
+    """
+    if isinstance(error, RecordTooLargeException):
+        return _answer(413, error, str(error))
+    if isinstance(error, SerializationException | InvalidRecordException | InvalidTimestampException):
+        return _answer(422, error, str(error))
+    if isinstance(error, DeliveryError) and error.outcome is Outcome.UNKNOWN:
+        return _told(error, _answer(504, error, "no broker has confirmed the record in time; it may be in the log"))
+    if error.retriable:
+        words = f"the record was not accepted in time; try again in {retry_after} s"
+        return _told(error, _answer(503, error, words, {"Retry-After": str(retry_after)}))
+    return None
+
+
+def _answer(status: int, error: KafkaError, detail: str, headers: Mapping[str, str] | None = None) -> Answer:
+    body = {"detail": detail, "error": type(error).__name__}
+    if isinstance(error, DeliveryError):
+        body["outcome"] = error.outcome.value
+    return Answer(status, body, headers or {})
+
+
+def _told(error: KafkaError, answer: Answer) -> Answer:
+    fields = {"event": "answered", "status": answer.status, **answer.body, "detail": str(error)}
+    log.warning("answered %d: %s", answer.status, error, extra={"kafka": fields})
+    return answer

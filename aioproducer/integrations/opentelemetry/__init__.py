@@ -1,0 +1,16 @@
+"""A producer's metrics and traces for OpenTelemetry; needs the extra ``opentelemetry``.
+
+::
+
+    KafkaProducer(
+        bootstrap_servers="localhost:9092",
+        client_id="orders",
+        interceptor_classes=[TracingInterceptor(client_id="orders")],
+        metric_reporters=[OpenTelemetryReporter()],
+    )
+"""
+
+from aioproducer.integrations.opentelemetry.reporter import OpenTelemetryReporter
+from aioproducer.integrations.opentelemetry.tracing import TracingInterceptor
+
+__all__ = ["OpenTelemetryReporter", "TracingInterceptor"]

@@ -1,0 +1,94 @@
+"""A producer's metrics for Prometheus.
+
+::
+
+    KafkaProducer(bootstrap_servers="localhost:9092", client_id="orders", metric_reporters=[PrometheusReporter()])
+
+Names are Kafka's: ``kafka_producer_record_send_rate{client_id="orders"}``, and those of topics and brokers with another
+label each (``kafka_producer_topic_byte_rate``, ``kafka_producer_node_request_latency_avg``). What has nothing to tell
+yet is left out. Needs the extra ``prometheus``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from prometheus_client import REGISTRY, CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from aioproducer import KafkaProducer, MetricName
+from aioproducer.errors import IllegalStateException
+from aioproducer.integrations.metric_names import is_counter, joined_name
+from aioproducer.metrics import every_metric
+
+__all__ = ["PrometheusReporter"]
+
+_DOCS: Final = {(name.group, name.name): metric.doc for name, metric in every_metric()}
+
+
+class PrometheusReporter:
+    """One of the ``metric_reporters`` of a producer: its metrics are in ``registry`` from its start to its end.
+
+    All producers of a registry have their figures in the same families, told apart by ``client_id``: give each its own.
+    Nothing is worked out before somebody scrapes, which may be from any thread.
+    """
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self._registry = registry
+        self._producer: KafkaProducer | None = None
+
+    def init(self, producer: KafkaProducer) -> None:
+        """The producer has started."""
+        if self._producer is not None:
+            raise IllegalStateException("this PrometheusReporter is another producer's: make one for each")
+        self._producer = producer
+        collector = _collectors.get(self._registry)
+        if collector is None:
+            collector = _collectors[self._registry] = ProducerCollector()
+            self._registry.register(collector)
+        collector.producers.append(producer)
+
+    async def close(self) -> None:
+        """The producer is closing: its figures are in no scrape from now on."""
+        collector = _collectors.get(self._registry)
+        if collector is not None and self._producer in collector.producers:
+            collector.producers.remove(self._producer)
+
+
+class ProducerCollector(Collector):
+    """The metrics of all ``producers`` at the moment of a scrape."""
+
+    def __init__(self) -> None:
+        self.producers: list[KafkaProducer] = []
+
+    def describe(self) -> list[Metric]:
+        """Nothing: which families there are depends on the producers."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for producer in tuple(self.producers):
+            for name, value in producer.metrics().items():
+                if math.isfinite(value):
+                    family = _family(families, name)
+                    family.add_metric([label for _, label in name.tags], value)
+        yield from families.values()
+
+
+def _family(
+    families: dict[str, CounterMetricFamily | GaugeMetricFamily], name: MetricName
+) -> CounterMetricFamily | GaugeMetricFamily:
+    full = joined_name(name, "_")
+    family = families.get(full)
+    if family is None:
+        labels = [key.replace("-", "_") for key, _ in name.tags]
+        kind = CounterMetricFamily if is_counter(name) else GaugeMetricFamily
+        family = families[full] = kind(full, _DOCS[name.group, name.name], labels=labels)
+    return family
+
+
+_collectors: WeakKeyDictionary[CollectorRegistry, ProducerCollector] = WeakKeyDictionary()

@@ -1,0 +1,63 @@
+"""A FastAPI service that is the same on each of ``service_clients.CLIENTS``: POST /orders is answered when the order is
+acknowledged."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import uvicorn
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.requests import Request
+from pydantic import BaseModel
+
+from benchmarks.http_load import HOST
+from benchmarks.service_clients import CLIENTS, Send
+
+
+class Order(BaseModel):
+    id: str
+    customer: str
+    total: float
+
+
+class Receipt(BaseModel):
+    partition: int
+    offset: int
+
+
+async def sender(request: Request) -> Send:
+    found: Send = request.state.send
+    return found
+
+
+router = APIRouter()
+
+
+@router.get("/health/ready")
+async def ready() -> bool:
+    """It is: what a client has yet to connect to is the warm-up's to find."""
+    return True
+
+
+@router.post("/orders", status_code=201)
+async def create_order(order: Order, send: Annotated[Send, Depends(sender)]) -> Receipt:
+    partition, offset = await send(order.model_dump_json().encode(), order.customer.encode())
+    return Receipt(partition=partition, offset=offset)
+
+
+def make_app(client: str, servers: str) -> FastAPI:
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        async with CLIENTS[client](servers) as send:
+            yield {"send": send}
+
+    app = FastAPI(lifespan=lifespan)
+    app.include_router(router)
+    return app
+
+
+def main(client: str, port: str, servers: str) -> None:
+    """Serves until SIGTERM."""
+    uvicorn.run(make_app(client, servers), host=HOST, port=int(port), log_level="warning", access_log=False)

@@ -1,0 +1,75 @@
+"""The clients that the service of ``service_app.py`` runs on, each as a function that sends a record.
+
+All of them are idempotent, wait for all replicas and 5 ms for more records, as is Kafka's default.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+TOPIC = "orders"
+LINGER_MS = 5
+AIO_BATCH = 50
+"""Records that confluent's AIOProducer collects before it hands them to librdkafka: what serves it best here."""
+
+Send = Callable[[bytes, bytes], Awaitable[tuple[int, int]]]
+"""Value and key; partition and offset of the record, when it is acknowledged."""
+
+Sending = Callable[[str], AbstractAsyncContextManager[Send]]
+"""The client with these bootstrap servers, from its start to its end."""
+
+
+@contextlib.asynccontextmanager
+async def aioproducer(servers: str) -> AsyncIterator[Send]:
+    from aioproducer import KafkaProducer
+
+    async with KafkaProducer(bootstrap_servers=servers, linger_ms=LINGER_MS) as producer:
+
+        async def send(value: bytes, key: bytes) -> tuple[int, int]:
+            metadata = await producer.send(TOPIC, value, key=key)
+            return metadata.partition, metadata.offset
+
+        yield send
+
+
+@contextlib.asynccontextmanager
+async def aiokafka(servers: str) -> AsyncIterator[Send]:
+    from aiokafka import AIOKafkaProducer
+
+    async with AIOKafkaProducer(
+        bootstrap_servers=servers, acks="all", enable_idempotence=True, linger_ms=LINGER_MS
+    ) as producer:
+
+        async def send(value: bytes, key: bytes) -> tuple[int, int]:
+            metadata = await producer.send_and_wait(TOPIC, value, key=key)
+            return metadata.partition, metadata.offset
+
+        yield send
+
+
+@contextlib.asynccontextmanager
+async def confluent_kafka_aio(servers: str) -> AsyncIterator[Send]:
+    from confluent_kafka.aio import AIOProducer
+
+    config: dict[str, Any] = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": LINGER_MS}
+    producer = AIOProducer(config, batch_size=AIO_BATCH, buffer_timeout=0.1)
+    try:
+
+        async def send(value: bytes, key: bytes) -> tuple[int, int]:
+            message = await (await producer.produce(TOPIC, value, key))
+            return message.partition(), message.offset()
+
+        yield send
+    finally:
+        await producer.close()
+
+
+CLIENTS: dict[str, Sending] = {
+    "aioproducer": aioproducer,
+    "aiokafka": aiokafka,
+    "confluent-kafka-aio": confluent_kafka_aio,
+}
+"""The first is compared with the others."""

@@ -1,0 +1,211 @@
+"""``python -m benchmarks services``: a FastAPI service on aioproducer and on other clients, and in trouble.
+
+First the requests per second that one process of the same service answers on each client, in turn, to clients that ask
+again as soon as they are answered. Then the examples are asked while the broker restarts and while they get SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import importlib.util
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from aioproducer.admin import KafkaAdmin, NewTopic
+from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
+from benchmarks import alone
+from benchmarks.arguments import positive, some_of
+from benchmarks.environment import Environment
+from benchmarks.http_load import HttpLoad
+from benchmarks.machine_cpu import MachineCpu
+from benchmarks.python_process import python_command
+from benchmarks.quantiles import quantiles
+from benchmarks.ratios import Spread, ratios
+from benchmarks.service_clients import CLIENTS, TOPIC
+from benchmarks.service_process import ServiceFailed, aiohttp_events, fastapi_orders, free_port, service
+from benchmarks.service_trouble import Target, Trouble, in_trouble, numbered
+
+PARTITIONS = 6
+REFERENCE = next(iter(CLIENTS))
+TARGET = 1.2
+"""Times the requests per second of the better of the others."""
+
+PATIENCE = 30.0
+"""Seconds for the last answers."""
+
+IMPORTS = {"aioproducer": "aioproducer", "aiokafka": "aiokafka", "confluent-kafka-aio": "confluent_kafka.aio"}
+
+TARGETS = (
+    Target("FastAPI, POST /orders", fastapi_orders, "/orders", "orders", numbered),
+    Target("FastAPI, POST /clicks", fastapi_orders, "/clicks", "clicks", numbered),
+    Target("aiohttp, POST /events", aiohttp_events, "/events", "events", numbered),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One client's turn. ``cpu_us`` is the service's CPU time per request."""
+
+    client: str
+    round: int
+    requests: int
+    requests_per_s: float
+    p50_ms: float
+    p99_ms: float
+    cpu_us: float
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rounds, and all trouble; a ratio is of the same round."""
+
+    environment: Environment
+    clients: int
+    seconds: int
+    runs: Sequence[Run]
+    troubles: Sequence[Trouble]
+
+    def of(self, client: str) -> dict[int, float]:
+        return {run.round: run.requests_per_s for run in self.runs if run.client == client}
+
+    def ratio(self, client: str) -> Spread | None:
+        """How many times the requests of ``client`` the service on aioproducer answers."""
+        return ratios(self.of(REFERENCE), self.of(client))
+
+    def problems(self) -> list[str]:
+        found = [f"{run.client}, round {run.round}: {problem}" for run in self.runs for problem in run.problems]
+        for trouble in self.troubles:
+            found += [f"{trouble.service}: {problem}" for problem in trouble.problems]
+        return found
+
+    def markdown(self) -> str:
+        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
+        if self.runs:
+            lines += [*self._speed()]
+        if self.troubles:
+            lines += [*self._trouble()]
+        if problems := self.problems():
+            lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
+        return "\n".join(lines) + "\n"
+
+    def _speed(self) -> list[str]:
+        lines = [
+            "",
+            f"{self.clients} clients at a time, {self.seconds} s a run; medians, ratios with the least and greatest.",
+            "",
+            "| FastAPI service on | requests/s | p50 | p99 | CPU per request | aioproducer, times as many |",
+            "|---|---:|---:|---:|---:|---:|",
+        ]
+        for client in dict.fromkeys(run.client for run in self.runs):
+            runs = [run for run in self.runs if run.client == client]
+            speed, p50, p99, cpu = (
+                median(getattr(run, name) for run in runs) for name in ("requests_per_s", "p50_ms", "p99_ms", "cpu_us")
+            )
+            ratio = "" if client == REFERENCE else str(self.ratio(client) or "")
+            lines.append(f"| {client} | {speed:,.0f} | {p50:.1f} ms | {p99:.1f} ms | {cpu:.0f} µs | {ratio} |")
+        others = [spread.median for client in CLIENTS if client != REFERENCE and (spread := self.ratio(client))]
+        if others:
+            verdict = "reached" if min(others) >= TARGET else "missed"
+            lines += ["", f"The target is {TARGET} times the better of the others: {verdict}, {min(others):.2f}."]
+        return lines
+
+    def _trouble(self) -> list[str]:
+        lines = ["", "The broker restarts under load, then the service gets SIGTERM.", ""]
+        lines += ["| service | clients | answers | in the log | longest | promise |", "|---|---:|---|---:|---:|---|"]
+        for one in self.troubles:
+            answers = ", ".join(f"{status}: {count:,}" for status, count in one.answers.items())
+            lines.append(
+                f"| {one.service} | {one.clients:,} | {answers} | {one.in_log:,} "
+                f"| {one.longest_s:.2f} s | {'; '.join(one.problems) or 'kept'} |"
+            )
+        return lines
+
+
+async def measure(client: str, round_: int, servers: str, clients: int, seconds: float) -> Run:
+    port = free_port()
+    command = python_command("from benchmarks.service_app import main; main(*sys.argv[1:])", client, str(port), servers)
+    async with service(command, port, {}) as running:
+        warm_up = HttpLoad(port, "/orders", numbered, clients)
+        async with warm_up.flowing(patience=PATIENCE):
+            await asyncio.sleep(min(1.0, seconds))
+        load = HttpLoad(port, "/orders", numbered, clients)
+        began, cpu = time.perf_counter(), running.cpu_seconds()
+        async with load.flowing(patience=PATIENCE):
+            await asyncio.sleep(seconds)
+        took, cpu = time.perf_counter() - began, running.cpu_seconds() - cpu
+        running.terminate()
+        await running.ended()
+    bad = [reply for reply in (*warm_up.replies, *load.replies) if reply.status != 201]
+    count = len(load.replies)
+    times = quantiles([reply.seconds * 1000 for reply in load.replies])
+    problems = [f"{len(bad)} answers are not 201, such as {bad[0].status}"] if bad else []
+    return Run(client, round_, count, count / took, times["p50"], times["p99"], cpu / count * 1e6, problems)
+
+
+@contextlib.asynccontextmanager
+async def _broker(bootstrap_server: str | None) -> AsyncIterator[str]:
+    if bootstrap_server is not None:
+        yield bootstrap_server
+        return
+    async with ApacheKafka(performance=True) as kafka:
+        async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+            await admin.create_topic(NewTopic(TOPIC, PARTITIONS))
+        yield kafka.bootstrap_servers
+
+
+def installed(client: str) -> bool:
+    return importlib.util.find_spec(IMPORTS[client].partition(".")[0]) is not None
+
+
+async def services(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
+    there = f"a cluster that was there, {options.bootstrap_server}"
+    broker = there if options.bootstrap_server else f"Apache Kafka {ApacheKafka().version}; embedded for the trouble"
+    environment, cpu = Environment.now(loop=options.loop, broker=broker), MachineCpu()
+    runs: list[Run] = []
+    troubles: list[Trouble] = []
+    if "speed" in options.parts:
+        async with _broker(options.bootstrap_server) as servers:
+            for round_ in range(1, options.rounds + 1):
+                for client in filter(installed, CLIENTS):
+                    runs.append(await measure(client, round_, servers, options.clients, options.seconds))
+                    told(f"round {round_}, {client}: {runs[-1].requests_per_s:,.0f} requests/s")
+    if "trouble" in options.parts:
+        for target in TARGETS:
+            troubles.append(await in_trouble(target, options.trouble_clients, options.seconds))
+            told(f"{target.name}: {'; '.join(troubles[-1].problems) or 'kept its promise'}")
+    environment = dataclasses.replace(environment, others=cpu.others())
+    return Report(environment, options.clients, options.seconds, runs, troubles)
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks services",
+        description="Measures a FastAPI service on aioproducer and on other clients, and services in trouble.",
+        epilog="Exit status 0: every promise was kept; 1: some were not; 2: wrong usage.",
+    )
+    parts = ("speed", "trouble")
+    parser.add_argument("--parts", type=some_of(parts), default=list(parts), metavar="NAME[,...]", help="speed,trouble")
+    parser.add_argument("--rounds", type=positive, default=5, metavar="N", help="%(default)s, of which medians count")
+    parser.add_argument("--seconds", type=positive, default=5, metavar="S", help="of each run (%(default)s)")
+    parser.add_argument("--clients", type=positive, default=200, metavar="N", help="that ask at a time (%(default)s)")
+    parser.add_argument(
+        "--trouble-clients", type=positive, default=1000, metavar="N", help="the same in trouble (%(default)s)"
+    )
+    parser.add_argument("--bootstrap-server", metavar="HOST:PORT[,...]", help="instead of starting Kafka here")
+    alone.add_options(parser)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        return alone.report(services, parse_arguments(arguments))
+    except (KafkaFailed, KafkaUnavailable, ServiceFailed) as error:
+        print(error, file=sys.stderr)
+        return 1

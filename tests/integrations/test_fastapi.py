@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.requests import HTTPConnection, Request
+
+from aioproducer import KafkaError, KafkaProducer
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.errors import IllegalStateException
+from aioproducer.integrations.fastapi import Producer, add_error_handlers, get_producer, health_router, kafka_lifespan
+from tests.integrations.asking import asking
+from tests.support.leaks import no_leaks as no_leaks
+from tests.support.producing import QUICK
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+
+def make_app(lifespan: Any) -> FastAPI:
+    app = FastAPI(lifespan=lifespan)
+    app.include_router(health_router())
+    add_error_handlers(app, retry_after=3)
+
+    @app.post("/sent", status_code=201)
+    async def send(request: Request, producer: Producer, topic: str = "t") -> int:
+        return (await producer.send(topic, await request.body())).offset
+
+    @app.post("/taken", status_code=202)
+    async def take(request: Request, producer: Producer) -> None:
+        _ = await producer.enqueue("t", await request.body())
+
+    return app
+
+
+def values(cluster: EmbeddedCluster) -> list[bytes | None]:
+    return [record.value for record in cluster.log("t").records()]
+
+
+async def test_a_request_is_answered_when_its_record_is_in_the_log() -> None:
+    async with EmbeddedCluster() as cluster:
+        app = make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **QUICK))
+        async with asking(app) as client:
+            answer = await client.post("/sent", content=b"value")
+            assert (answer.status_code, answer.json()) == (201, 0)
+            assert values(cluster) == [b"value"]
+
+
+async def test_what_was_accepted_is_delivered_when_the_service_ends() -> None:
+    slow = {**QUICK, "linger_ms": 60_000, "delivery_timeout_ms": 120_000}
+    async with EmbeddedCluster() as cluster:
+        async with asking(make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **slow))) as client:
+            for number in range(3):
+                assert (await client.post("/taken", content=b"%d" % number)).status_code == 202
+            assert values(cluster) == []
+        assert values(cluster) == [b"0", b"1", b"2"]
+
+
+async def test_the_end_waits_for_close_timeout_at_most(caplog: pytest.LogCaptureFixture) -> None:
+    slow = {**QUICK, "linger_ms": 0, "delivery_timeout_ms": 120_000, "request_timeout_ms": 60_000}
+    async with EmbeddedCluster() as cluster:
+        lifespan = kafka_lifespan(close_timeout=0, bootstrap_servers=cluster.bootstrap_servers, **slow)
+        async with asking(make_app(lifespan)) as client:
+            await client.post("/sent", content=b"first")
+            await cluster.stop_node(0)
+            await client.post("/taken", content=b"lost")
+    assert "1 records were not delivered" in caplog.text
+
+
+async def test_it_is_a_part_of_a_lifespan_of_the_users_own() -> None:
+    seen = []
+    async with EmbeddedCluster() as cluster:
+
+        @asynccontextmanager
+        async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+            async with kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **QUICK)(app) as kafka:
+                yield {"database": "mine", **kafka}
+
+        app = make_app(lifespan)
+
+        @app.get("/mine")
+        async def mine(request: Request, producer: Producer) -> None:
+            seen.append((request.state.database, producer.config.bootstrap_servers))
+
+        async with asking(app) as client:
+            await client.get("/mine")
+        assert seen == [("mine", (cluster.bootstrap_servers,))]
+
+
+async def test_a_wrong_config_keeps_the_service_from_starting() -> None:
+    with pytest.raises(KafkaError, match=r"linger\.msec"):
+        async with asking(make_app(kafka_lifespan(bootstrap_servers="b:1", linger_msec=5))):
+            pytest.fail("it has started")
+
+
+async def test_without_a_broker_it_starts_is_not_ready_and_says_when_to_come_again() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        servers = f"127.0.0.1:{nobody.getsockname()[1]}"
+        config = {**QUICK, "max_block_ms": 50}
+        async with asking(make_app(kafka_lifespan(bootstrap_servers=servers, **config))) as client:
+            ready = await client.get("/health/ready")
+            assert (ready.status_code, ready.json()["why_not"]) == (503, ["no broker was reached yet"])
+            assert (await client.get("/health/live")).status_code == 200
+            answer = await client.post("/sent", content=b"value")
+            assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")
+            assert answer.json()["outcome"] == "not_sent"
+            assert servers not in answer.text
+
+
+async def test_errors_are_answered() -> None:
+    async with EmbeddedCluster() as cluster:
+        config = {**QUICK, "value_serializer": lambda value: json.dumps(json.loads(value)).encode()}
+        lifespan = kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, max_request_size=1000, **config)
+        async with asking(make_app(lifespan)) as client:
+            assert (await client.post("/sent", content=b'"%b"' % bytes(2000).hex().encode())).status_code == 413
+            unserializable = await client.post("/sent", content=b"{")
+            assert (unserializable.status_code, unserializable.json()["error"]) == (422, "SerializationException")
+            assert (await client.post("/sent", params={"topic": ""}, content=b"1")).status_code == 500
+
+
+async def test_a_reached_broker_makes_it_ready_and_a_failed_producer_not_even_live() -> None:
+    async with EmbeddedCluster() as cluster:
+        app = make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **QUICK))
+
+        @app.post("/break")
+        async def break_it(producer: Producer) -> None:
+            producer._sender._crashed(RuntimeError("a bug"))
+
+        async with asking(app) as client:
+            await client.post("/sent", content=b"value")
+            ready = await client.get("/health/ready")
+            assert (ready.status_code, ready.json()) == (200, {"ok": True, "why_not": [], "findings": []})
+            await client.post("/break")
+            for path in ("/health/ready", "/health/live"):
+                answer = await client.get(path)
+                assert answer.status_code == 503
+                assert answer.json()["findings"][0]["metric"] == "producer-failed"
+
+
+async def test_tests_of_users_put_something_else_in_its_place() -> None:
+    app = make_app(None)
+    async with EmbeddedCluster() as cluster, KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        app.dependency_overrides[get_producer] = lambda: producer
+        async with asking(app) as client:
+            assert (await client.post("/sent", content=b"value")).status_code == 201
+
+
+async def test_websockets_have_it_too_and_who_forgot_it_is_told() -> None:
+    producer = KafkaProducer(bootstrap_servers="b:1")
+    connection = HTTPConnection({"type": "websocket", "state": {"kafka_producer": producer}})
+    assert await get_producer(connection) is producer
+    with pytest.raises(IllegalStateException, match=r"FastAPI\(lifespan=kafka_lifespan"):
+        await get_producer(HTTPConnection({"type": "http", "state": {}}))

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.errors import IllegalStateException
+from aioproducer.integrations.prometheus import PrometheusReporter
+from tests.support.leaks import no_leaks as no_leaks
+from tests.support.producing import make_producer
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+
+def scraped(registry: CollectorRegistry) -> dict[str, Any]:
+    """Families by name, as Prometheus reads them."""
+    families = list(text_string_to_metric_families(generate_latest(registry).decode()))
+    assert len({family.name for family in families}) == len(families)
+    return {family.name: family for family in families}
+
+
+def sample(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+    return registry.get_sample_value(name, labels)
+
+
+async def test_a_scrape_has_kafkas_metrics_by_client_topic_and_node() -> None:
+    registry = CollectorRegistry()
+    async with EmbeddedCluster() as cluster:
+        reporter = PrometheusReporter(registry)
+        async with make_producer(cluster.bootstrap_servers, client_id="me", metric_reporters=[reporter]) as producer:
+            for number in range(3):
+                await producer.send("orders", b"%d" % number)
+            assert sample(registry, "kafka_producer_record_delivered_total", client_id="me") == 3
+            labels = {"client_id": "me", "topic": "orders"}
+            assert sample(registry, "kafka_producer_topic_record_send_total", **labels) == 3
+            assert sample(registry, "kafka_producer_node_request_total", client_id="me", node_id="node-0")
+            families = scraped(registry)
+            assert families["kafka_producer_record_delivered"].type == "counter"
+            assert families["kafka_producer_buffer_available_bytes"].type == "gauge"
+            assert families["kafka_producer_record_delivered"].documentation.startswith("in all: records delivered")
+            assert "kafka_producer_produce_throttle_time_avg" in families
+            # Nothing was compressed by more than one batch size, nothing lingered by pipeline=auto: nothing to tell.
+            assert "kafka_producer_batch_linger_avg" not in families
+        assert scraped(registry) == {}
+
+
+async def test_producers_share_families() -> None:
+    registry = CollectorRegistry()
+    async with EmbeddedCluster() as cluster:
+        one, other = (
+            make_producer(cluster.bootstrap_servers, client_id=name, metric_reporters=[PrometheusReporter(registry)])
+            for name in ("one", "other")
+        )
+        async with one, other:
+            await one.send("t", b"value")
+            assert sample(registry, "kafka_producer_record_delivered_total", client_id="one") == 1
+            assert sample(registry, "kafka_producer_record_delivered_total", client_id="other") == 0
+            scraped(registry)
+            await one.close()
+            assert sample(registry, "kafka_producer_record_delivered_total", client_id="one") is None
+            assert sample(registry, "kafka_producer_record_delivered_total", client_id="other") == 0
+
+
+async def test_any_thread_may_scrape_while_topics_come_and_records_wait() -> None:
+    registry = CollectorRegistry()
+    reporter = PrometheusReporter(registry)
+    async with (
+        EmbeddedCluster() as cluster,
+        make_producer(cluster.bootstrap_servers, metric_reporters=[reporter], buffer_memory=200_000) as producer,
+    ):
+
+        async def send(topic: str) -> None:
+            for _ in range(20):
+                await producer.send(topic, bytes(1000))
+
+        sending = [asyncio.create_task(send(f"t{number}")) for number in range(20)]
+        scrapes = 0
+        while not all(task.done() for task in sending):
+            await asyncio.to_thread(generate_latest, registry)
+            scrapes += 1
+        await asyncio.gather(*sending)
+        assert scrapes > 0
+        assert sample(registry, "kafka_producer_record_delivered_total", client_id="aioproducer") == 400
+
+
+async def test_a_reporter_is_one_producers() -> None:
+    reporter = PrometheusReporter(CollectorRegistry())
+    async with EmbeddedCluster() as cluster, make_producer(cluster.bootstrap_servers) as producer:
+        reporter.init(producer)
+        with pytest.raises(IllegalStateException, match="one for each"):
+            reporter.init(producer)
+        await reporter.close()
