@@ -86,7 +86,7 @@ async def compare(
     def records(work: Work, client: Description) -> int:
         return options.records or work.records_of(client.share, quick=options.quick)
 
-    environment, cpu = Environment.now(loop=loop, broker=_broker(options)), MachineCpu()
+    environment, cpu = Environment.now(loop=loop, broker=_broker(options), alone=False), MachineCpu()
     report = Report(environment, clients, cases, options.rounds)
 
     def ran(case: Case, done: Done) -> None:

@@ -9,13 +9,29 @@ import re
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from aioproducer.producer import record_accumulator
 
 
 def best_loop() -> str:
     """uvloop where it is installed, else asyncio's own."""
     return "asyncio" if importlib.util.find_spec("uvloop") is None else "uvloop"
+
+
+def is_compiled() -> bool:
+    return record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
+
+
+def aioproducer_build() -> str:
+    """Which aioproducer is measured."""
+    try:
+        number = version("aioproducer")
+    except PackageNotFoundError:
+        number = "not installed, run from the checkout"
+    return f"{number}, {'compiled' if is_compiled() else 'interpreted'}"
 
 
 @dataclass(frozen=True)
@@ -24,7 +40,8 @@ class Environment:
 
     ``commit`` is the checkout's, with a plus where there is more than it. ``load`` is the load average before the first
     run, ``others`` the share of the machine's CPU time that went to anything but these runs, None where nothing tells;
-    ``minutes`` is what all took, None before the end.
+    ``minutes`` is what all took, None before the end. ``build`` is the aioproducer that is measured alone, empty where
+    it is one of several clients, which say what they are.
     """
 
     date: str
@@ -37,9 +54,11 @@ class Environment:
     broker: str
     others: float | None = None
     minutes: float | None = None
+    build: str = ""
 
     @classmethod
-    def now(cls, *, loop: str, broker: str) -> Environment:
+    def now(cls, *, loop: str, broker: str, alone: bool = True) -> Environment:
+        """``alone``: aioproducer is not one of several clients."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return cls(
@@ -51,6 +70,7 @@ class Environment:
             python=f"{platform.python_implementation()} {platform.python_version()}",
             loop="asyncio" if loop == "asyncio" else f"{loop} {version(loop)}",
             broker=broker,
+            build=aioproducer_build() if alone else "",
         )
 
     def lines(self) -> list[tuple[str, str]]:
@@ -64,6 +84,7 @@ class Environment:
             ("Busy with other things", "unknown" if self.others is None else f"{self.others:.0%} of the CPU time"),
             ("Python", f"{self.python}, {self.loop}"),
             ("Broker", self.broker),
+            *([("aioproducer", self.build)] if self.build else []),
         ]
 
 

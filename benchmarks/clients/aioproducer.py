@@ -7,23 +7,17 @@ import gc
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar
 
 from aioproducer import Delivery, KafkaProducer, wait_all
-from aioproducer.producer import record_accumulator
 from benchmarks import ways
 from benchmarks.clients.client import Latencies, Missing, PythonClient
+from benchmarks.environment import aioproducer_build, is_compiled
 from benchmarks.run import Run
 from benchmarks.works import PACED, STREAM, TASKS, Work
 
 CHUNK = 10_000
 """Deliveries are looked at in chunks of so many, each while the next one is on its way."""
-
-
-def is_compiled() -> bool:
-    return record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
 
 
 class Aioproducer(PythonClient):
@@ -41,11 +35,7 @@ class Aioproducer(PythonClient):
 
     @classmethod
     def about(cls) -> str:
-        try:
-            number = version("aioproducer")
-        except PackageNotFoundError:
-            number = "not installed, run from the checkout"
-        return f"{number}, {'compiled' if is_compiled() else 'interpreted'}"
+        return aioproducer_build()
 
     async def start(self) -> None:
         await self.producer.start()
