@@ -1,0 +1,45 @@
+"""The data source for Spark: ``df.write.format("aioproducer")`` and ``df.writeStream.format("aioproducer")``.
+
+::
+
+    from aioproducer.spark import register
+
+    register(spark)  # where the package is installed, Spark finds it by itself
+    df.write.format("aioproducer").option("kafka.bootstrap.servers", "localhost:9092").option("topic", "t").mode(
+        "append"
+    ).save()
+
+Needs PySpark 4.1 or newer (``pip install 'aioproducer[spark]'``), on the executors as well, and no jars. Read in this
+order: ``data_source.py`` is what Spark asks; ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the
+user wants before any task runs; ``writer.py`` is a task's write, ``topic_streams.py`` the way of its rows;
+``exactly_once.py`` and ``marker.py`` see to it that a repeated task writes nothing twice.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from aioproducer.spark.data_source import AioproducerDataSource
+
+__all__ = ["AioproducerDataSource", "register"]
+
+# The audit's reports are read, and the command line starts, without PySpark.
+_HOMES = {"AioproducerDataSource": "aioproducer.spark.data_source"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def register(spark: SparkSession) -> None:
+    """Makes the format ``aioproducer`` known to a session, where Spark has not found it by itself."""
+    from aioproducer.spark.data_source import AioproducerDataSource
+
+    spark.dataSource.register(AioproducerDataSource)

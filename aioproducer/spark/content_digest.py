@@ -1,0 +1,57 @@
+"""A digest of rows, to tell whether a task that is run again has the rows that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+import google_crc32c
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+_MASK: Final = 2**64 - 1
+_NULL: Final = b"\x00null"
+
+
+class ContentDigest:
+    """The sum of the rows' checksums: a shuffle may hand the same rows over in another order, and in other batches.
+
+    Against chance, not against anybody who wants it to be equal.
+    """
+
+    def __init__(self, columns: Iterable[str]) -> None:
+        self.rows = 0
+        self._columns = sorted(columns)
+        self._sum = 0
+
+    def through(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+        """The batches, taken note of."""
+        for batch in batches:
+            self.update(batch)
+            yield batch
+
+    def update(self, batch: RecordBatch) -> None:
+        """All loops over rows are C's: a row costs some 0.1 µs for each column."""
+        checksums: Iterable[int] = repeat(0, batch.num_rows)
+        for name in self._columns:
+            checksums = map(google_crc32c.extend, checksums, _texts(batch.column(name)))
+        self._sum = (self._sum + sum(checksums)) & _MASK
+        self.rows += batch.num_rows
+
+    def text(self) -> str:
+        """16 hexadecimal digits."""
+        return f"{self._sum:016x}"
+
+
+def _texts(column: Any) -> list[bytes]:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = column.cast(pa.large_binary())
+    elif not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        return [repr(value).encode() for value in column.to_pylist()]
+    texts: list[bytes] = (column.fill_null(_NULL) if column.null_count else column).to_pylist()
+    return texts

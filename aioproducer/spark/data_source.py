@@ -1,0 +1,34 @@
+"""What Spark asks for when a user names the format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter
+except ImportError as error:
+    raise ImportError("aioproducer.spark needs PySpark 4.1 or newer: pip install 'aioproducer[spark]'") from error
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceArrowWriter
+    from pyspark.sql.types import StructType
+
+
+class AioproducerDataSource(DataSource):
+    """Topics of Kafka. Options and columns are described in ``docs/spark.md``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "aioproducer"
+
+    # Imported when they are asked for: of one reader or writer, each task imports only what it needs.
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        from aioproducer.spark.writer import BatchWriter
+
+        return BatchWriter.of(self.options, schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        from aioproducer.spark.writer import StreamWriter
+
+        return StreamWriter.of(self.options, schema, overwrite)

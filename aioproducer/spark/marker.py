@@ -1,0 +1,58 @@
+"""What a task's transaction leaves behind beside its rows: the note by which the task is known if it is run again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from aioproducer.errors import KafkaError
+from aioproducer.types import OffsetAndMetadata
+
+
+class MarkerMismatchException(KafkaError):
+    """A task was run again and is not what it was: its rows are others, or later epochs were written since."""
+
+
+@dataclass(frozen=True)
+class Marker:
+    """The metadata of an offset, which a group of the task's own commits; the offset itself is the epoch."""
+
+    epoch: int
+    rows: int
+    digest: str
+
+    @classmethod
+    def read(cls, committed: OffsetAndMetadata | None, where: str) -> Self | None:
+        """The last one, or None if there has been none yet."""
+        if committed is None:
+            return None
+        try:
+            return cls(**json.loads(committed.metadata))
+        except (TypeError, ValueError) as error:
+            raise MarkerMismatchException(
+                f"{where}: its group has committed {committed.metadata!r}, which is no marker of this sink: "
+                'somebody else uses the name; set another "transactionalIdPrefix"'
+            ) from error
+
+    def as_offset(self) -> OffsetAndMetadata:
+        """As it is committed."""
+        return OffsetAndMetadata(self.epoch, json.dumps(asdict(self), separators=(",", ":")))
+
+    def is_of(self, epoch: int, where: str) -> bool:
+        """Whether the epoch was written; MarkerMismatchException if a later one was."""
+        if self.epoch > epoch:
+            raise MarkerMismatchException(
+                f"{where}: epoch {self.epoch} was written already: the checkpoint is older than the topic, or two "
+                "queries use it; nothing was written"
+            )
+        return self.epoch == epoch
+
+    def check(self, again: Marker, where: str) -> None:
+        """MarkerMismatchException unless the task, run again, had the rows that it had."""
+        if again != self:
+            raise MarkerMismatchException(
+                f"{where}: it was committed with {self.rows} rows (digest {self.digest}) and has {again.rows} now "
+                f"(digest {again.digest}): the query gives other rows when it is run again, so it cannot be written "
+                "exactly once; nothing was written this time"
+            )

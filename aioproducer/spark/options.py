@@ -1,0 +1,81 @@
+"""What the options of a source or a sink have in common: configs with ``kafka.`` before them, names, numbers, choices.
+
+Spark's options know no upper case: they are looked up, and shown, by their names in lower case, whoever wrote them how.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+from aioproducer.errors import IllegalArgumentException
+
+PREFIX = "kafka."
+_BOOTSTRAP = "bootstrap.servers"
+
+SPARKS_OWN = ("checkpointLocation", "queryName")
+"""What Spark passes on that is meant for Spark."""
+
+
+def kafka_configs(options: Mapping[str, str], refused: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The configs for Kafka's clients, by their dotted names, without the prefix.
+
+    IllegalArgumentException without bootstrap servers, and for those ``refused``, by name with what to do instead.
+    """
+    configs = {
+        name.lower().removeprefix(PREFIX): value for name, value in options.items() if name.lower().startswith(PREFIX)
+    }
+    if not configs.get(_BOOTSTRAP):
+        raise IllegalArgumentException(
+            f'option "{PREFIX}{_BOOTSTRAP}" is missing: host:port of some brokers, separated by commas'
+        )
+    for name, instead in (refused or {}).items():
+        if name in configs:
+            raise IllegalArgumentException(f'option "{PREFIX}{name}" may not be set: {instead}')
+    return configs
+
+
+def check_known(options: Mapping[str, str], known: Iterable[str], what: str) -> None:
+    """IllegalArgumentException for an option that ``what`` (a sink, a source) does not have."""
+    names = {name.lower(): name for name in [*known, *SPARKS_OWN]}
+    for given in options:
+        if given.lower() in names or given.lower().startswith(PREFIX):
+            continue
+        near = difflib.get_close_matches(given.lower(), names, 1)
+        raise IllegalArgumentException(
+            f'the {what} has no option "{given}"'
+            + (f'; did you mean "{names[near[0]]}"?' if near else f"; it has {', '.join(sorted(known))} and {PREFIX}*")
+        )
+
+
+def text(options: Mapping[str, str], name: str) -> str | None:
+    """The option's value, or None; IllegalArgumentException if there is nothing in it."""
+    value = next((value for given, value in options.items() if given.lower() == name.lower()), None)
+    if value is not None and not value.strip():
+        raise IllegalArgumentException(f'option "{name}" is empty')
+    return value
+
+
+def number(options: Mapping[str, str], name: str, default: int, *, at_least: int = 0) -> int:
+    """The option as an integer."""
+    value = text(options, name)
+    if value is None:
+        return default
+    try:
+        wanted = int(value)
+    except ValueError:
+        wanted = at_least - 1
+    if wanted < at_least:
+        raise IllegalArgumentException(f'option "{name}" is "{value}"; it must be an integer of at least {at_least}')
+    return wanted
+
+
+def one_of(options: Mapping[str, str], name: str, choices: Sequence[str], default: str) -> str:
+    """The option as one of the choices, in whatever case it was written."""
+    value = text(options, name)
+    if value is None:
+        return default
+    for choice in choices:
+        if value.lower() == choice.lower():
+            return choice
+    raise IllegalArgumentException(f'option "{name}" is "{value}"; it must be {" or ".join(choices)}')

@@ -1,0 +1,27 @@
+"""Spark's iterator, which blocks, as an asynchronous one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def read_ahead(items: Iterator[T]) -> AsyncGenerator[T, None]:
+    """The items; each is asked for, in a thread, when the one before it is given out.
+
+    Left early, it waits for the item that was asked for: nobody else may read from Spark meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(1, "aioproducer-spark") as thread:
+        coming = loop.run_in_executor(thread, next, items, None)
+        try:
+            while (item := await asyncio.shield(coming)) is not None:
+                coming = loop.run_in_executor(thread, next, items, None)
+                yield item
+        finally:
+            # What comes of it is of no interest: whoever leaves early has a reason of its own.
+            await asyncio.gather(coming, return_exceptions=True)

@@ -1,0 +1,46 @@
+"""What a task knows of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from aioproducer.errors import IllegalStateException
+
+QUERY_ID = "sql.streaming.queryId"
+EPOCH = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One attempt to write one partition of a batch, or of an epoch of a stream."""
+
+    write: str
+    """The batch's writeId, empty if it has none, or the id of the streaming query, which lies in its checkpoint."""
+    epoch: int
+    """Of the stream; 0 in a batch."""
+    partition: int
+    attempt: int = 0
+
+    @classmethod
+    def running(cls, write_id: str, *, streaming: bool) -> Self:
+        """The task that runs in this process.
+
+        What a batch has of a stream, as when it is written by foreachBatch, is not its own: it has its writeId.
+        """
+        from pyspark import TaskContext  # here: whoever only names a task needs no Spark
+
+        context = TaskContext.get()
+        if context is None:
+            raise IllegalStateException("rows are written by tasks of Spark only, and none runs here")
+        partition, attempt = context.partitionId(), context.attemptNumber()
+        if not streaming:
+            return cls(write_id, 0, partition, attempt)
+        query, epoch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(EPOCH)
+        if query is None or epoch is None:
+            raise IllegalStateException(f"Spark has told this task no {QUERY_ID} or no {EPOCH}: {query!r}, {epoch!r}")
+        return cls(query, int(epoch), partition, attempt)
+
+    def __str__(self) -> str:
+        of = f" of {self.write}" if self.write else ""
+        return f"epoch {self.epoch}{of}, partition {self.partition}, attempt {self.attempt}"

@@ -1,0 +1,180 @@
+"""The rows of a task on their way to their topics: for each topic one ``send_table`` that lasts as long as the task."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from aioproducer import KafkaProducer
+from aioproducer.errors import IllegalArgumentException, KafkaError, TransactionAbortedException
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+    from aioproducer import BulkResult
+
+FAIL_WITHIN: Final = 0.5
+"""Seconds for which rows are still taken after one has failed."""
+
+
+class SinkException(KafkaError):
+    """A row could not be delivered, so its task has failed; the cause is the row's own error."""
+
+
+async def send_rows(
+    producer: KafkaProducer,
+    batches: AsyncGenerator[RecordBatch, None],
+    columns: Mapping[str, str],
+    topic: str | None,
+    where: str,
+) -> int:
+    """Sends every row, in order within each topic, and returns how many there were when all have been delivered.
+
+    ``columns`` as ``sink_schema`` tells; ``topic`` is every row's, or None. ``where`` is the task, for the
+    SinkException that names the first row that was not delivered, and why. What is read ahead of the deliveries is
+    bounded by the producer's memory, and by two batches for each topic.
+    """
+    streams = TopicStreams(producer, columns, topic, where)
+    try:
+        async with asyncio.TaskGroup() as tasks, aclosing(batches):
+            count = await streams.feed(batches, tasks)
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None  # the first has cancelled the others
+    streams.check()
+    return count
+
+
+class _Part(NamedTuple):
+    """Rows of a batch that go to one topic; ``rows`` are their places in the batch, or None if they are all of it."""
+
+    topic: str
+    batch: RecordBatch
+    rows: Any
+
+
+class TopicStreams:
+    """The streams of one task, each begun with the topic's first row."""
+
+    def __init__(self, producer: KafkaProducer, columns: Mapping[str, str], topic: str | None, where: str) -> None:
+        self._producer = producer
+        self._roles: dict[str, Any] = {role: name for role, name in columns.items() if role != "topic"}
+        self._topic = topic
+        self._where = where
+        self._streams: dict[str, _TopicStream] = {}
+
+    async def feed(self, batches: AsyncIterator[RecordBatch], tasks: asyncio.TaskGroup) -> int:
+        """Gives out all rows, or those until one has failed, and returns how many they were."""
+        time, count = asyncio.get_running_loop().time, 0
+        looked = time()
+        async for batch in batches:
+            for part in self._parts(batch, count):
+                await self._stream(part.topic, tasks).put(part, count)
+            count += batch.num_rows
+            if time() - looked >= FAIL_WITHIN:
+                looked = time()
+                if self._producer.metrics()["record-error-total"]:
+                    break
+        for stream in self._streams.values():
+            await stream.end()
+        return count
+
+    def check(self) -> None:
+        """SinkException for the first row that was not delivered; every stream has ended."""
+        failures = [
+            (*failed, topic) for topic, stream in self._streams.items() if (failed := stream.failed()) is not None
+        ]
+        if failures:
+            row, error, topic = min(failures, key=lambda failure: (_taken_along(failure[1]), failure[0]))
+            raise SinkException(
+                f"{self._where}, row {row}, to topic {topic!r}: {type(error).__name__}: {error}"
+            ) from error
+
+    def _stream(self, topic: str, tasks: asyncio.TaskGroup) -> _TopicStream:
+        stream = self._streams.get(topic)
+        if stream is None:
+            stream = self._streams[topic] = _TopicStream()
+            stream.sending = tasks.create_task(self._producer.send_table(topic, stream, **self._roles))
+        return stream
+
+    def _parts(self, batch: RecordBatch, first: int) -> Iterable[_Part]:
+        """The batch by topics; the order of rows stays."""
+        if self._topic is not None:
+            return [_Part(self._topic, batch, None)]
+        column = batch.column("topic")
+        if column.null_count:
+            row = first + column.is_null().index(True).as_py()
+            raise IllegalArgumentException(
+                f'{self._where}, row {row}: the topic is null: leave such rows out, or set option "topic" for all'
+            )
+        encoded = column.dictionary_encode()
+        topics = encoded.dictionary.to_pylist()
+        if len(topics) == 1:
+            return [_Part(topics[0], batch, None)]
+        return _split(batch, encoded.indices, topics)
+
+
+def _split(batch: RecordBatch, numbers: Any, topics: list[str]) -> Iterator[_Part]:
+    import pyarrow.compute as pc
+
+    order = pc.array_sort_indices(numbers).cast("uint32")  # equal ones stay in order
+    counts = {entry["values"]: entry["counts"] for entry in pc.value_counts(numbers).to_pylist()}
+    begin = 0
+    for number, topic in enumerate(topics):
+        rows = order.slice(begin, counts[number])
+        yield _Part(topic, batch.take(rows), rows)
+        begin += len(rows)
+
+
+def _taken_along(error: KafkaError) -> bool:
+    """A row that has failed because another one of its transaction has."""
+    return isinstance(error, TransactionAbortedException)
+
+
+class _TopicStream:
+    """The batches of one topic, as ``send_table`` asks for them, and which rows of the task their rows were."""
+
+    sending: asyncio.Task[BulkResult]
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[RecordBatch | None] = asyncio.Queue(1)
+        self._count = 0
+        self._begins: list[int] = []
+        self._runs: list[tuple[int, Any]] = []
+        """Of rows of one batch, or of whole batches that follow each other; each begins with the row of the topic that
+        ``_begins`` tells. The first row of that batch in the task, and the rows' places there if they are not all."""
+
+    async def __aiter__(self) -> AsyncIterator[RecordBatch]:
+        while (batch := await self._waiting.get()) is not None:
+            yield batch
+
+    async def put(self, part: _Part, first: int) -> None:
+        """``first`` is the number of the batch's first row in the task."""
+        if part.rows is not None or not self._runs or self._row(self._count) != first:
+            self._begins.append(self._count)
+            self._runs.append((first, part.rows))
+        self._count += part.batch.num_rows
+        await self._waiting.put(part.batch)
+
+    async def end(self) -> None:
+        await self._waiting.put(None)
+
+    def failed(self) -> tuple[int, KafkaError] | None:
+        """The first row of the task that was not delivered, and why; not one that another has taken with it."""
+        result = self.sending.result()
+        if not result.failed:
+            return None
+        causes = [failed for failed in result.errors if not _taken_along(failed[1])]
+        index, error = (causes or result.errors)[0]
+        return self._row(index), error
+
+    def _row(self, index: int) -> int:
+        """The number in the task of a row of the topic; -1 behind the last if its batch was not given out whole."""
+        at = bisect_right(self._begins, index) - 1
+        first, rows = self._runs[at]
+        place = index - self._begins[at]
+        if rows is None:
+            return int(first + place)
+        return int(first + rows[place].as_py()) if place < len(rows) else -1

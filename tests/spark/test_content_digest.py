@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.spark.content_digest import ContentDigest
+
+pa = pytest.importorskip("pyarrow")
+
+SCHEMA = pa.schema(
+    {
+        "key": pa.string(),
+        "value": pa.binary(),
+        "partition": pa.int32(),
+        "headers": pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()})),
+    }
+)
+HEADER = st.fixed_dictionaries({"key": st.text(max_size=3), "value": st.binary(max_size=3)})
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "key": st.none() | st.text(max_size=5),
+            "value": st.none() | st.binary(max_size=5),
+            "partition": st.none() | st.integers(0, 9),
+            "headers": st.none() | st.lists(HEADER, max_size=2),
+        }
+    ),
+    max_size=12,
+)
+
+
+def digest_of(*batches: list[dict[str, Any]]) -> tuple[int, str]:
+    digest = ContentDigest(SCHEMA.names)
+    given = [pa.RecordBatch.from_pylist(batch, SCHEMA) for batch in batches]
+    assert list(digest.through(iter(given))) == given
+    return digest.rows, digest.text()
+
+
+@given(ROWS, st.randoms(use_true_random=False), st.integers(0, 12))
+def test_the_same_rows_in_any_order_and_any_batches_have_the_same_one(rows: Any, random: Any, cut: int) -> None:
+    others = list(rows)
+    random.shuffle(others)
+    assert digest_of(rows) == digest_of(others[:cut], others[cut:])
+
+
+@pytest.mark.parametrize(
+    ("column", "other"),
+    [
+        ("key", None),
+        ("key", ""),
+        ("key", "l"),
+        ("value", None),
+        ("value", b""),
+        ("value", b"w"),
+        ("partition", 2),
+        ("partition", None),
+        ("headers", []),
+        ("headers", [{"key": "h", "value": b"2"}]),
+    ],
+)
+def test_a_row_that_differs_anywhere_has_another_one(column: str, other: Any) -> None:
+    row = {"key": "k", "value": b"v", "partition": 1, "headers": [{"key": "h", "value": b"1"}]}
+    rest = [{"key": "k", "value": b"v", "partition": 1, "headers": None}] * 3
+    assert digest_of([row, *rest]) != digest_of([{**row, column: other}, *rest])
+
+
+def test_values_that_changed_places_between_keys_have_another_one() -> None:
+    assert digest_of(
+        [{"key": "a", "value": b"1"}, {"key": "b", "value": b"2"}],
+    ) != digest_of([{"key": "a", "value": b"2"}, {"key": "b", "value": b"1"}])
+
+
+def test_texts_are_their_bytes() -> None:
+    text, raw = ContentDigest(["value"]), ContentDigest(["value"])
+    text.update(pa.record_batch({"value": ["ä", None]}))
+    raw.update(pa.record_batch({"value": pa.array(["ä".encode(), None], pa.large_binary())}))
+    assert (text.rows, text.text()) == (raw.rows, raw.text()) == (2, text.text())

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from aioproducer.spark.marker import Marker, MarkerMismatchException
+from aioproducer.types import OffsetAndMetadata
+
+MARKER = Marker(7, 1000, "00ff")
+
+
+def test_it_is_read_as_it_was_committed() -> None:
+    committed = MARKER.as_offset()
+    assert committed.offset == 7, "which tools show"
+    assert Marker.read(committed, "here") == MARKER
+    assert Marker.read(None, "here") is None
+
+
+@pytest.mark.parametrize("metadata", ["", "no JSON", "[]", "{}", '{"epoch":1}', "5"])
+def test_metadata_of_others_are_refused(metadata: str) -> None:
+    with pytest.raises(MarkerMismatchException, match=r"here: its group has committed .* no marker"):
+        Marker.read(OffsetAndMetadata(3, metadata), "here")
+
+
+def test_which_epoch_it_is_of() -> None:
+    assert MARKER.is_of(7, "here")
+    assert not MARKER.is_of(8, "here")
+    with pytest.raises(MarkerMismatchException, match="here: epoch 7 was written already: the checkpoint is older"):
+        MARKER.is_of(6, "here")
+
+
+@pytest.mark.parametrize("again", [Marker(7, 999, "00ff"), Marker(7, 1000, "00fe")])
+def test_rows_that_are_others_are_told(again: Marker) -> None:
+    MARKER.check(Marker(7, 1000, "00ff"), "here")
+    with pytest.raises(MarkerMismatchException, match=r"here: it was committed with 1000 rows \(digest 00ff\)"):
+        MARKER.check(again, "here")

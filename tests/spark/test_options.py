@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from aioproducer.errors import IllegalArgumentException
+from aioproducer.spark.options import check_known, kafka_configs, number, one_of, text
+
+SERVERS = {"kafka.bootstrap.servers": "b:1"}
+
+
+def test_configs_have_the_prefix_in_any_case_of_letters() -> None:
+    given = {"Kafka.Bootstrap.Servers": "b:1", "kafka.linger.ms": "7", "topic": "t"}
+    assert kafka_configs(given) == {"bootstrap.servers": "b:1", "linger.ms": "7"}
+
+
+@pytest.mark.parametrize("given", [{}, {"kafka.bootstrap.servers": ""}, {"bootstrap.servers": "b:1"}])
+def test_without_brokers_nothing_can_be_done(given: dict[str, str]) -> None:
+    with pytest.raises(IllegalArgumentException, match=r'option "kafka\.bootstrap\.servers" is missing'):
+        kafka_configs(given)
+
+
+def test_what_is_refused_says_what_to_do_instead() -> None:
+    with pytest.raises(IllegalArgumentException, match=r'option "kafka\.x" may not be set: do that'):
+        kafka_configs({**SERVERS, "kafka.x": "1"}, {"x": "do that", "y": "do this"})
+
+
+def test_unknown_options_are_named_with_what_may_be_meant() -> None:
+    check_known({**SERVERS, "TOPIC": "t", "checkpointlocation": "x", "queryname": "y"}, ["topic"], "sink")
+    with pytest.raises(IllegalArgumentException, match='the sink has no option "topics"; did you mean "topic"'):
+        check_known({"topics": "t"}, ["topic", "writeId"], "sink")
+    with pytest.raises(IllegalArgumentException, match=r'no option "zzz"; it has topic, writeId and kafka\.\*'):
+        check_known({"zzz": "t"}, ["topic", "writeId"], "sink")
+
+
+def test_texts() -> None:
+    assert text({"writeid": "x"}, "writeId") == "x"
+    assert text({}, "writeId") is None
+    with pytest.raises(IllegalArgumentException, match='option "writeId" is empty'):
+        text({"writeid": " "}, "writeId")
+
+
+def test_numbers() -> None:
+    assert number({"most": "12"}, "most", 5) == 12
+    assert number({}, "most", 5) == 5
+    for wrong in ("x", "1.5", "-1"):
+        with pytest.raises(IllegalArgumentException, match=f'"most" is "{wrong}"; it must be an integer of at least 0'):
+            number({"most": wrong}, "most", 5)
+
+
+def test_choices() -> None:
+    assert one_of({"how": "LATE"}, "how", ("early", "late"), "early") == "late"
+    assert one_of({}, "how", ("early", "late"), "early") == "early"
+    with pytest.raises(IllegalArgumentException, match='option "how" is "x"; it must be early or late'):
+        one_of({"how": "x"}, "how", ("early", "late"), "early")

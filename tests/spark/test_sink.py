@@ -1,0 +1,166 @@
+"""The sink as Spark runs it, on the embedded broker; what is written is read by confluent-kafka."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioproducer.testing.threaded_cluster import ThreadedCluster
+
+from .foreign import read_committed, values
+
+pytestmark = pytest.mark.conformance
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThreadedCluster]:
+    with ThreadedCluster(2, configs={"auto.create.topics.enable": "false"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def topic(cluster: ThreadedCluster, request: pytest.FixtureRequest) -> str:
+    """Three partitions, of the test's own."""
+    name: str = request.node.name.translate(str.maketrans("[]- ", "____"))
+    cluster.create_topic(name, 3)
+    return name
+
+
+def sink(cluster: ThreadedCluster, frame: Any, **more: str) -> Any:
+    writer = frame.write.format("aioproducer").option("kafka.bootstrap.servers", cluster.bootstrap_servers)
+    return writer.options(**more).mode("append")
+
+
+def stream(cluster: ThreadedCluster, frame: Any, checkpoint: Path, **more: str) -> Any:
+    writer = frame.writeStream.format("aioproducer").option("kafka.bootstrap.servers", cluster.bootstrap_servers)
+    return writer.options(**more, checkpointLocation=str(checkpoint)).trigger(availableNow=True)
+
+
+def failing(frame: Any, when: str) -> Any:
+    """Each task of the frame fails at its first attempt: before its first batch, or after it."""
+
+    def fail(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        first = TaskContext.get().attemptNumber() == 0
+        if first and when == "before":
+            raise LookupError("this attempt fails")
+        yield from batches
+        if first:
+            raise LookupError("this attempt fails")
+
+    return frame.mapInArrow(fail, frame.schema)
+
+
+def test_a_batch_has_every_column(spark: Any, cluster: ThreadedCluster, topic: str) -> None:
+    rows = [
+        ("k", b"v", [("h", b"1"), ("h", None)], 2, 1_700_000_000_123),
+        (None, None, None, 1, 1_700_000_000_124),
+        ("k", b"", [], None, 1_700_000_000_125),
+    ]
+    schema = "key string, value binary, headers array<struct<key string, value binary>>, partition int, timestamp long"
+    frame = spark.createDataFrame(rows, schema).selectExpr(
+        "key", "value", "headers", "partition", "timestamp_millis(timestamp) AS timestamp", f"'{topic}' AS topic"
+    )
+    sink(cluster, frame.coalesce(1)).save()
+    found = read_committed(cluster.bootstrap_servers, topic, 3)
+    assert {(message.key(), message.value(), str(message.headers()), message.timestamp()[1]) for message in found} == {
+        (b"k", b"v", "[('h', b'1'), ('h', None)]", 1_700_000_000_123),
+        (None, None, "None", 1_700_000_000_124),
+        (b"k", b"", "None", 1_700_000_000_125),
+    }
+    assert {message.value(): message.partition() for message in found if message.value() != b""} == {b"v": 2, None: 1}
+
+
+def test_spark_finds_the_format_by_itself(spark: Any, cluster: ThreadedCluster, topic: str) -> None:
+    from pyspark.sql.datasource import DataSource
+
+    import pyspark_aioproducer
+
+    assert issubclass(pyspark_aioproducer.DefaultSource, DataSource)
+    assert pyspark_aioproducer.DefaultSource.name() == "aioproducer"
+
+
+def test_many_rows_of_many_tasks_some_of_them_empty(spark: Any, cluster: ThreadedCluster, topic: str) -> None:
+    frame = spark.range(0, 30_000, 1, 3).where("id >= 10000").selectExpr("CAST(id AS STRING) AS value")
+    sink(cluster, frame, topic=topic).save()
+    assert sorted(values(cluster.bootstrap_servers, topic, 3)) == sorted(map(str, range(10_000, 30_000)))
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "mode", "message"),
+    [
+        ("id AS value", {"topic": "t"}, "append", 'column "value" is bigint; it must be string or binary'),
+        ("'v' AS value", {"topic": "t"}, "overwrite", "cannot be overwritten, only appended to"),
+        ("'v' AS value", {"topic": "t", "deliveryGuarantee": "exactly-once"}, "append", 'needs option "writeId"'),
+    ],
+)
+def test_what_will_not_do_is_said_before_a_task_runs(
+    spark: Any, cluster: ThreadedCluster, columns: str, options: dict[str, str], mode: str, message: str
+) -> None:
+    from pyspark.errors import PySparkException
+
+    frame = spark.range(3).selectExpr(*columns.split(", "))
+    with pytest.raises(PySparkException, match=f"(?s)PYTHON_DATA_SOURCE_ERROR.*{message}"):
+        sink(cluster, frame, **options).mode(mode).save()
+
+
+def test_a_row_that_cannot_be_written_is_named_with_its_partition(
+    spark: Any, cluster: ThreadedCluster, topic: str
+) -> None:
+    from pyspark.errors import PySparkException
+
+    value = "CASE WHEN id = 17 THEN repeat('x', 2000000) ELSE 'v' END AS value"
+    frame = spark.range(0, 20, 1, 2).selectExpr(value)
+    with pytest.raises(PySparkException, match=r"partition 1, attempt 3, row 7, to topic .*RecordTooLargeException"):
+        sink(cluster, frame, topic=topic, deliveryGuarantee="exactly-once", writeId="large").save()
+    assert set(values(cluster.bootstrap_servers, topic, 3)) <= {"v"}
+    assert len(values(cluster.bootstrap_servers, topic, 3)) == 10, "the other task's rows"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_tasks_that_fail_write_once(
+    spark: Any, cluster: ThreadedCluster, topic: str, tmp_path: Path, when: str
+) -> None:
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        lines = "\n".join(str(row) for row in range(number * 1000, number * 1000 + 1000))
+        (tmp_path / "in" / f"{number}.txt").write_text(lines)
+    lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "in"))
+    frame = failing(lines, when)
+    query = stream(cluster, frame, tmp_path / "checkpoint", topic=topic, deliveryGuarantee="exactly-once").start()
+    query.awaitTermination()
+    assert sorted(values(cluster.bootstrap_servers, topic, 3)) == sorted(map(str, range(3000)))
+
+
+def test_a_batch_with_the_same_id_is_written_once(spark: Any, cluster: ThreadedCluster, topic: str) -> None:
+    frame = spark.range(0, 2000, 1, 2).selectExpr("CAST(id AS STRING) AS value")
+    options = {"topic": topic, "deliveryGuarantee": "exactly-once"}
+    for write_id in ("one", "one", "two"):
+        sink(cluster, frame, **options, writeId=write_id).save()
+    found = values(cluster.bootstrap_servers, topic, 3)
+    assert sorted(found) == sorted([str(number) for number in range(2000)] * 2)
+
+
+@pytest.mark.timeout(300)
+def test_a_driver_that_is_killed_between_write_and_commit(cluster: ThreadedCluster, topic: str, tmp_path: Path) -> None:
+    """Its checkpoint does not know of an epoch whose rows were committed; the next driver takes that up."""
+    (tmp_path / "in").mkdir()
+    for number in range(2):
+        (tmp_path / "in" / f"{number}.txt").write_text("\n".join(f"{number} {row}" for row in range(500)))
+    program = str(Path(__file__).with_name("killed_driver.py"))
+    arguments = [sys.executable, program, cluster.bootstrap_servers, topic, str(tmp_path)]
+    killed = subprocess.run([*arguments, "die"], capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr[-4000:]
+    assert len(values(cluster.bootstrap_servers, topic, 3)) == 500, "the first epoch was written"
+    assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")), "and not committed"
+    again = subprocess.run([*arguments, "live"], capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr[-4000:]
+    expected = sorted(f"{number} {row}" for number in range(2) for row in range(500))
+    assert sorted(values(cluster.bootstrap_servers, topic, 3)) == expected

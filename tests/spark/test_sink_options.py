@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from aioproducer.errors import ConfigException, KafkaError
+from aioproducer.spark.sink_options import SinkOptions
+
+BASE = {"kafka.bootstrap.servers": "b:1", "topic": "t"}
+ONCE = {**BASE, "deliveryGuarantee": "exactly-once"}
+
+
+def test_at_least_once_is_what_nobody_needs_to_ask_for() -> None:
+    chosen = SinkOptions.of({**BASE, "kafka.acks": "1", "kafka.enable.idempotence": "false"}, streaming=False)
+    assert (chosen.topic, chosen.exactly_once) == ("t", False)
+    assert chosen.configs == {"bootstrap.servers": "b:1", "acks": "1", "enable.idempotence": "false"}
+    assert "b:1" not in repr(chosen), "configs have passwords among them"
+
+
+def test_exactly_once_of_a_stream_and_of_a_batch() -> None:
+    stream = SinkOptions.of(ONCE, streaming=True)
+    assert (stream.exactly_once, stream.marker_topic, stream.prefix) == (True, "t", "aioproducer")
+    assert stream.configs["transaction.timeout.ms"] == "900000"
+    batch = SinkOptions.of(
+        {**ONCE, "writeId": "w", "transactionalIdPrefix": "p", "kafka.transaction.timeout.ms": "5000"}, streaming=False
+    )
+    assert (batch.write_id, batch.prefix, batch.configs["transaction.timeout.ms"]) == ("w", "p", "5000")
+
+
+@pytest.mark.parametrize(
+    ("given", "streaming", "message"),
+    [
+        (ONCE, False, 'exactly-once of a batch needs option "writeId"'),
+        ({**ONCE, "writeId": "w"}, True, '"writeId" is for batches'),
+        ({**BASE, "writeId": "w"}, False, '"writeId" means something with exactly-once only'),
+        ({**BASE, "markerTopic": "w"}, False, '"markerTopic" means something with exactly-once only'),
+        ({**BASE, "deliveryGuarantee": "once"}, False, "it must be at-least-once or exactly-once"),
+        ({**BASE, "topics": "t"}, False, 'did you mean "topic"'),
+        ({**BASE, "kafka.value.serializer": "x"}, False, "columns are written as they are"),
+        ({**BASE, "kafka.transactional.id": "x"}, False, "each task has its own"),
+        ({**BASE, "kafka.lingers.ms": "x"}, False, r"did you mean 'linger\.ms'"),
+        ({**BASE, "kafka.acks": "7"}, False, "acks"),
+        ({**ONCE, "kafka.enable.idempotence": "false"}, True, "idempotence"),
+        ({**ONCE, "kafka.acks": "1"}, True, "acks"),
+    ],
+)
+def test_what_is_wrong_is_said_before_a_task_runs(given: dict[str, str], streaming: bool, message: str) -> None:
+    with pytest.raises(KafkaError, match=message):
+        SinkOptions.of(given, streaming=streaming)
+
+
+def test_where_markers_go_if_every_row_has_its_topic() -> None:
+    without = {name: value for name, value in ONCE.items() if name != "topic"}
+    with pytest.raises(KafkaError, match='needs option "markerTopic"'):
+        SinkOptions.of(without, streaming=True)
+    assert SinkOptions.of({**without, "markerTopic": "m"}, streaming=True).marker_topic == "m"
+
+
+def test_configs_are_the_producers_own() -> None:
+    with pytest.raises(ConfigException, match="bootstrap"):
+        SinkOptions.of({"kafka.bootstrap.servers": "no port", "topic": "t"}, streaming=False)
