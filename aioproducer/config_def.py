@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from aioproducer.errors import ConfigException
+from aioproducer.password import Password
 from aioproducer.plugins import named
 
 
@@ -29,6 +30,7 @@ class Type(Enum):
     LIST = "list"
     CLASS = "class"
     CLASSES = "list of classes"
+    PASSWORD = "password"
 
 
 INT_MAX = 2**31 - 1
@@ -133,7 +135,10 @@ def checked(row: ConfigKey, raw: object) -> Any:
     """The value of one config, of its type and in its range; anything else is a :class:`ConfigException`."""
     value = raw if raw is None and row.default is None else _converted(row, raw)
     if value is not None and not row.valid.test(value):
-        raise ConfigException(f"config {row.name!r} is {raw!r}; it must be {row.valid.text}", name=row.name, value=raw)
+        told = _told(row, raw)
+        raise ConfigException(
+            f"config {row.name!r} is {told!r}; it must be {row.valid.text}", name=row.name, value=told
+        )
     return value
 
 
@@ -210,5 +215,16 @@ def _converted(row: ConfigKey, raw: object) -> Any:
             many = text if isinstance(text, list | tuple) else [text]
             if all(one is not None and one != "" for one in many):
                 return tuple(named(one, config=row.name) if isinstance(one, str) else one for one in many)
+        case Type.PASSWORD:
+            if isinstance(text, Password):
+                return text
+            if isinstance(text, str):
+                return Password(text)
     wanted = row.type.value + (f", {row.valid.text}" if row.valid.text else "")
-    raise ConfigException(f"config {row.name!r} is {raw!r}; it must be of type {wanted}", name=row.name, value=raw)
+    told = _told(row, raw)
+    raise ConfigException(f"config {row.name!r} is {told!r}; it must be of type {wanted}", name=row.name, value=told)
+
+
+def _told(row: ConfigKey, raw: object) -> object:
+    """A value as messages may have it."""
+    return Password.HIDDEN if row.type is Type.PASSWORD else raw

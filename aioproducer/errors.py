@@ -202,6 +202,35 @@ class AuthorizationException(InvalidConfigurationException):
     """The broker knows who we are and does not allow this."""
 
 
+class AuthenticationException(InvalidConfigurationException):
+    """The other side does not believe, or was not told, who somebody is. Trying again changes nothing."""
+
+
+class SslAuthenticationException(AuthenticationException):
+    """The TLS handshake failed: one side does not trust the other's certificate, or they have no protocol in common."""
+
+
+class SaslAuthenticationException(AuthenticationException):
+    """The broker did not accept the credentials."""
+
+    code = ErrorCode.SASL_AUTHENTICATION_FAILED
+    advice = "see sasl.mechanism and the credentials"
+
+
+class UnsupportedSaslMechanismException(AuthenticationException):
+    """The broker has no such SASL mechanism enabled."""
+
+    code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    advice = "choose another sasl.mechanism"
+
+
+class IllegalSaslStateException(AuthenticationException):
+    """The request does not belong to this point of an authentication: the listener has no SASL, maybe."""
+
+    code = ErrorCode.ILLEGAL_SASL_STATE
+    advice = "see security.protocol"
+
+
 class UnknownServerException(ApiException):
     """The broker met an error it could not name; its log says more."""
 

@@ -37,8 +37,8 @@ LISTENERS = """
 ## Listeners
 
 A node may have several: `listeners` names them and says where they listen, `listener.security.protocol.map` has the
-protocol of each name, which is PLAINTEXT. All nodes share these configs: a port is that of node 0, node n has it plus
-n, and 0 is a free one for each.
+protocol of each name: PLAINTEXT, or SASL_PLAINTEXT where clients say who they are ([security.md](security.md)).
+All nodes share these configs: a port is that of node 0, node n has it plus n, and 0 is a free one for each.
 
 ```
 listeners=PLAINTEXT://:9092,INTERNAL://:9192
@@ -68,7 +68,6 @@ Kafka's other topic configs may be given too, are checked, stored and told, and 
 """
 
 ABSENT = {
-    "connection.failed.authentication.delay.ms": "there is no authentication yet",
     "producer.purgatory.purge.interval.requests": "replicas share a log: no produce request waits for them",
     "delete.records.purgatory.purge.interval.requests": "as producer.purgatory.purge.interval.requests",
 }

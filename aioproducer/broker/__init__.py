@@ -23,6 +23,11 @@
     request_metrics.py, request_log.py   where the time of requests goes; a line for each
     broker_metrics.py, idle_meter.py   what a node tells of itself
     kafka_channel.py, channel_mute_state.py  one connection: one request at a time, in order; why it is not read
+    listener_security.py  what a listener asks of its clients before it listens to them
+    sasl_server_authenticator.py, sasl_state.py  who a client is: the exchange; how far it has got
+    sasl_servers.py    PLAIN and SCRAM
+    listener_users.py, scram_credentials.py  who is known
+    authentication_failure.py, authentication_metrics.py  how it ends; how often
     memory_pool.py     how much memory the requests of all clients may take
     request_channel.py the queue of requests
     request_handler.py the pool that handles them

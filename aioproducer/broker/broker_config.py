@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
+from aioproducer.broker.listener_users import jaas_listener, users_of
 from aioproducer.broker.listeners import (
     DEFAULT_LISTENERS,
     DEFAULT_PROTOCOLS,
@@ -30,11 +31,14 @@ from aioproducer.config_def import (
     between,
     checked,
     key,
+    list_of,
     one_of,
     parse,
     table,
 )
 from aioproducer.errors import ConfigException, InvalidConfigurationException
+from aioproducer.password import Password
+from aioproducer.sasl import MECHANISMS
 
 
 def max_connections_overrides(text: str) -> dict[str, int]:
@@ -79,7 +83,7 @@ class BrokerConfig:
         " is told nobody.",
     )
     listener_security_protocol_map: str = key(
-        Type.STRING, DEFAULT_PROTOCOLS, ANY, "The protocol of each listener, NAME:PLAINTEXT; there is no other here."
+        Type.STRING, DEFAULT_PROTOCOLS, ANY, "The security protocol of each listener, NAME:PROTOCOL."
     )
     inter_broker_listener_name: str | None = key(
         Type.STRING,
@@ -197,15 +201,53 @@ class BrokerConfig:
     connections_max_idle_ms: int = key(
         Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
     )
+    sasl_enabled_mechanisms: tuple[str, ...] = key(
+        Type.LIST,
+        MECHANISMS,
+        list_of(*MECHANISMS),
+        "How clients of SASL listeners may say who they are (Kafka's default is GSSAPI, which is not there).",
+    )
+    sasl_server_max_receive_size: int = key(
+        Type.INT, 524288, at_least(0), "Largest request of a client that has not said yet who it is."
+    )
+    connection_failed_authentication_delay_ms: int = key(
+        Type.INT,
+        100,
+        at_least(0),
+        "A client that failed to say who it is hears of it, and loses its connection, so much later; less than"
+        " connections.max.idle.ms.",
+    )
+    connections_max_reauth_ms: int = key(
+        Type.LONG,
+        0,
+        ANY,
+        "How long a client's word is good: it has to say anew who it is before, or its connection is closed; 0 for"
+        " ever.",
+    )
     of_listeners: Mapping[str, int] = field(default_factory=dict)
     """Configs of single listeners by their whole name: ``listener.name.internal.max.connections``."""
+    users_of_listeners: Mapping[str, Mapping[str, Password]] = field(default_factory=dict)
+    """By listener, who may log in with PLAIN: ``listener.name.internal.plain.sasl.jaas.config``."""
 
     @staticmethod
     def of(given: Mapping[str, object]) -> BrokerConfig:
         """Kafka's dotted names or their snake_case; anything else is a :class:`ConfigException`."""
         own = {name: value for name, value in given.items() if listener_config(name) is not None}
-        config = parse(BrokerConfig, {name: given[name] for name in given if name not in own}, owner="broker")
-        config = replace(config, of_listeners=_of_listeners(own, config.listening.names))
+        jaas = {name: value for name, value in given.items() if jaas_listener(name) is not None}
+        rest = {name: given[name] for name in given if name not in own and name not in jaas}
+        config = parse(BrokerConfig, rest, owner="broker")
+        listeners = config.listening.names
+        config = replace(
+            config, of_listeners=_of_listeners(own, listeners), users_of_listeners=users_of(jaas, listeners)
+        )
+        delay, idle = config.connection_failed_authentication_delay_ms, config.connections_max_idle_ms
+        if 0 <= idle <= delay:
+            raise ConfigException(
+                f"config 'connection.failed.authentication.delay.ms' is {delay}; it must be less than"
+                f" connections.max.idle.ms, {idle}, or nobody hears of a failed authentication",
+                name="connection.failed.authentication.delay.ms",
+                value=delay,
+            )
         if 0 < config.queued_max_request_bytes < config.socket_request_max_bytes:
             raise ConfigException(
                 f"config 'queued.max.request.bytes' is {config.queued_max_request_bytes}; it must be at least"
@@ -228,6 +270,10 @@ class BrokerConfig:
     def of_listener(self, listener: str, name: str) -> int | None:
         """A listener's own value of one of ``LISTENER_CONFIGS``."""
         return self.of_listeners.get(listener_config_name(listener, name))
+
+    def plain_users(self, listener: str) -> Mapping[str, Password]:
+        """Who may log in to a listener with PLAIN."""
+        return self.users_of_listeners.get(listener, {})
 
     def network_threads(self, listener: str) -> int:
         """The ``num.network.threads`` of a listener."""

@@ -95,6 +95,10 @@ def _connections(server: BrokerServer, node: Tags, now: float) -> Iterator[Metri
         yield MetricName("connection-accept-rate", group, tags), quotas.accept_rate(now, listener)
         yield MetricName("connection-accept-throttle-time", group, tags), of_listener
         yield MetricName("ip-connection-accept-throttle-time", group, tags), of_addresses
+        security = sockets.securities[listener]
+        if security.is_sasl:
+            for name, value in security.metrics.figures(now):
+                yield MetricName(name, group, tags), value
     yield MetricName("connections-throttled", group, node), gate.parked
     for address, rate in quotas.ip_accept_rates(now).items():
         yield MetricName("connection-accept-rate", group, (("ip", address), *node)), rate

@@ -20,7 +20,7 @@ from aioproducer.broker.rate_quota import QuotaWindow
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_handler import KafkaRequestHandlerPool, RequestHandler
 from aioproducer.broker.request_metrics import RequestMetrics, RequestTimes
-from aioproducer.broker.response import RequestEnd, SendResponse
+from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.broker.socket_server import SocketServer
 
 _DRAIN_TIME = 1.0
@@ -50,6 +50,7 @@ class BrokerServer:
             quotas=context.quotas,
             listen=listen,
             random=context.state.random,
+            scram_credentials=context.state.scram_credentials,
         )
         self.handlers = KafkaRequestHandlerPool(
             f"kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
@@ -112,7 +113,7 @@ class BrokerServer:
 
     def _completed(self, request: Request, end: RequestEnd, now: float) -> None:
         times = RequestTimes(request, now)
-        told = end.response if isinstance(end, SendResponse) else None
+        told = end.response if isinstance(end, SendResponse | CloseConnectionResponse) else None
         self.request_metrics.record(request, times, {} if told is None else error_counts(told), now)
         if request_log.enabled():
             request_log.log_request(request, end, times)

@@ -32,6 +32,7 @@ from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.purgatory import DelayedOperationPurgatory
 from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.request_handler import RequestHandler
+from aioproducer.broker.scram_credentials import MIN_ITERATIONS, ScramCredential, ScramMechanism
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
 from aioproducer.broker.topic import Topic
@@ -72,8 +73,8 @@ class EmbeddedCluster:
 
     Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing
     and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
-    Topics are created and leaders move at once, and transactions end at once. There
-    is no security. What else is simpler is said in the file of each API, under ``handlers/``.
+    Topics are created and leaders move at once, and transactions end at once. Whoever is let in may do everything.
+    What else is simpler is said in the file of each API, under ``handlers/``.
     """
 
     def __init__(
@@ -329,6 +330,25 @@ class EmbeddedCluster:
         """Every entity that has quotas, and what they are."""
         found = self._state.client_quotas.describe([], strict=False)
         return [(dict(entity), dict(quotas)) for entity, quotas in found.items()]
+
+    def alter_user_scram_credentials(
+        self,
+        user: str,
+        password: str | None,
+        *,
+        mechanism: str = "SCRAM-SHA-256",
+        iterations: int = MIN_ITERATIONS,
+    ) -> None:
+        """Lets a user log in with SCRAM, with this password or, if it is None, no more.
+
+        Takes a few milliseconds. Raises ``ValueError`` for a mechanism that is none of SCRAM.
+        """
+        of = ScramMechanism.of(mechanism)
+        credentials = self._state.scram_credentials
+        if password is None:
+            credentials.remove(user, of)
+        else:
+            credentials.put(user, of, ScramCredential.of_password(of, password, iterations))
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic with its records."""

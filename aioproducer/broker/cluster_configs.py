@@ -129,7 +129,8 @@ class ClusterConfigs:
         of_listeners = dict(self.static.of_listeners)
         for name in [name for name in values if name not in BROKER_CONFIGS]:
             of_listeners[name] = checked(_row(name), values.pop(name))
-        return replace(parse(BrokerConfig, values, owner="broker"), of_listeners=of_listeners)
+        config = parse(BrokerConfig, values, owner="broker")
+        return replace(config, of_listeners=of_listeners, users_of_listeners=self.static.users_of_listeners)
 
     def topic(self, configs: Mapping[str, str], node_id: int | None = None) -> TopicConfig:
         """What a topic's own configs amount to on a node. Raises :class:`InvalidConfigurationException`."""

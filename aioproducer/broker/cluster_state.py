@@ -20,6 +20,7 @@ from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
 from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal
 from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.scram_credentials import ScramCredentials
 from aioproducer.broker.topic import NO_LEADER, Partition, Topic, validate_topic_name
 from aioproducer.errors import (
     InvalidPartitionsException,
@@ -71,6 +72,7 @@ class ClusterState:
         self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
         self.configs = ClusterConfigs(config)
         self.client_quotas = ClientQuotas()
+        self.scram_credentials = ScramCredentials()
         self.node_ids = tuple(node_ids)
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}

@@ -80,9 +80,9 @@ class _FaultyRequest(Request):
         if not self.abandoned:
             self._request.no_response()
 
-    def close_connection(self, reason: str) -> None:
+    def close_connection(self, reason: str, response: Response | None = None) -> None:
         if not self.abandoned:
-            self._request.close_connection(reason)
+            self._request.close_connection(reason, response)
 
     def _cut(self, response: Response, version: int | None, size: int) -> None:
         version = self.header.api_version if version is None else version

@@ -11,6 +11,7 @@ from aioproducer.broker.handlers import (
     add_partitions_to_txn,
     alter_client_quotas,
     alter_configs,
+    alter_user_scram_credentials,
     api_versions,
     create_partitions,
     create_topics,
@@ -23,6 +24,7 @@ from aioproducer.broker.handlers import (
     describe_groups,
     describe_producers,
     describe_transactions,
+    describe_user_scram_credentials,
     end_txn,
     fetch,
     find_coordinator,
@@ -39,6 +41,8 @@ from aioproducer.broker.handlers import (
     offset_delete,
     offset_fetch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
     txn_offset_commit,
 )
@@ -70,6 +74,7 @@ APIS: dict[int, Api] = {
     ApiKey.SYNC_GROUP: Api(sync_group.VERSIONS, sync_group.handle),
     ApiKey.DESCRIBE_GROUPS: Api(describe_groups.VERSIONS, describe_groups.handle),
     ApiKey.LIST_GROUPS: Api(list_groups.VERSIONS, list_groups.handle),
+    ApiKey.SASL_HANDSHAKE: Api(sasl_handshake.VERSIONS, sasl_handshake.handle),
     ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle),
     ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle),
     ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle),
@@ -80,12 +85,19 @@ APIS: dict[int, Api] = {
     ApiKey.TXN_OFFSET_COMMIT: Api(txn_offset_commit.VERSIONS, txn_offset_commit.handle),
     ApiKey.DESCRIBE_CONFIGS: Api(describe_configs.VERSIONS, describe_configs.handle),
     ApiKey.ALTER_CONFIGS: Api(alter_configs.VERSIONS, alter_configs.handle),
+    ApiKey.SASL_AUTHENTICATE: Api(sasl_authenticate.VERSIONS, sasl_authenticate.handle),
     ApiKey.CREATE_PARTITIONS: Api(create_partitions.VERSIONS, create_partitions.handle),
     ApiKey.DELETE_GROUPS: Api(delete_groups.VERSIONS, delete_groups.handle),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs.VERSIONS, incremental_alter_configs.handle),
     ApiKey.OFFSET_DELETE: Api(offset_delete.VERSIONS, offset_delete.handle),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(describe_client_quotas.VERSIONS, describe_client_quotas.handle),
     ApiKey.ALTER_CLIENT_QUOTAS: Api(alter_client_quotas.VERSIONS, alter_client_quotas.handle),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(
+        describe_user_scram_credentials.VERSIONS, describe_user_scram_credentials.handle
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(
+        alter_user_scram_credentials.VERSIONS, alter_user_scram_credentials.handle
+    ),
     ApiKey.DESCRIBE_CLUSTER: Api(describe_cluster.VERSIONS, describe_cluster.handle),
     ApiKey.DESCRIBE_PRODUCERS: Api(describe_producers.VERSIONS, describe_producers.handle),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(describe_transactions.VERSIONS, describe_transactions.handle),

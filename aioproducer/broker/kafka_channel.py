@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from aioproducer.broker.channel_mute_state import ChannelMuteEvent, ChannelMuteState, next_mute_state
+from aioproducer.broker.listener_security import ListenerSecurity
 from aioproducer.broker.memory_pool import MemoryPool
 from aioproducer.broker.request import ClientSoftware, Request
+from aioproducer.broker.sasl_server_authenticator import ANONYMOUS
 from aioproducer.errors import InvalidReceiveException
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.primitives import Buffer
@@ -37,11 +39,11 @@ class KafkaChannel(asyncio.BufferedProtocol):
         listener: str,
         address: str,
         index: int,
-        max_receive_size: int,
         memory: MemoryPool,
+        security: ListenerSecurity,
     ) -> None:
         self._processor = processor
-        self._frames = FrameReader(max_receive_size, processor.spare_buffers)
+        self._frames = FrameReader(security.max_receive_size, processor.spare_buffers)
         self._memory = memory
         self._stopped = False
         self._frame_count = 0
@@ -55,6 +57,10 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self.was_opened = False
         self.listener = listener
         self.address = address
+        self._security = security
+        self.security_protocol = security.protocol
+        self.authenticator = security.authenticator()
+        self._is_stranger = self.authenticator is not None
         self.software: ClientSoftware | None = None
         self.id = f"-{index}"
         self.mute_state = ChannelMuteState.NOT_MUTED
@@ -128,6 +134,11 @@ class KafkaChannel(asyncio.BufferedProtocol):
     """The kernel has not taken over all of a response."""
 
     @property
+    def user(self) -> str:
+        """Who the client is."""
+        return ANONYMOUS if self.authenticator is None else self.authenticator.user
+
+    @property
     def is_open(self) -> bool:
         return self._transport is not None
 
@@ -160,6 +171,9 @@ class KafkaChannel(asyncio.BufferedProtocol):
         """It has ended: nothing of a response is left to be written."""
         self.in_flight = None
         self.mute_state = next_mute_state(self.mute_state, ChannelMuteEvent.RESPONSE_SENT)
+        if self._is_stranger and self.authenticator is not None and self.authenticator.is_known:
+            self._is_stranger = False
+            self._frames.max_size = self._security.max_request_size
 
     def throttle(self, event: ChannelMuteEvent) -> None:
         self.mute_state = next_mute_state(self.mute_state, event)

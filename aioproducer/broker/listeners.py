@@ -36,6 +36,8 @@ class Listeners(NamedTuple):
     end_points: tuple[EndPoint, ...]
     advertised: Mapping[str, EndPoint]
     inter_broker: str
+    protocols: Mapping[str, str]
+    """The security protocol of each, by name."""
 
     @property
     def names(self) -> list[str]:
@@ -77,7 +79,7 @@ def listeners_of(
     end_points = _end_points("listeners", listeners)
     if not end_points:
         raise _refused("listeners", "it is empty: a broker needs one listener at least")
-    _check_protocols(end_points, protocols)
+    spoken = _protocols_of(end_points, protocols)
     ports = [end_point.port for end_point in end_points.values() if end_point.port]
     if len(set(ports)) < len(ports):
         raise _refused("listeners", "two of them have the same port")
@@ -93,7 +95,7 @@ def listeners_of(
     if between not in told:
         missing = f"there is no listener {between}" if between not in end_points else f"{between} is not advertised"
         raise _refused("inter.broker.listener.name", f"{missing}: it has to be one of {', '.join(told)}")
-    return Listeners(tuple(end_points.values()), told, between)
+    return Listeners(tuple(end_points.values()), told, between, spoken)
 
 
 def listener_config(name: str, listeners: Iterable[str] | None = None) -> tuple[str, str] | None:
@@ -132,7 +134,7 @@ def _end_points(config: str, texts: Sequence[str]) -> dict[str, EndPoint]:
     return found
 
 
-def _check_protocols(names: Iterable[str], text: str) -> None:
+def _protocols_of(names: Iterable[str], text: str) -> dict[str, str]:
     config = "listener.security.protocol.map"
     protocols = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
@@ -142,13 +144,14 @@ def _check_protocols(names: Iterable[str], text: str) -> None:
         if name.upper() in protocols:
             raise _refused(config, f"{name.upper()} is there twice")
         protocols[name.upper()] = protocol.upper()
+    spoken = {}
     for name in names:
         if name not in protocols:
             raise _refused(config, f"it has no protocol for the listener {name}: add {name}:{_PLAINTEXT}")
-        if protocols[name] != _PLAINTEXT:
-            raise _refused(
-                config, f"listener {name} has {protocols[name]}: the embedded broker has no security, {_PLAINTEXT} only"
-            )
+        spoken[name] = protocols[name]
+        if protocols[name].endswith("SSL"):
+            raise _refused(config, f"listener {name} has {protocols[name]}: the embedded broker has no TLS yet")
+    return spoken
 
 
 def _of_node(end_point: EndPoint, node_id: int) -> EndPoint:

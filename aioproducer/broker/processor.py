@@ -12,6 +12,7 @@ from aioproducer.broker.channel_mute_state import ChannelMuteEvent
 from aioproducer.broker.gate import Gate
 from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.kafka_channel import KafkaChannel
+from aioproducer.broker.listener_security import ListenerSecurity
 from aioproducer.broker.listening_socket import AcceptedSocket
 from aioproducer.broker.memory_pool import MemoryPool
 from aioproducer.broker.receive_deadlines import ReceiveDeadlines
@@ -25,6 +26,7 @@ from aioproducer.broker.response import (
     SendResponse,
     StartThrottlingResponse,
 )
+from aioproducer.broker.sasl_server_authenticator import Admission
 from aioproducer.clock import Clock
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.framing import decode_request_header
@@ -64,7 +66,7 @@ class Processor:
         is_supported: Callable[[int, int], bool],
         next_connection_index: Callable[[], int],
         log_close: Callable[[str, str], object],
-        max_receive_size: int,
+        security: ListenerSecurity,
         max_idle_ms: int,
         receive_timeout_ms: int,
         memory: MemoryPool,
@@ -78,7 +80,7 @@ class Processor:
         self._is_supported = is_supported
         self._next_connection_index = next_connection_index
         self._log_close = log_close
-        self._max_receive_size = max_receive_size
+        self._security = security
         self._max_idle_ms = max_idle_ms
         self._memory = memory
         self._new_connections: deque[NewConnection] = deque()
@@ -206,8 +208,8 @@ class Processor:
             self._listener,
             connection.address,
             self._next_connection_index(),
-            self._max_receive_size,
             self._memory,
+            self._security,
         )
         loop: Any = asyncio.get_running_loop()  # the simulation's takes sockets of its own
         try:
@@ -242,6 +244,8 @@ class Processor:
             if isinstance(response, CloseConnectionResponse):
                 self._requests.completed(response)
                 if channel.is_open:
+                    if response.parts:
+                        channel.send(response.parts)
                     self.close_channel(channel, response.reason)
             elif channel.in_flight is not request:
                 self._requests.completed(response)  # its client is gone
@@ -325,6 +329,9 @@ class Processor:
                 f"it sent a request of API {header.api_key} version {header.api_version}, which is not supported",
             )
             return None
+        if channel.authenticator is not None and not self._admits(channel, header.api_key, now):
+            channel.release(len(frame))
+            return None
         request = Request(
             header,
             self._requests,
@@ -341,6 +348,16 @@ class Processor:
         else:
             request.abandon()
         return request
+
+    def _admits(self, channel: KafkaChannel, api_key: int, now: float) -> bool:
+        assert channel.authenticator is not None
+        admission = channel.authenticator.admits(api_key, now)
+        if admission is Admission.YES:
+            return True
+        if admission is Admission.EXPIRED:
+            self._security.metrics.killed(now)
+        self.close_channel(channel, f"it sent a request of API {api_key}, and {admission.value}")
+        return False
 
     # connections
 

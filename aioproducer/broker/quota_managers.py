@@ -31,9 +31,8 @@ from aioproducer.protocol.codec import encode
 from aioproducer.protocol.messages.fetch import FetchResponse
 from aioproducer.protocol.schema import Response
 
-USER = "ANONYMOUS"
-"""Kafka's name for whoever did not say who he is; nobody can here."""
-
+_UNTHROTTLED = (ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
+"""Their answers cannot tell of it."""
 
 _MUTATIONS = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)
 """Their handlers ask for what they do, and say in their answers what that costs."""
@@ -58,40 +57,40 @@ class QuotaManagers:
         """What this request may create and delete. Versions from ``strict_from`` on know how to be refused."""
         header = request.header
         return self.controller_mutation.quota(
-            USER, header.client_id or "", self._now(), strict=header.api_version >= strict_from
+            request.connection.user, header.client_id or "", self._now(), strict=header.api_version >= strict_from
         )
 
     def most_to_fetch(self, request: Request) -> int:
         """More bytes than that in one response are always throttled."""
-        return int(min(self.fetch.most_in_window(USER, request.header.client_id or ""), INT_MAX))
+        return int(min(self.fetch.most_in_window(request.connection.user, request.header.client_id or ""), INT_MAX))
 
     def answer(self, request: Request, response: Response) -> Response:
         """A request is about to be answered. Returns what the client is told in place of ``response``."""
-        if not self._quotas:
+        if not self._quotas or request.header.api_key in _UNTHROTTLED:
             return response
-        client_id, now = request.header.client_id or "", self._now()
+        user, client_id, now = request.connection.user, request.header.client_id or "", self._now()
         if request.api_local_complete_time < 0:
             request.api_local_complete_time = now
         busy = max(request.api_local_complete_time - request.request_dequeue_time, 0.0)
-        request_ms = self.request.record(USER, client_id, 100 * busy, now)
+        request_ms = self.request.record(user, client_id, 100 * busy, now)
         bytes_ms, fetched = 0, 0
         if request.header.api_key == ApiKey.PRODUCE:
-            bytes_ms = self.produce.record(USER, client_id, request.size, now)
+            bytes_ms = self.produce.record(user, client_id, request.size, now)
         elif isinstance(response, FetchResponse) and self._quotas.has(CONSUMER_BYTE_RATE):
             fetched = sum(len(part) for part in encode(response, request.header.api_version))
-            bytes_ms = self.fetch.record(USER, client_id, fetched, now)
+            bytes_ms = self.fetch.record(user, client_id, fetched, now)
         told: Any = response
         mutations_ms = told.throttle_time_ms if request.header.api_key in _MUTATIONS else 0
         throttle_ms = max(bytes_ms, request_ms, mutations_ms)
         if throttle_ms > 0:
             if isinstance(response, FetchResponse):
                 # It gets its records when its time is over, so none were used.
-                self.fetch.record(USER, client_id, -fetched, now)
+                self.fetch.record(user, client_id, -fetched, now)
                 told = response = FetchResponse(error_code=response.error_code, session_id=response.session_id)
             if throttle_ms == bytes_ms:
-                (self.fetch if fetched else self.produce).throttled(USER, client_id, throttle_ms, now)
+                (self.fetch if fetched else self.produce).throttled(user, client_id, throttle_ms, now)
             elif throttle_ms == request_ms:
-                self.request.throttled(USER, client_id, throttle_ms, now)
+                self.request.throttled(user, client_id, throttle_ms, now)
             self._mute(request, throttle_ms)
             told.throttle_time_ms = max(told.throttle_time_ms, throttle_ms)
         return response
@@ -99,10 +98,10 @@ class QuotaManagers:
     def no_answer(self, request: Request) -> None:
         """A produce request with acks=0 ends. Its client cannot be told, but is not read from, either."""
         if self._quotas:
-            client_id, now = request.header.client_id or "", self._now()
-            throttle_ms = self.produce.record(USER, client_id, request.size, now)
+            user, client_id, now = request.connection.user, request.header.client_id or "", self._now()
+            throttle_ms = self.produce.record(user, client_id, request.size, now)
             if throttle_ms > 0:
-                self.produce.throttled(USER, client_id, throttle_ms, now)
+                self.produce.throttled(user, client_id, throttle_ms, now)
                 self._mute(request, throttle_ms)
 
     @property

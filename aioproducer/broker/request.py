@@ -20,6 +20,7 @@ from aioproducer.protocol.schema import Response
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from aioproducer.broker.sasl_server_authenticator import SaslServerAuthenticator
     from aioproducer.protocol.primitives import Buffer
 
 
@@ -61,6 +62,18 @@ class Connection(Protocol):
     @property
     def address(self) -> str:
         """The client's, without the port."""
+
+    @property
+    def user(self) -> str:
+        """Who the client is."""
+
+    @property
+    def security_protocol(self) -> str:
+        """Kafka's name for how the listener is secured."""
+
+    @property
+    def authenticator(self) -> SaslServerAuthenticator | None:
+        """Who asks the client who it is; None on a listener where nobody does."""
 
     software: ClientSoftware | None
     """None if it has not said."""
@@ -131,15 +144,13 @@ class Request:
 
     def respond(self, response: Response, version: int | None = None) -> None:
         """Answers, in the version that the client asked in unless told otherwise (only ApiVersions is, KIP-511)."""
-        header = self.header
         if self.quotas is not None:
             response = self.quotas.answer(self, response)
-        parts = encode_response(
-            response,
-            version=header.api_version if version is None else version,
-            correlation_id=header.correlation_id,
-        )
+        parts = self._encoded(response, self.header.api_version if version is None else version)
         self._channel.send_response(SendResponse(self, parts, response))
+
+    def _encoded(self, response: Response, version: int) -> Sequence[Buffer]:
+        return encode_response(response, version=version, correlation_id=self.header.correlation_id)
 
     def respond_bytes(self, parts: Sequence[Buffer]) -> None:
         """Answers with a frame that is already made."""
@@ -151,9 +162,11 @@ class Request:
             self.quotas.no_answer(self)
         self._channel.send_response(NoOpResponse(self))
 
-    def close_connection(self, reason: str) -> None:
-        """Ends a request that cannot be answered otherwise. Without a ``reason`` the log has it already."""
-        self._channel.send_response(CloseConnectionResponse(self, reason))
+    def close_connection(self, reason: str, response: Response | None = None) -> None:
+        """Ends a request that cannot be answered otherwise, or has this as its last ``response``. Without a ``reason``
+        the log has it already."""
+        parts = () if response is None else self._encoded(response, self.header.api_version)
+        self._channel.send_response(CloseConnectionResponse(self, reason, parts, response))
 
     def call_back(self, fun: Callable[[], object]) -> None:
         """What was put off goes on: ``fun`` is called by a handler, before new requests are; what it raises ends the

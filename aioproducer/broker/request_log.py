@@ -11,9 +11,9 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from aioproducer.broker.quota_managers import USER
-from aioproducer.broker.response import RequestEnd, SendResponse
+from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.errors import SchemaException
+from aioproducer.password import Password
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.codec import decode_prefix
@@ -53,8 +53,8 @@ def log_request(request: Request, end: RequestEnd, times: RequestTimes) -> None:
         "throttleTimeMs": request.throttle_time_ms,
         "responseQueueTimeMs": times.response_queue / 1000,
         "sendTimeMs": times.response_send / 1000,
-        "securityProtocol": "PLAINTEXT",
-        "principal": f"User:{USER}",
+        "securityProtocol": connection.security_protocol,
+        "principal": f"User:{connection.user}",
         "listener": connection.listener,
         "clientInformation": None
         if software is None
@@ -73,7 +73,7 @@ def _request(request: Request) -> Any:
 
 
 def _response(request: Request, end: RequestEnd) -> Any:
-    if not isinstance(end, SendResponse):
+    if not isinstance(end, SendResponse | CloseConnectionResponse) or not end.parts:
         return None
     cls = APIS[ApiKey(request.header.api_key)].response
     version = request.header.api_version if request.header.api_version <= cls.MAX_VERSION else 0
@@ -85,8 +85,8 @@ def _response(request: Request, end: RequestEnd) -> Any:
 
 
 def as_json(struct: Struct, version: int) -> dict[str, Any]:
-    """The fields that a version has, in Kafka's spelling; of records only their size."""
-    found = {}
+    """The fields that a version has, in Kafka's spelling; of records only their size, and of secrets nothing."""
+    found: dict[str, Any] = {}
     for wire in struct.FIELDS:
         value = getattr(struct, wire.name)
         if version not in wire.versions or (version in wire.tagged and value == wire.default):
@@ -95,6 +95,8 @@ def as_json(struct: Struct, version: int) -> dict[str, Any]:
         name = first + "".join(word.title() for word in words)
         if wire.type is RECORDS:
             found["recordsSizeInBytes"] = None if value is None else len(value)
+        elif wire.secret:
+            found[name] = Password.HIDDEN
         else:
             found[name] = _json_value(value, wire.type, version)
     return found

@@ -39,13 +39,17 @@ class NoOpResponse(RequestEnd):
 
 
 class CloseConnectionResponse(RequestEnd):
-    """The request cannot be answered otherwise than by closing the connection."""
+    """The request cannot be answered otherwise than by closing the connection, after its last words if it has any."""
 
-    __slots__ = ("reason",)
+    __slots__ = ("parts", "reason", "response")
 
-    def __init__(self, request: Request, reason: str) -> None:
+    def __init__(
+        self, request: Request, reason: str, parts: Sequence[Buffer] = (), response: Response | None = None
+    ) -> None:
         self.request = request
         self.reason = reason
+        self.parts = parts
+        self.response = response
 
 
 class StartThrottlingResponse(RequestEnd):

@@ -13,11 +13,13 @@ from aioproducer.broker.acceptor import Acceptor
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.gate import OPEN_GATE, Gate
+from aioproducer.broker.listener_security import ListenerSecurity
 from aioproducer.broker.listening_socket import Listen, listen
 from aioproducer.broker.memory_pool import MemoryPool
 from aioproducer.broker.processor import Processor
 from aioproducer.broker.request import Quotas
 from aioproducer.broker.request_channel import RequestChannel
+from aioproducer.broker.scram_credentials import ScramCredentials
 from aioproducer.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -44,6 +46,7 @@ class SocketServer:
         quotas: Quotas | None = None,
         listen: Listen = listen,
         random: Random | None = None,
+        scram_credentials: ScramCredentials | None = None,
     ) -> None:
         self._node_id = node_id
         self._config = config
@@ -57,6 +60,9 @@ class SocketServer:
         self._logged: set[str] = set()
         self._enabled = False
         self.acceptors: dict[str, Acceptor] = {}
+        scram = ScramCredentials() if scram_credentials is None else scram_credentials
+        self.securities = {name: ListenerSecurity(name, config, scram) for name in config.listening.names}
+        """By listener, what is asked of clients."""
         self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
         self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
 
@@ -167,9 +173,10 @@ class SocketServer:
         config = self._config
         while len(processors) < size:
             id = next(self._processor_ids)
+            security = self.securities[listener]
             processor = Processor(
                 id,
-                f"kafka-network-thread-{self._node_id}-{listener}-PLAINTEXT-{id}",
+                f"kafka-network-thread-{self._node_id}-{listener}-{security.protocol}-{id}",
                 listener,
                 self.requests,
                 self._gate,
@@ -177,7 +184,7 @@ class SocketServer:
                 is_supported=self._is_supported,
                 next_connection_index=self._connection_indexes.__next__,
                 log_close=self._log_close,
-                max_receive_size=config.socket_request_max_bytes,
+                security=security,
                 max_idle_ms=config.connections_max_idle_ms,
                 receive_timeout_ms=config.socket_request_receive_timeout_ms,
                 memory=self.memory,

@@ -9,6 +9,10 @@ from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequ
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from aioproducer.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from aioproducer.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -26,6 +30,10 @@ from aioproducer.protocol.messages.describe_producers import DescribeProducersRe
 from aioproducer.protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
+)
+from aioproducer.protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
 )
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from aioproducer.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -46,6 +54,8 @@ from aioproducer.protocol.messages.offset_commit import OffsetCommitRequest, Off
 from aioproducer.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from aioproducer.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
+from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from aioproducer.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from aioproducer.protocol.schema import Request, Response
@@ -62,6 +72,10 @@ class Api(NamedTuple):
     """From this version on the broker answers at once, and it is the client that waits out a throttle (KIP-219)."""
 
 
+NEVER = 2**15 - 1
+"""Nobody is throttled before it is known who he is."""
+
+
 APIS: dict[ApiKey, Api] = {
     ApiKey.PRODUCE: Api(ProduceRequest, ProduceResponse, 6),
     ApiKey.FETCH: Api(FetchRequest, FetchResponse, 8),
@@ -76,6 +90,7 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.SYNC_GROUP: Api(SyncGroupRequest, SyncGroupResponse, 2),
     ApiKey.DESCRIBE_GROUPS: Api(DescribeGroupsRequest, DescribeGroupsResponse, 2),
     ApiKey.LIST_GROUPS: Api(ListGroupsRequest, ListGroupsResponse, 2),
+    ApiKey.SASL_HANDSHAKE: Api(SaslHandshakeRequest, SaslHandshakeResponse, NEVER),
     ApiKey.API_VERSIONS: Api(ApiVersionsRequest, ApiVersionsResponse, 2),
     ApiKey.CREATE_TOPICS: Api(CreateTopicsRequest, CreateTopicsResponse, 3),
     ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse, 2),
@@ -87,12 +102,17 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.TXN_OFFSET_COMMIT: Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, 1),
     ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse, 2),
     ApiKey.ALTER_CONFIGS: Api(AlterConfigsRequest, AlterConfigsResponse, 1),
+    ApiKey.SASL_AUTHENTICATE: Api(SaslAuthenticateRequest, SaslAuthenticateResponse, NEVER),
     ApiKey.CREATE_PARTITIONS: Api(CreatePartitionsRequest, CreatePartitionsResponse, 1),
     ApiKey.DELETE_GROUPS: Api(DeleteGroupsRequest, DeleteGroupsResponse, 1),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),
     ApiKey.OFFSET_DELETE: Api(OffsetDeleteRequest, OffsetDeleteResponse, 0),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(DescribeClientQuotasRequest, DescribeClientQuotasResponse, 0),
     ApiKey.ALTER_CLIENT_QUOTAS: Api(AlterClientQuotasRequest, AlterClientQuotasResponse, 0),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(
+        DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse, 0
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse, 0),
     ApiKey.DESCRIBE_CLUSTER: Api(DescribeClusterRequest, DescribeClusterResponse, 0),
     ApiKey.DESCRIBE_PRODUCERS: Api(DescribeProducersRequest, DescribeProducersResponse, 0),
     ApiKey.DESCRIBE_TRANSACTIONS: Api(DescribeTransactionsRequest, DescribeTransactionsResponse, 0),

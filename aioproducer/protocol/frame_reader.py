@@ -39,7 +39,8 @@ class FrameReader:
     INITIAL_SIZE: ClassVar[int] = 64 * 1024
 
     def __init__(self, max_size: int, spare: list[bytearray] | None = None) -> None:
-        self._max_size = max_size
+        self.max_size = max_size
+        """Of a frame, without its size. May be raised."""
         self._spare = spare
         self._buffer = bytearray(self.INITIAL_SIZE) if spare is None else _NO_BUFFER
         self._start = 0
@@ -78,10 +79,10 @@ class FrameReader:
 
     def _frame_size(self) -> int:
         (size,) = _SIZE.unpack_from(self._buffer, self._start)
-        if 0 <= size <= self._max_size:
+        if 0 <= size <= self.max_size:
             return int(size)
         first = bytes(self._buffer[self._start : self._start + 4])
-        problem = "is negative" if size < 0 else f"is above the limit of {self._max_size}"
+        problem = "is negative" if size < 0 else f"is above the limit of {self.max_size}"
         hint = next((f"; it looks like {who}" for start, who in _FOREIGN if first.startswith(start)), "")
         raise InvalidReceiveException(f"the size of a frame {problem}: {size} ({first!r}){hint}")
 

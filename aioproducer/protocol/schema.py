@@ -129,6 +129,8 @@ class Wire(NamedTuple):
     tagged: Versions
     ignorable: bool
     flexible: Versions | None
+    secret: bool = False
+    """Not for logs."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -246,6 +248,7 @@ def _declare(
     tagged: str | None = None,
     ignorable: bool = False,
     flexible: str | None = None,
+    secret: bool = False,
 ) -> Any:
     if tag is None:
         tagged = "none"
@@ -261,13 +264,14 @@ def _declare(
         tagged=Versions.parse(tagged or versions),
         ignorable=ignorable,
         flexible=None if flexible is None else Versions.parse(flexible),
+        secret=secret,
     )
     metadata = {"wire": wire}
     if isinstance(type_, Array):
         return field(default_factory=list, metadata=metadata)
     if isinstance(type_, type):
         return field(default_factory=type_, metadata=metadata)
-    return field(default=default, metadata=metadata, repr=type_ is not RECORDS)
+    return field(default=default, metadata=metadata, repr=type_ is not RECORDS and not secret)
 
 
 def int8(versions: str, *, default: int = 0, **more: Any) -> Any:
@@ -312,6 +316,11 @@ def string(versions: str, *, default: str | None = "", **more: Any) -> Any:
 
 def bytes_(versions: str, *, default: bytes | None = b"", **more: Any) -> Any:
     return _declare(BYTES, versions, default, **more)
+
+
+def secret_bytes(versions: str, **more: Any) -> Any:
+    """Bytes that no ``repr`` and no log may show."""
+    return _declare(BYTES, versions, b"", secret=True, **more)
 
 
 def records_(versions: str, **more: Any) -> Any:

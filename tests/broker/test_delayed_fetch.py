@@ -14,6 +14,7 @@ class Remembers:
     """A channel: the throttle time of each response that was sent tells it from the others."""
 
     id, listener, address = "", "", ""
+    user, security_protocol, authenticator = "ANONYMOUS", "PLAINTEXT", None
 
     def __init__(self) -> None:
         self.sent: list[int] = []

@@ -7,13 +7,16 @@ from random import Random
 
 import pytest
 
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.channel_mute_state import ChannelMuteState
 from aioproducer.broker.gate import OPEN_GATE
 from aioproducer.broker.kafka_channel import KafkaChannel
+from aioproducer.broker.listener_security import ListenerSecurity
 from aioproducer.broker.memory_pool import MemoryPool
 from aioproducer.broker.processor import Processor
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_channel import RequestChannel
+from aioproducer.broker.scram_credentials import ScramCredentials
 from aioproducer.clock import SystemClock
 from aioproducer.protocol.messages.metadata import MetadataResponse
 
@@ -56,6 +59,9 @@ class FakeTransport(asyncio.Transport):
             asyncio.get_running_loop().call_soon(self.channel.connection_lost, None)
 
 
+PLAIN = ListenerSecurity("PLAINTEXT", BrokerConfig.of({"socket.request.max.bytes": 1000}), ScramCredentials())
+
+
 class Channel:
     """A channel and its processor with nothing real around them; the test is the handler."""
 
@@ -71,7 +77,7 @@ class Channel:
             is_supported=lambda key, version: True,
             next_connection_index=lambda: 0,
             log_close=lambda connection_id, reason: None,
-            max_receive_size=1000,
+            security=PLAIN,
             max_idle_ms=-1,
             receive_timeout_ms=-1,
             memory=UNLIMITED,
@@ -82,7 +88,8 @@ class Channel:
         self.pending: list[Request] = []
 
     def connect(self) -> tuple[KafkaChannel, FakeTransport]:
-        channel, transport = KafkaChannel(self.processor, "PLAINTEXT", "127.0.0.1", 0, 1000, UNLIMITED), FakeTransport()
+        channel = KafkaChannel(self.processor, "PLAINTEXT", "127.0.0.1", 0, UNLIMITED, PLAIN)
+        transport = FakeTransport()
         transport.channel = channel
         channel.connection_made(transport)
         return channel, transport
@@ -228,7 +235,7 @@ async def test_its_id_tells_both_ends(channel: Channel) -> None:
         def get_extra_info(self, name: str, default: object = None) -> object:
             return {"sockname": ("10.0.0.1", 9092), "peername": ("10.0.0.2", 40000)}.get(name)
 
-    late, transport = KafkaChannel(channel.processor, "PLAINTEXT", "10.0.0.2", 7, 1000, UNLIMITED), Named()
+    late, transport = KafkaChannel(channel.processor, "PLAINTEXT", "10.0.0.2", 7, UNLIMITED, PLAIN), Named()
     transport.channel = late
     late.connection_made(transport)
     assert late.id == "10.0.0.1:9092-10.0.0.2:40000-7"

@@ -57,7 +57,7 @@ class TestConfigs:
             (("PLAINTEXT://:1", "OTHER://a:1"), "'advertised.listeners': OTHER is not among listeners: PLAINTEXT"),
             (("PLAINTEXT://0.0.0.0:1",), r"'advertised.listeners': nobody can connect to 0\.0\.0\.0: give PLAINTEXT"),
             (("OTHER://:1",), "protocol.map': it has no protocol for the listener OTHER: add OTHER:PLAINTEXT"),
-            (("SECURE://:1",), "protocol.map': listener SECURE has SASL_SSL: .* PLAINTEXT only"),
+            (("SECURE://:1",), "protocol.map': listener SECURE has SASL_SSL: .* no TLS yet"),
             (("SSL://:1", "", DEFAULT_PROTOCOLS), "listener SSL has SSL"),
             (("PLAINTEXT://:1", "", "PLAINTEXT"), "'PLAINTEXT' is not NAME:PROTOCOL"),
             (("PLAINTEXT://:1", "", "PLAINTEXT:TLS"), "'PLAINTEXT:TLS' is not NAME:PROTOCOL"),

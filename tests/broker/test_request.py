@@ -22,6 +22,7 @@ class Channel:
     """Notes what it is told."""
 
     id, listener, address = "127.0.0.1:9092-127.0.0.1:40000-0", "PLAINTEXT", "127.0.0.1"
+    user, security_protocol, authenticator = "ANONYMOUS", "PLAINTEXT", None
 
     def __init__(self) -> None:
         self.told: list[RequestEnd] = []

@@ -19,6 +19,7 @@ class Connection:
     """Where requests come from, and their processor."""
 
     id, listener, address = "local-remote-0", "PLAINTEXT", "127.0.0.1"
+    user, security_protocol, authenticator = "ANONYMOUS", "PLAINTEXT", None
 
     def __init__(self) -> None:
         self.software: ClientSoftware | None = None

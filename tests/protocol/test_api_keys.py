@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from aioproducer.protocol.api_keys import APIS
+from aioproducer.protocol.api_keys import APIS, NEVER
 from aioproducer.protocol.schema import Request, Response
 
 # What the broker and the clients rely on; Kafka 4.3.1 has the same, but for Produce 14 (KIP-1269).
@@ -39,6 +39,10 @@ VERSIONS = {
     "INCREMENTAL_ALTER_CONFIGS": (0, 1),
     "DESCRIBE_CLIENT_QUOTAS": (0, 1),
     "ALTER_CLIENT_QUOTAS": (0, 1),
+    "SASL_HANDSHAKE": (0, 1),
+    "SASL_AUTHENTICATE": (0, 2),
+    "DESCRIBE_USER_SCRAM_CREDENTIALS": (0, 0),
+    "ALTER_USER_SCRAM_CREDENTIALS": (0, 0),
 }
 
 
@@ -49,6 +53,9 @@ def test_versions() -> None:
 
 def test_every_response_that_may_throttle_says_so() -> None:
     for api in APIS.values():
+        if api.client_throttles_from == NEVER:
+            assert not hasattr(api.response(), "throttle_time_ms")
+            continue
         assert api.request.MIN_VERSION <= api.client_throttles_from <= api.request.MAX_VERSION
         assert hasattr(api.response(), "throttle_time_ms")
 

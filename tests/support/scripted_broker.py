@@ -45,6 +45,9 @@ class Exchange:
         self.request = decode_request(frame)[1]
         self._parts: Sequence[Buffer] | None = None
         self.software: ClientSoftware | None = None
+        self.user = "ANONYMOUS"
+        self.security_protocol = "PLAINTEXT"
+        self.authenticator = None
 
     @property
     def api(self) -> ApiKey:

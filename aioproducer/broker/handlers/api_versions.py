@@ -47,7 +47,10 @@ class ApiVersionsHandler:
 
     def handle(self, request: Request, frame: bytes, body_at: int) -> None:
         version = request.header.api_version
+        authenticator = request.connection.authenticator
         if version not in VERSIONS:
+            if authenticator is not None:
+                authenticator.versions(told=False)
             own = [api for api in self._api_keys if api.api_key == ApiKey.API_VERSIONS]
             request.respond(ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, own), version=0)
             return
@@ -55,10 +58,14 @@ class ApiVersionsHandler:
         if version >= 3 and not (
             _SOFTWARE.fullmatch(message.client_software_name) and _SOFTWARE.fullmatch(message.client_software_version)
         ):
+            if authenticator is not None:
+                authenticator.versions(told=False)
             request.respond(ApiVersionsResponse(ErrorCode.INVALID_REQUEST))
             return
         if version >= 3:
             request.connection.software = ClientSoftware(message.client_software_name, message.client_software_version)
+        if authenticator is not None:
+            authenticator.versions(told=True)
         level = self._transaction_version
         request.respond(
             ApiVersionsResponse(

@@ -68,8 +68,8 @@ class _DurableRequest(Request):
         # Nobody waits for an answer, but a client that is faster than the disk must not fill the memory.
         self._committer.when_committed(ended)
 
-    def close_connection(self, reason: str) -> None:
-        self._request.close_connection(reason)
+    def close_connection(self, reason: str, response: Response | None = None) -> None:
+        self._request.close_connection(reason, response)
 
 
 def _not_stored(response: ProduceResponse) -> ProduceResponse:

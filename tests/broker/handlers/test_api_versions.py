@@ -53,6 +53,10 @@ async def test_every_version_tells_the_same(client: RawClient, version: int) -> 
         ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
         ApiKey.DESCRIBE_CLIENT_QUOTAS: (0, 1),
         ApiKey.ALTER_CLIENT_QUOTAS: (0, 1),
+        ApiKey.SASL_HANDSHAKE: (1, 1),
+        ApiKey.SASL_AUTHENTICATE: (0, 2),
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (0, 0),
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (0, 0),
     }
 
 

@@ -1,0 +1,24 @@
+"""How a connection ends whose client has not shown who it is (KIP-306)."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.protocol.schema import Response
+
+
+def fail(context: BrokerContext, request: Request, response: Response, reason: str) -> None:
+    """Tells the client so, and closes its connection, after ``connection.failed.authentication.delay.ms``.
+
+    Until then nothing is read from it: whoever tries passwords gets through so many a second and connection, and a
+    client that comes back at once and for ever does so more slowly. Nobody else waits.
+    """
+    delay_ms = context.config.connection_failed_authentication_delay_ms
+    end = partial(request.close_connection, reason, response)
+    if delay_ms == 0:
+        end()
+    else:
+        request.on_abandon(asyncio.get_running_loop().call_later(delay_ms / 1000, end).cancel)

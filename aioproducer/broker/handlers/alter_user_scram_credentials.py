@@ -1,0 +1,73 @@
+"""AlterUserScramCredentials: version 0 (KIP-554). Any node changes them for all, at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.broker.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS, ScramCredential, ScramMechanism
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 0)
+
+_Change = ScramCredentialDeletion | ScramCredentialUpsertion
+_Refusal = tuple[ErrorCode, str]
+
+
+def handle(
+    context: BrokerContext, request: Request, message: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
+    """A user's changes are made all or none."""
+    changes: list[_Change] = [*message.deletions, *message.upsertions]
+    times = Counter((change.name, change.mechanism) for change in changes)
+    refused: dict[str, _Refusal] = {}
+    todo: list[tuple[str, Callable[[], object]]] = []
+    for change in changes:
+        found = _change(context, change)
+        if times[change.name, change.mechanism] > 1:
+            found = ErrorCode.DUPLICATE_RESOURCE, "a user's credential may be changed once in a request"
+        if isinstance(found, tuple):
+            refused.setdefault(change.name, found)
+        else:
+            todo.append((change.name, found))
+    for name, make in todo:
+        if name not in refused:
+            make()
+    results = []
+    for name in dict.fromkeys(change.name for change in changes):
+        code, text = refused.get(name, (ErrorCode.NONE, None))
+        results.append(AlterUserScramCredentialsResult(name, code, text))
+    return AlterUserScramCredentialsResponse(results=results)
+
+
+def _change(context: BrokerContext, change: _Change) -> _Refusal | Callable[[], object]:
+    """How a change is made, or what is to be said against it."""
+    known = context.state.scram_credentials
+    if not change.name:
+        return ErrorCode.UNACCEPTABLE_CREDENTIAL, "the username is empty"
+    try:
+        mechanism = ScramMechanism(change.mechanism)
+    except ValueError:
+        return ErrorCode.UNSUPPORTED_SASL_MECHANISM, f"there is no SCRAM mechanism {change.mechanism}"
+    if isinstance(change, ScramCredentialDeletion):
+        if known.get(change.name, mechanism) is None:
+            return ErrorCode.RESOURCE_NOT_FOUND, "the user has no such credential"
+        return partial(known.remove, change.name, mechanism)
+    if not MIN_ITERATIONS <= change.iterations <= MAX_ITERATIONS:
+        allowed = f"{MIN_ITERATIONS} to {MAX_ITERATIONS}"
+        return ErrorCode.UNACCEPTABLE_CREDENTIAL, f"iterations are {change.iterations}, not {allowed}"
+    if not change.salt or not change.salted_password:
+        return ErrorCode.UNACCEPTABLE_CREDENTIAL, "salt or salted password is empty"
+    credential = ScramCredential.of_salted(mechanism, change.salted_password, change.iterations, change.salt)
+    return partial(known.put, change.name, mechanism, credential)

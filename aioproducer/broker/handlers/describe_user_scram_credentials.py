@@ -1,0 +1,41 @@
+"""DescribeUserScramCredentials: version 0 (KIP-554). Tells of no secret."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.request import Request
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(0, 0)
+
+
+def handle(
+    context: BrokerContext, request: Request, message: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    known = context.state.scram_credentials
+    asked = Counter(user.name for user in message.users or ()) or Counter(known.users())
+    return DescribeUserScramCredentialsResponse(
+        error_message=None, results=[_described(context, user, times) for user, times in asked.items()]
+    )
+
+
+def _described(context: BrokerContext, user: str, times: int) -> DescribeUserScramCredentialsResult:
+    if times > 1:
+        text = "a user may be asked for once in a request"
+        return DescribeUserScramCredentialsResult(user, ErrorCode.DUPLICATE_RESOURCE, text)
+    infos = [
+        CredentialInfo(mechanism, credential.iterations)
+        for mechanism, credential in context.state.scram_credentials.of_user(user)
+    ]
+    if not infos:
+        return DescribeUserScramCredentialsResult(user, ErrorCode.RESOURCE_NOT_FOUND, "the user has no credentials")
+    return DescribeUserScramCredentialsResult(user, ErrorCode.NONE, None, infos)

@@ -1,0 +1,45 @@
+"""What a listener asks of its clients before it listens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from aioproducer.broker.authentication_metrics import AuthenticationMetrics
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.sasl_server_authenticator import SaslServerAuthenticator, SaslServers
+from aioproducer.broker.sasl_servers import PlainSaslServer, SaslServer, ScramSaslServer
+from aioproducer.broker.scram_credentials import ScramCredentials, ScramMechanism
+from aioproducer.sasl import PLAIN, scramp
+
+
+class ListenerSecurity:
+    """Of one listener of a node. Raises :class:`ConfigException` if what its config asks for cannot be had here."""
+
+    def __init__(self, listener: str, config: BrokerConfig, scram: ScramCredentials) -> None:
+        self.protocol = config.listening.protocols[listener]
+        self.metrics = AuthenticationMetrics()
+        self.is_sasl = self.protocol.startswith("SASL_")
+        self._max_reauth_ms = config.connections_max_reauth_ms
+        self._servers: SaslServers = _servers(listener, config, scram) if self.is_sasl else {}
+        self.max_request_size = self.max_receive_size = config.socket_request_max_bytes
+        """The largest request; ``max_receive_size`` until the client has said who it is."""
+        if self.is_sasl:
+            self.max_receive_size = min(config.sasl_server_max_receive_size, self.max_request_size)
+
+    def authenticator(self) -> SaslServerAuthenticator | None:
+        """For a new connection; None if its client need not say who it is."""
+        return SaslServerAuthenticator(self._servers, self._max_reauth_ms, self.metrics) if self.is_sasl else None
+
+
+def _servers(listener: str, config: BrokerConfig, scram: ScramCredentials) -> SaslServers:
+    users = config.plain_users(listener)
+    servers: dict[str, Callable[[], SaslServer]] = {}
+    for name in config.sasl_enabled_mechanisms:
+        if name == PLAIN:
+            servers[name] = partial(PlainSaslServer, users)
+        else:
+            scramp()  # now, and not with the first client
+            mechanism = ScramMechanism.of(name)
+            servers[name] = partial(ScramSaslServer, name, partial(scram.proving, mechanism=mechanism))
+    return servers

@@ -1,0 +1,106 @@
+"""What brokers know of their users for SCRAM: no password, and nothing that one could log in with."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+MIN_ITERATIONS = 4096
+MAX_ITERATIONS = 16384
+"""Kafka's bounds for what AlterUserScramCredentials may set."""
+
+
+class ScramMechanism(IntEnum):
+    """As AlterUserScramCredentials numbers them (Kafka's class of this name)."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def mechanism(self) -> str:
+        return self.name.replace("_", "-")
+
+    @property
+    def hash_name(self) -> str:
+        return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
+
+    @staticmethod
+    def of(mechanism: str) -> ScramMechanism:
+        """By its SASL name. Raises ``ValueError``."""
+        for each in ScramMechanism:
+            if each.mechanism == mechanism:
+                return each
+        raise ValueError(f"{mechanism!r} is none of {', '.join(each.mechanism for each in ScramMechanism)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ScramCredential:
+    """What proves that somebody knows a password."""
+
+    salt: bytes = field(repr=False)
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+    iterations: int
+
+    @staticmethod
+    def of_password(
+        mechanism: ScramMechanism, password: str, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
+    ) -> ScramCredential:
+        """Takes milliseconds: it is meant to be slow."""
+        salt = secrets.token_bytes(16) if salt is None else salt
+        salted = hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
+        return ScramCredential.of_salted(mechanism, salted, iterations, salt)
+
+    @staticmethod
+    def of_salted(mechanism: ScramMechanism, salted: bytes, iterations: int, salt: bytes) -> ScramCredential:
+        """Of a password that is salted already (RFC 5802, section 3)."""
+        name = mechanism.hash_name
+        client_key = hmac.digest(salted, b"Client Key", name)
+        return ScramCredential(
+            salt, hashlib.new(name, client_key).digest(), hmac.digest(salted, b"Server Key", name), iterations
+        )
+
+
+class ScramCredentials:
+    """Credentials by user and mechanism. All nodes share them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ScramMechanism], ScramCredential] = {}
+        self._pepper = secrets.token_bytes(32)
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def put(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
+        self._known[user, mechanism] = credential
+
+    def remove(self, user: str, mechanism: ScramMechanism) -> bool:
+        """Whether there was one."""
+        return self._known.pop((user, mechanism), None) is not None
+
+    def get(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
+        return self._known.get((user, mechanism))
+
+    def proving(self, user: str, mechanism: ScramMechanism) -> ScramCredential:
+        """The user's, or one of an unknown user that no password fits: an exchange shall not tell who is known."""
+        known = self._known.get((user, mechanism))
+        if known is not None:
+            return known
+        salt = hmac.digest(self._pepper, user.encode(), "sha256")[:16]
+        size = hashlib.new(mechanism.hash_name).digest_size
+        return ScramCredential(salt, secrets.token_bytes(size), secrets.token_bytes(size), MIN_ITERATIONS)
+
+    def users(self) -> list[str]:
+        """All that have credentials, in the order of their names."""
+        return sorted({user for user, _ in self._known})
+
+    def of_user(self, user: str) -> Iterator[tuple[ScramMechanism, ScramCredential]]:
+        """In the order of the mechanisms."""
+        for mechanism in ScramMechanism:
+            found = self._known.get((user, mechanism))
+            if found is not None:
+                yield mechanism, found

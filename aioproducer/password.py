@@ -1,0 +1,29 @@
+"""Secrets among the configs."""
+
+from __future__ import annotations
+
+from typing import final
+
+
+@final
+class Password:
+    """A secret. Its text is :attr:`value` and nothing else: no ``str``, ``repr``, log or traceback shows it.
+
+    Kafka's ``Password``.
+    """
+
+    __slots__ = ("value",)
+
+    HIDDEN = "[hidden]"
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return self.HIDDEN
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)

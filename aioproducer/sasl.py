@@ -1,0 +1,33 @@
+"""The SASL mechanisms that are spoken here, on either side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from aioproducer.errors import ConfigException
+from aioproducer.password import Password
+
+PLAIN = "PLAIN"
+SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Who a client is, and by which mechanism it says so."""
+
+    mechanism: str
+    username: str
+    password: Password
+
+
+def scramp() -> Any:
+    """The library that speaks SCRAM; a :class:`ConfigException` says how to get it."""
+    try:
+        import scramp
+    except ImportError as missing:
+        raise ConfigException(
+            "SCRAM needs the library scramp: pip install 'aioproducer[sasl]'", name="sasl.mechanism"
+        ) from missing
+    return scramp
