@@ -241,7 +241,7 @@ class BrokerConfig:
             config, of_listeners=_of_listeners(own, listeners), users_of_listeners=users_of(jaas, listeners)
         )
         delay, idle = config.connection_failed_authentication_delay_ms, config.connections_max_idle_ms
-        if 0 <= idle <= delay:
+        if 0 <= idle <= delay and any(protocol.startswith("SASL") for protocol in config.listening.protocols.values()):
             raise ConfigException(
                 f"config 'connection.failed.authentication.delay.ms' is {delay}; it must be less than"
                 f" connections.max.idle.ms, {idle}, or nobody hears of a failed authentication",

@@ -80,6 +80,12 @@ async def test_a_stopped_node_tells_nothing(cluster: EmbeddedCluster) -> None:
     assert len(cluster.metrics()) == 0
 
 
+@pytest.mark.parametrize(
+    "cluster",
+    [{"configs": {"listeners": "PLAINTEXT://:0,SASL_PLAINTEXT://:0", "sasl.enabled.mechanisms": "PLAIN"}}],
+    indirect=True,
+    ids=["sasl"],
+)
 async def test_every_metric_is_documented(cluster: EmbeddedCluster, client: RawClient) -> None:
     for quota in ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"):
         cluster.alter_client_quotas({"client-id": "raw"}, {quota: 10**6})
