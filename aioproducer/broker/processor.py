@@ -92,7 +92,6 @@ class Processor:
         self._sending: dict[KafkaChannel, SendResponse] = {}
         # Oldest activity first: the idle timer looks at the front only.
         self._channels: dict[KafkaChannel, None] = {}
-        self._closing: dict[KafkaChannel, None] = {}
         self._idle_timer: asyncio.TimerHandle | None = None
         self.receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic, self.close_channel)
         self._task: asyncio.Task[None] | None = None
@@ -311,7 +310,7 @@ class Processor:
                 elif not self._requests.offer(request):
                     await self._requests.send_request(request)
             if not channel.is_open:
-                self._finish(channel)
+                self.received(channel)  # it goes on as long as there are requests that it had received whole
         return left
 
     def _request(self, channel: KafkaChannel, frame: bytes) -> Request | None:
@@ -390,7 +389,6 @@ class Processor:
     def channel_lost(self, channel: KafkaChannel) -> None:
         """asyncio has let go of a connection."""
         self._channels.pop(channel, None)
-        self._closing[channel] = None
         self._lost.append(channel)
         request, channel.in_flight = channel.in_flight, None
         if request is not None:
@@ -412,14 +410,7 @@ class Processor:
                 self._requests.completed(sending)
                 _settle(self._flushed)
             # Kafka handles what a client sent before it left: records sent with acks=0 are not lost.
-            self._finish(channel)
-
-    def _finish(self, channel: KafkaChannel) -> None:
-        """A channel without a client goes on as long as there are requests that it had received whole."""
-        if channel.can_receive:
             self.received(channel)
-        else:
-            self._closing.pop(channel, None)
 
     # idle connections (connections.max.idle.ms)
 
