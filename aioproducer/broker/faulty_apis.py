@@ -8,7 +8,7 @@ from typing import Any
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.faults import ReceivedRequest, RequestFault
-from aioproducer.broker.request import Request
+from aioproducer.broker.request import Request, WrappedRequest
 from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_keys import APIS, ApiKey
@@ -48,16 +48,14 @@ class FaultyApis:
             self._apis.handle(_FaultyRequest(request, fault), frame, body_at)
 
 
-class _FaultyRequest(Request):
+class _FaultyRequest(WrappedRequest):
     """A request whose end is not as it should be."""
 
-    __slots__ = ("_fault", "_request")
+    __slots__ = ("_fault",)
 
     def __init__(self, request: Request, fault: RequestFault) -> None:
-        super().__init__(request.header, request._channel, request.connection)
-        self._request = request
+        super().__init__(request)
         self._fault = fault
-        request.on_abandon(self.abandon)
 
     def respond(self, response: Response, version: int | None = None) -> None:
         if self._fault.edit is not None:

@@ -193,3 +193,14 @@ class Request:
         callback, self._abandon = self._abandon, None
         if callback is not None:
             callback()
+
+
+class WrappedRequest(Request):
+    """Stands in front of a request, whose client is its own, and decides how that ends."""
+
+    __slots__ = ("_request",)
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request.header, request._channel, request.connection)
+        self._request = request
+        request.on_abandon(self.abandon)

@@ -8,7 +8,7 @@ it. As a client's next request waits for the answer to this one, order is as it 
 
 from __future__ import annotations
 
-from aioproducer.broker.request import Request
+from aioproducer.broker.request import Request, WrappedRequest
 from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.broker.storage.committer import Committer
 from aioproducer.error_code import ErrorCode
@@ -32,16 +32,14 @@ class DurableApis:
         self._apis.handle(_DurableRequest(request, self._committer), frame, body_at)
 
 
-class _DurableRequest(Request):
+class _DurableRequest(WrappedRequest):
     """A request whose end waits for the commit."""
 
-    __slots__ = ("_committer", "_request")
+    __slots__ = ("_committer",)
 
     def __init__(self, request: Request, committer: Committer) -> None:
-        super().__init__(request.header, request._channel, request.connection)
-        self._request = request
+        super().__init__(request)
         self._committer = committer
-        request.on_abandon(self.abandon)
 
     def respond(self, response: Response, version: int | None = None) -> None:
         def ended(committed: bool) -> None:
