@@ -12,6 +12,7 @@ from contextvars import Context
 from random import Random
 from typing import Any, TypeVar
 
+from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.network import Network
 from aioproducer.testing.simulation.server import SimulatedServer
 from aioproducer.testing.simulation.transport import FakeSocket, SimulatedTransport
@@ -160,16 +161,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self, protocol_factory: Callable[[], P], host: str, port: int
     ) -> tuple[asyncio.Transport, P]:
         address = await self.network.resolve(host)
-        endpoint = await self.network.connect(address, port)
-        protocol = protocol_factory()
-        made: asyncio.Future[None] = self.create_future()
-        transport = SimulatedTransport(self, endpoint, protocol, made)
-        try:
-            await made
-        except BaseException:
-            transport.close()
-            raise
-        return transport, protocol
+        return await self._attach(await self.network.connect(address, port), protocol_factory())
 
     async def create_server(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, backlog: int = 100
@@ -181,9 +173,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     async def connect_accepted_socket(  # type: ignore[override]
         self, protocol_factory: Callable[[], P], sock: FakeSocket
     ) -> tuple[asyncio.Transport, P]:
-        protocol = protocol_factory()
+        return await self._attach(sock.endpoint, protocol_factory())
+
+    async def _attach(self, endpoint: Endpoint, protocol: P) -> tuple[asyncio.Transport, P]:
         made: asyncio.Future[None] = self.create_future()
-        transport = SimulatedTransport(self, sock.endpoint, protocol, made)
+        transport = SimulatedTransport(self, endpoint, protocol, made)
         try:
             await made
         except BaseException:
