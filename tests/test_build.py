@@ -5,7 +5,6 @@ Outside tox nothing is ordered, and the checkout may be tested itself.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.metadata
 import importlib.util
@@ -21,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import aioproducer
+from tests.support.compiled import compiled_files
 
 ROOT = Path(__file__).parent.parent
 EXPECT = os.environ.get("AIOPRODUCER_EXPECT")
@@ -29,12 +29,7 @@ ordered = pytest.mark.skipif(EXPECT is None, reason="AIOPRODUCER_EXPECT is not s
 
 
 def compiled_modules() -> list[str]:
-    """The names in setup.py's COMPILED_MODULES, read without running it."""
-    for statement in ast.parse((ROOT / "setup.py").read_text()).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "COMPILED_MODULES":
-            files: list[str] = ast.literal_eval(statement.value)
-            return [file.removesuffix(".py").replace("/", ".") for file in files]
-    raise AssertionError("setup.py has no COMPILED_MODULES")
+    return [file.removesuffix(".py").replace("/", ".") for file in compiled_files()]
 
 
 def all_modules() -> list[str]:

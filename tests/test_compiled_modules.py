@@ -8,15 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.compiled import compiled_files
+
 CHECKOUT = Path(__file__).parents[1]
-
-
-def compiled_modules() -> list[str]:
-    for statement in ast.parse((CHECKOUT / "setup.py").read_text()).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "COMPILED_MODULES":
-            modules: list[str] = ast.literal_eval(statement.value)
-            return modules
-    raise AssertionError("setup.py has no COMPILED_MODULES")
 
 
 def awaits_while_handling(tree: ast.AST) -> Iterator[int]:
@@ -27,7 +21,7 @@ def awaits_while_handling(tree: ast.AST) -> Iterator[int]:
                 yield from (inner.lineno for inner in ast.walk(statement) if isinstance(inner, ast.Await))
 
 
-@pytest.mark.parametrize("module", compiled_modules())
+@pytest.mark.parametrize("module", compiled_files())
 def test_nothing_is_awaited_while_an_exception_is_handled(module: str) -> None:
     """mypyc 2.4 keeps what is handled per thread, not per coroutine: it would be every other task's, too."""
     lines = list(awaits_while_handling(ast.parse((CHECKOUT / module).read_text())))
