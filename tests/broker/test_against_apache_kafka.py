@@ -653,13 +653,14 @@ async def test_alter_topic_configs(
     async def case(broker: Asker) -> Any:
         await broker.create(topic, max_message_bytes="5000")
         asked = topic if name == "altered" else name
+        before = await described(broker, TOPIC_RESOURCE, topic)
         answers = await altered(broker, (TOPIC_RESOURCE, asked, changes))
+        told = await described(broker, TOPIC_RESOURCE, topic)
         # Kafka's broker hears of a change from its controller a moment later; ours has it already.
-        for config, operation, _ in changes:
-            while answers[0][2] == "NONE" and operation == 0:
-                if (await described(broker, TOPIC_RESOURCE, topic, config))[1][config][2] == 1:
-                    break
-        return answers, await described(broker, TOPIC_RESOURCE, topic)
+        changed = answers[0][2] == "NONE" and any(config in before[1] for config, _, _ in changes)
+        while changed and told == before:
+            told = await described(broker, TOPIC_RESOURCE, topic)
+        return answers, told
 
     await same(pair, case)
 
@@ -690,6 +691,8 @@ async def test_alter_broker_configs(pair: tuple[Asker, Asker]) -> None:
         answers.append(await described(broker, TOPIC_RESOURCE, "under-dynamic-configs", "retention.bytes"))
         for name in (own, ""):
             await altered(broker, (BROKER_RESOURCE, name, [("log.retention.bytes", 1, None)]))
+        while len(told[1]["log.retention.bytes"][-1]) > 1:  # what is left behind must not meet the next test
+            told = await described(broker, BROKER_RESOURCE, own, "log.retention.bytes")
         return answers
 
     await same(pair, case)
