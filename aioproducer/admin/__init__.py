@@ -1,28 +1,33 @@
-"""Topics and configs: list, create, describe, alter, delete. Kafka's admin client, as far as a producer's surroundings
-need it.
+"""Topics, configs and quotas: list, create, describe, alter, delete. Kafka's admin client, as far as a producer's
+surroundings need it.
 
 ::
 
     async with KafkaAdmin(bootstrap_servers="localhost:9092") as admin:
         await admin.create_topic(NewTopic("orders", partitions=6))
         await admin.alter_configs(ConfigResource.topic("orders"), {"retention.ms": "3600000"})
+        await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
-``kafka_admin.py`` asks; ``topics.py`` and ``configs.py`` are what is asked for and answered.
+``kafka_admin.py`` asks; ``topics.py``, ``configs.py`` and ``quotas.py`` are what is asked for, ``answers.py`` what
+comes of it.
 """
 
 from __future__ import annotations
 
 from aioproducer.admin.configs import Append, ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, Subtract
 from aioproducer.admin.kafka_admin import AdminConfig, KafkaAdmin
+from aioproducer.admin.quotas import ClientQuotaEntity, EntityName
 from aioproducer.admin.topics import NewTopic, TopicDescription
 
 __all__ = [
     "AdminConfig",
     "Append",
+    "ClientQuotaEntity",
     "ConfigEntry",
     "ConfigResource",
     "ConfigSource",
     "ConfigSynonym",
+    "EntityName",
     "KafkaAdmin",
     "NewTopic",
     "Subtract",

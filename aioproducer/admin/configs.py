@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Self
@@ -43,6 +43,14 @@ class ConfigResource(NamedTuple):
         if self.type == _BROKER:
             return f"broker {self.name}" if self.name else "all brokers"
         return f"topic {self.name!r}" if self.type == _TOPIC else f"resource {self.name!r} of type {self.type}"
+
+
+def by_node(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
+    """Whom to ask about what: a broker about its own configs, anybody about all others."""
+    nodes: dict[int | None, list[ConfigResource]] = {}
+    for resource in resources:
+        nodes.setdefault(resource.node_id, []).append(resource)
+    return nodes
 
 
 class Append(NamedTuple):

@@ -1,4 +1,4 @@
-"""The admin client: topics and configs, one or several at a time, and the offsets of a group."""
+"""The admin client: topics, configs and quotas, one or several at a time, and the offsets of a group."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from aioproducer.admin.configs import ConfigChange, ConfigEntry, ConfigResource, alteration, entry
+from aioproducer.admin.answers import K, described, left_out, only, outcome
+from aioproducer.admin.configs import ConfigChange, ConfigEntry, ConfigResource, alteration, by_node, entry
 from aioproducer.admin.groups import committed_offsets, groups_of_node
+from aioproducer.admin.quotas import ClientQuotaEntity, Wanted, conditions, quota_changes
 from aioproducer.admin.topics import NewTopic, TopicDescription, creatable, description
 from aioproducer.config import ClientConfig, client_config
 from aioproducer.config_def import Type, at_least, key, read_properties
@@ -20,14 +22,18 @@ from aioproducer.errors import (
     NotControllerException,
     ThrottlingQuotaExceededException,
     TimeoutException,
-    error_class,
     error_for,
 )
 from aioproducer.net.addresses import parse_addresses
 from aioproducer.net.coordinators import Coordinators
 from aioproducer.net.retrying_client import RetryingClient
+from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from aioproducer.protocol.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 from aioproducer.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -37,12 +43,7 @@ from aioproducer.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from aioproducer.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from aioproducer.types import OffsetAndMetadata, TopicPartition
 
 _LAST_VERSION_BY_NAME = 5
@@ -51,8 +52,6 @@ _LAST_VERSION_BY_NAME = 5
 _TRY_AGAIN = (NotControllerException, ThrottlingQuotaExceededException)
 
 T = TypeVar("T")
-K = TypeVar("K", str, ConfigResource)
-"""What is asked about: the name of a topic, or a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class AdminConfig(ClientConfig):
 
 
 class KafkaAdmin:
-    """Asks a cluster about its topics and configs, and changes them.
+    """Asks a cluster about its topics, configs and quotas, and changes them.
 
     Each call for one topic or resource raises what went wrong with it (TopicExistsException,
     UnknownTopicOrPartitionException, InvalidConfigurationException, …). The calls for several return what became of
@@ -111,21 +110,21 @@ class KafkaAdmin:
 
     async def create_topic(self, topic: NewTopic) -> None:
         """Creates a topic. That it is there is known to the controller first, to every broker a moment later."""
-        _only(await self.create_topics([topic]))
+        only(await self.create_topics([topic]))
 
     async def delete_topic(self, name: str) -> None:
         """Deletes a topic with all its records."""
-        _only(await self.delete_topics([name]))
+        only(await self.delete_topics([name]))
 
     async def describe_topic(self, name: str) -> TopicDescription:
         """A topic's partitions, leaders and replicas."""
-        return _only(await self.describe_topics([name]))
+        return only(await self.describe_topics([name]))
 
     # One resource
 
     async def describe_configs(self, resource: ConfigResource) -> dict[str, ConfigEntry]:
         """All configs of a topic or a broker, by name."""
-        return _only(await self.describe_all_configs([resource]))
+        return only(await self.describe_all_configs([resource]))
 
     async def alter_configs(
         self, resource: ConfigResource, changes: Mapping[str, ConfigChange], *, validate_only: bool = False
@@ -133,7 +132,7 @@ class KafkaAdmin:
         """Changes configs while they are in use: a text sets one, None takes one back, Append and Subtract change a
         list. All of the changes or none; with ``validate_only`` it is only checked whether they could be made.
         """
-        _only(await self.alter_all_configs({resource: changes}, validate_only=validate_only))
+        only(await self.alter_all_configs({resource: changes}, validate_only=validate_only))
 
     # Groups
 
@@ -173,7 +172,7 @@ class KafkaAdmin:
             )
             node_id = await self._controller()
             response = await self._client().client.request(request, CreateTopicsResponse, node_id=node_id)
-            return {topic.name: _result(topic.error_code, topic.error_message, topic.name) for topic in response.topics}
+            return {topic.name: outcome(topic.error_code, topic.error_message, topic.name) for topic in response.topics}
 
         return await self._change("creating topics", list(wanted), attempt)
 
@@ -187,7 +186,7 @@ class KafkaAdmin:
                 request, DeleteTopicsResponse, node_id=node_id, at_most=_LAST_VERSION_BY_NAME
             )
             return {
-                topic.name or "": _result(topic.error_code, topic.error_message, topic.name)
+                topic.name or "": outcome(topic.error_code, topic.error_message, topic.name)
                 for topic in response.responses
             }
 
@@ -205,7 +204,7 @@ class KafkaAdmin:
             ),
         )
         answers = {topic.name: topic for topic in response.topics}
-        return {name: _described(name, answers.get(name)) for name in wanted}
+        return {name: described(name, answers.get(name)) for name in wanted}
 
     async def list_topics(self, *, internal: bool = False) -> dict[str, TopicDescription]:
         """Every topic of the cluster by name, those that Kafka keeps for itself only with ``internal``."""
@@ -223,7 +222,7 @@ class KafkaAdmin:
         answers: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
         wanted = self._distinct(resources, str)
 
-        for node_id, of_node in _by_node(wanted).items():
+        for node_id, of_node in by_node(wanted).items():
 
             async def attempt(node_id: int | None = node_id, of_node: list[ConfigResource] = of_node) -> None:
                 request = DescribeConfigsRequest(
@@ -231,20 +230,20 @@ class KafkaAdmin:
                     include_synonyms=True,
                 )
                 response = await self._client().client.request(request, DescribeConfigsResponse, node_id=node_id)
-                for result in response.results:
-                    resource = ConfigResource(result.resource_type, result.resource_name)
-                    error = _result(result.error_code, result.error_message, resource)
-                    answers[resource] = error or {config.name: entry(config) for config in result.configs}
+                for told in response.results:
+                    resource = ConfigResource(told.resource_type, told.resource_name)
+                    error = outcome(told.error_code, told.error_message, resource)
+                    answers[resource] = error or {config.name: entry(config) for config in told.configs}
 
             await self._client().retry("describing configs", attempt)
-        return {resource: answers.get(resource, _left_out(resource)) for resource in wanted}
+        return {resource: answers.get(resource, left_out(resource)) for resource in wanted}
 
     async def alter_all_configs(
         self, changes: Mapping[ConfigResource, Mapping[str, ConfigChange]], *, validate_only: bool = False
     ) -> dict[ConfigResource, KafkaError | None]:
         """As :meth:`alter_configs`; None for each resource that was changed, or else its error."""
         results: dict[ConfigResource, KafkaError | None] = {}
-        for node_id, of_node in _by_node(changes).items():
+        for node_id, of_node in by_node(changes).items():
 
             async def attempt(
                 resources: list[ConfigResource], node_id: int | None = node_id
@@ -257,11 +256,56 @@ class KafkaAdmin:
                 answers = {}
                 for answer in response.responses:
                     resource = ConfigResource(answer.resource_type, answer.resource_name)
-                    answers[resource] = _result(answer.error_code, answer.error_message, resource)
+                    answers[resource] = outcome(answer.error_code, answer.error_message, resource)
                 return answers
 
             results |= await self._change("altering configs", of_node, attempt)
         return results
+
+    # Quotas
+
+    async def describe_client_quotas(
+        self, *, user: Wanted = None, client_id: Wanted = None, ip: Wanted = None, strict: bool = False
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        """Who has quotas and what they are, of all who meet each condition: a name, or ``EntityName.DEFAULT`` or
+        ``ANY``. With ``strict`` only those that have nothing besides what the conditions name.
+        """
+        request = DescribeClientQuotasRequest(conditions(user, client_id, ip), strict)
+
+        async def attempt() -> dict[ClientQuotaEntity, dict[str, float]]:
+            response = await self._client().client.request(request, DescribeClientQuotasResponse)
+            if response.error_code != ErrorCode.NONE:
+                raise error_for(response.error_code, response.error_message or "describing client quotas")
+            return {
+                ClientQuotaEntity.of(entry.entity): {quota.key: quota.value for quota in entry.values}
+                for entry in response.entries or ()
+            }
+
+        return await self._client().retry("describing client quotas", attempt)
+
+    async def alter_client_quotas(
+        self, entity: ClientQuotaEntity, quotas: Mapping[str, float | None], *, validate_only: bool = False
+    ) -> None:
+        """Sets quotas; None takes one back. All of them or none. ``producer_byte_rate`` and ``consumer_byte_rate`` are
+        bytes a second of each broker, ``request_percentage`` percent of one of its threads,
+        ``controller_mutation_rate`` partitions a second; of an ip ``connection_creation_rate`` connections a second.
+        """
+        only(await self.alter_all_client_quotas({entity: quotas}, validate_only=validate_only))
+
+    async def alter_all_client_quotas(
+        self, changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
+    ) -> dict[ClientQuotaEntity, KafkaError | None]:
+        """As :meth:`alter_client_quotas`; None for each whose quotas were changed, or else its error."""
+
+        async def attempt(entities: list[ClientQuotaEntity]) -> dict[ClientQuotaEntity, KafkaError | None]:
+            entries = [quota_changes(entity, changes[entity]) for entity in entities]
+            request = AlterClientQuotasRequest(entries, validate_only)
+            node_id = await self._controller()
+            response = await self._client().client.request(request, AlterClientQuotasResponse, node_id=node_id)
+            told = [(ClientQuotaEntity.of(entry.entity), entry) for entry in response.entries]
+            return {entity: outcome(entry.error_code, entry.error_message, entity) for entity, entry in told}
+
+        return await self._change("altering client quotas", list(changes), attempt)
 
     # Within
 
@@ -302,7 +346,7 @@ class KafkaAdmin:
             pending = [name for name in names if name not in results or isinstance(results[name], _TRY_AGAIN)]
             answers = await attempt(pending)
             for name in pending:
-                results[name] = answers.get(name, _left_out(name))
+                results[name] = answers.get(name, left_out(name))
             again = [error for error in results.values() if isinstance(error, _TRY_AGAIN)]
             if again:
                 client.client.request_update()
@@ -326,47 +370,3 @@ class KafkaAdmin:
             return response
 
         return await client.retry(what, attempt)
-
-
-def _by_node(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    """Whom to ask about what: a broker about its own configs, anybody about all others."""
-    nodes: dict[int | None, list[ConfigResource]] = {}
-    for resource in resources:
-        nodes.setdefault(resource.node_id, []).append(resource)
-    return nodes
-
-
-def _only(results: Mapping[K, T | KafkaError]) -> T:
-    """What became of the one that was asked for."""
-    (result,) = results.values()
-    if isinstance(result, KafkaError):
-        raise result
-    return result
-
-
-def _called(name: str | ConfigResource | None) -> str:
-    return str(name) if isinstance(name, ConfigResource) else f"topic {name!r}"
-
-
-def _left_out(name: str | ConfigResource) -> KafkaError:
-    return KafkaError(f"the broker left {_called(name)} out of its answer")
-
-
-def _error(code: int, message: str | None, name: str | ConfigResource | None) -> KafkaError:
-    text = message or error_class(code).__doc__ or ""
-    plain = name.name if isinstance(name, ConfigResource) else name
-    # Not all that brokers say about a topic names it.
-    return error_for(code, text if repr(plain) in text else f"{_called(name)}: {text}")
-
-
-def _result(code: int, message: str | None, name: str | ConfigResource | None) -> KafkaError | None:
-    return None if code == ErrorCode.NONE else _error(code, message, name)
-
-
-def _described(name: str, answer: MetadataResponseTopic | None) -> TopicDescription | KafkaError:
-    if answer is None:
-        return _left_out(name)
-    code = ErrorCode(answer.error_code)
-    if code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE):
-        return description(name, answer)
-    return _error(code, None, name)

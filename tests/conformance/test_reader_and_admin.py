@@ -9,10 +9,11 @@ import sys
 
 import pytest
 
-from aioproducer.admin import KafkaAdmin, NewTopic
+from aioproducer.admin import ClientQuotaEntity, EntityName, KafkaAdmin, NewTopic
 from aioproducer.errors import (
     InvalidConfigurationException,
     InvalidReplicationFactorException,
+    InvalidRequestException,
     InvalidTopicException,
     OffsetOutOfRangeException,
     TopicExistsException,
@@ -86,6 +87,29 @@ async def test_topics(kafka: ApacheKafka) -> None:
         with pytest.raises(UnknownTopicOrPartitionException, match="'nosuch'"):
             await admin.delete_topic("nosuch")
     assert not {"admin-made", "admin-more"} & set(await kafka.tools.list_topics())
+
+
+async def test_quotas(kafka: ApacheKafka) -> None:
+    batch, address = ClientQuotaEntity(client_id="admin-batch"), ClientQuotaEntity(ip="127.0.0.9")
+    quotas = {batch: {"producer_byte_rate": 20_000.0}, address: {"connection_creation_rate": 100.0}}
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        wrong = ClientQuotaEntity(client_id="admin-wrong")
+        results = await admin.alter_all_client_quotas({**quotas, wrong: {"nosuch": 1.0}})
+        assert {entity: type(error) for entity, error in results.items()} == {
+            batch: type(None),
+            address: type(None),
+            wrong: InvalidRequestException,
+        }
+        told: dict[ClientQuotaEntity, dict[str, float]] = {}
+        while len(told) < 2:  # the broker hears of them from its controller
+            told = await admin.describe_client_quotas(client_id="admin-batch")
+            told |= await admin.describe_client_quotas(ip=EntityName.ANY)
+        assert told == quotas
+        described = await kafka.tools.configs("--describe", "--entity-type", "clients", "--entity-name", "admin-batch")
+        assert "producer_byte_rate=20000" in described
+        await admin.alter_all_client_quotas({entity: dict.fromkeys(quotas[entity]) for entity in quotas})
+        while await admin.describe_client_quotas():
+            pass
 
 
 async def test_the_demo(kafka: ApacheKafka) -> None:

@@ -1,0 +1,88 @@
+"""Quotas of users, client ids and addresses, as the admin client describes and alters them (KIP-546, KIP-612)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Literal, Self
+
+from aioproducer.errors import KafkaError
+from aioproducer.protocol.messages.alter_client_quotas import EntryData, OpData
+from aioproducer.protocol.messages.describe_client_quotas import ComponentData, EntityData
+
+_EXACT, _DEFAULT, _SPECIFIED = range(3)
+
+
+class EntityName(Enum):
+    """What may stand in the place of a name."""
+
+    DEFAULT = "default"
+    """Whoever has no quotas under a name of his own."""
+    ANY = "any"
+    """In a filter: whatever the name, ``DEFAULT`` included."""
+
+
+Default = Literal[EntityName.DEFAULT]
+Wanted = str | EntityName | None
+"""One condition of a filter: a name, ``EntityName``, or None for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuotaEntity:
+    """Who has quotas: a user, a client id, both together, or an ip address alone (Kafka's class of this name).
+
+    ``EntityName.DEFAULT`` is whoever has none of his own: ``ClientQuotaEntity(client_id=EntityName.DEFAULT)``.
+    """
+
+    user: str | Default | None = None
+    client_id: str | Default | None = None
+    ip: str | Default | None = None
+
+    def parts(self) -> list[EntityData]:
+        """As a broker is told who it is about."""
+        return [EntityData(kind, None if name is EntityName.DEFAULT else name) for kind, name in self._names()]
+
+    @classmethod
+    def of(cls, parts: list[EntityData]) -> Self:
+        """As a broker names it. Raises :class:`KafkaError` for a kind that only newer brokers know."""
+        names = {part.entity_type.replace("-", "_"): part.entity_name for part in parts}
+        if unknown := names.keys() - {field.name for field in fields(cls)}:
+            raise KafkaError(
+                f"the broker told quotas of {', '.join(sorted(unknown))}, of which this client knows nothing"
+            )
+        return cls(**{kind: EntityName.DEFAULT if name is None else name for kind, name in names.items()})
+
+    def _names(self) -> Iterator[tuple[str, str | Default]]:
+        for kind, name in (("user", self.user), ("client-id", self.client_id), ("ip", self.ip)):
+            if name is not None:
+                yield kind, name
+
+    def __str__(self) -> str:
+        told = [f"{kind} {'(default)' if name is EntityName.DEFAULT else repr(name)}" for kind, name in self._names()]
+        return " and ".join(told) or "nobody"
+
+
+def conditions(user: Wanted, client_id: Wanted, ip: Wanted) -> list[ComponentData]:
+    """The filter of those who are wanted, as a broker is asked."""
+    return [
+        _condition(kind, name)
+        for kind, name in (("user", user), ("client-id", client_id), ("ip", ip))
+        if name is not None
+    ]
+
+
+def _condition(kind: str, name: str | EntityName) -> ComponentData:
+    match name:
+        case EntityName.DEFAULT:
+            return ComponentData(kind, _DEFAULT, None)
+        case EntityName.ANY:
+            return ComponentData(kind, _SPECIFIED, None)
+        case _:
+            return ComponentData(kind, _EXACT, name)
+
+
+def quota_changes(entity: ClientQuotaEntity, quotas: Mapping[str, float | None]) -> EntryData:
+    """The changes of one of them as a broker is asked for them."""
+    ops = [OpData(key, 0.0 if value is None else value, value is None) for key, value in quotas.items()]
+    return EntryData(entity.parts(), ops)
