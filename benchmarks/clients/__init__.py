@@ -25,6 +25,7 @@ CLIENTS = {
     "kafka-python": "kafka_python:KafkaPython",
     "java": "java:Java",
     "franz-go": "franz_go:FranzGo",
+    "bare-socket": "bare_socket:BareSocket",
 }
 """Module and class, in the order in which they take turns."""
 
