@@ -7,12 +7,15 @@ extension module beside its source would hide every later edit of it.
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shlex
 import shutil
 import sys
 import sysconfig
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -64,7 +67,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/record_sizes.py",
     "aioproducer/producer/schedule.py",
     "aioproducer/producer/sealer.py",
-    "aioproducer/producer/sender.py",
+    "aioproducer/producer/sender_pass.py",
     "aioproducer/producer/sequences.py",
     "aioproducer/producer/wall_clock.py",
     "aioproducer/producer/windows.py",
@@ -112,6 +115,36 @@ def warn(reason: str) -> None:
     print(f"warning: aioproducer will be pure Python, several times slower than compiled: {reason}", file=sys.stderr)
 
 
+def docstrings() -> dict[tuple[str, ...], str]:
+    """What is written of the classes in COMPILED_MODULES and of their methods, by module, class and method."""
+    found: dict[tuple[str, ...], str] = {}
+    for module in map(Path, COMPILED_MODULES):
+        for owner in ast.parse(module.read_text("utf-8")).body:
+            if isinstance(owner, ast.ClassDef):
+                found[module.stem, owner.name] = ast.get_docstring(owner) or ""
+                methods = [method for method in owner.body if isinstance(method, ast.FunctionDef)]
+                found |= {(module.stem, owner.name, one.name): ast.get_docstring(one) or "" for one in methods}
+    return found
+
+
+def document(sources: Iterable[str]) -> None:
+    """Puts docstrings into the C code, behind the signatures: mypyc leaves them out, and ``help`` would show none."""
+    texts = docstrings()
+    signature = r'(?P<before>{}PyDoc_STR\("(?:[^"\\]|\\.)*--\\n\\n)"'
+    method = signature.format(r"CPyPy_(?P<name>\w+),\s+METH_[A-Z_ |]+, ")
+    owner = signature.format(r"CPyType_(?P<name>\w+)_template_ = \{[^{}]*?\.tp_doc = ")
+
+    def with_docstring(match: re.Match[str], parts: int) -> str:
+        text = texts.get(tuple(match["name"].split("___")[-parts:]), "")
+        in_c = "".join(chr(byte) if byte < 128 and chr(byte).isalnum() else f"\\{byte:03o}" for byte in text.encode())
+        return f'{match["before"]}{in_c}"'
+
+    for source in map(Path, sources):
+        code = source.read_text("utf-8")
+        code = re.sub(method, lambda match: with_docstring(match, 3), code)
+        source.write_text(re.sub(owner, lambda match: with_docstring(match, 2), code), "utf-8")
+
+
 class Build(build):
     """Starts with an empty directory, so that nothing an earlier build left behind gets into the package."""
 
@@ -154,6 +187,7 @@ class BuildExtensions(build_ext):
         self.distribution.ext_modules = mypycify(
             [*options, *COMPILED_MODULES], group_name="aioproducer", debug_level="0", target_dir=self.build_temp
         )
+        document(source for extension in self.distribution.ext_modules for source in extension.sources)
         for extension in self.distribution.ext_modules:
             # Nor is a warning that some compiler has learnt since.
             extension.extra_compile_args = [flag for flag in extension.extra_compile_args if flag != "-Werror"]

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
     from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
     from aioproducer.producer.bulk_result import BulkResult, OffsetRange
-    from aioproducer.producer.delivery import Delivery, wait_all
+    from aioproducer.producer.delivery import Delivery
     from aioproducer.producer.explain import Explanation, Obstacle
     from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
     from aioproducer.producer.interceptors import ProducerInterceptor
     from aioproducer.producer.producer import KafkaProducer
     from aioproducer.producer.reason import Reason
+    from aioproducer.producer.wait_all import wait_all
     from aioproducer.record_metadata import RecordMetadata
     from aioproducer.serializers import Serializer
     from aioproducer.types import (
@@ -100,7 +101,7 @@ _HOMES = {
     "TimestampType": "aioproducer.types",
     "TopicPartition": "aioproducer.types",
     "TopicPartitions": "aioproducer.types",
-    "wait_all": "aioproducer.producer.delivery",
+    "wait_all": "aioproducer.producer.wait_all",
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import inspect
 import json
 import os
 import pkgutil
@@ -99,6 +100,13 @@ def normalized(requirement: str) -> str:
 @ordered
 def test_the_package_is_typed() -> None:
     assert Path(aioproducer.__file__).with_name("py.typed").is_file()
+
+
+def test_help_has_docstrings() -> None:
+    assert (inspect.getdoc(aioproducer.KafkaProducer.send) or "").startswith("Appends a record")
+    assert (inspect.getdoc(aioproducer.Delivery) or "").startswith("One record's delivery")
+    assert (inspect.getdoc(aioproducer.Delivery.done) or "").startswith("Whether the record")
+    assert list(inspect.signature(aioproducer.KafkaProducer.send).parameters)[:3] == ["self", "topic", "value"]
 
 
 def test_no_extension_module_lies_beside_its_source() -> None:

@@ -25,6 +25,7 @@ from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.cluster import Node
 from aioproducer.net.host_addresses import canonical
+from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
@@ -207,7 +208,7 @@ class KafkaClient:
         What was written without an answer to come (acks=0) gets ``grace`` seconds to leave the sockets.
         """
         try:
-            await asyncio.gather(*(link.close(grace) for link in self._all_links()))
+            await asyncio.gather(*(close(link, grace) for link in self._all_links()))
         finally:
             self.abort(NetworkException("the client was closed"))
 
@@ -224,17 +225,11 @@ class KafkaClient:
             self._add_link(-number, address)
 
     def _add_link(self, node_id: int, address: Address) -> None:
-        link = BrokerLink(
-            node_id,
-            address,
-            self._config,
-            self._random,
-            on_change=self._link_changed,
-            on_crash=self._supervisor.crash,
-            metrics=self._metrics,
-        )
+        most = self._config.max_in_flight_requests_per_connection
+        link = BrokerLink(node_id, address, most, on_change=self._link_changed)
+        task = LinkTask(link, self._config, self._random, on_crash=self._supervisor.crash, metrics=self._metrics)
         self._links[node_id] = link
-        self._tasks[node_id] = self._supervisor.spawn(link.run(), f"aioproducer broker {link}")
+        self._tasks[node_id] = self._supervisor.spawn(task.run(), f"aioproducer broker {link}")
 
     def _drop_link(self, node_id: int, reason: str) -> None:
         link = self._links.pop(node_id)

@@ -110,7 +110,8 @@ class Connection:
         self.unsettled = False
         """Whether its end leaves open what became of a request. Of those without response that is never known."""
         self._last_words: KafkaError | None = None
-        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        """Done when it is closed and the event loop has let go of the socket."""
 
     def send(
         self,
@@ -144,8 +145,8 @@ class Connection:
                 transport.set_write_buffer_limits(high=self._write_buffer)
         self._metrics.request_sent(sum(map(len, parts)), now)
 
-    async def call(self, request: Request, response_class: type[R], version: int) -> R:
-        """Sends a request and waits for its answer."""
+    def call(self, request: Request, response_class: type[R], version: int) -> asyncio.Future[R]:
+        """Sends a request; the future is its answer, or what ended it."""
         future: asyncio.Future[R] = self._loop.create_future()
 
         def settle(response: R | None, error: KafkaError | None) -> None:
@@ -158,19 +159,7 @@ class Connection:
                 future.set_result(response)
 
         self.send(request, version, settle)
-        return await future
-
-    async def close_gracefully(self, grace: float) -> None:
-        """Closes, and waits up to ``grace`` seconds for what was written to leave the socket."""
-        self.close(NetworkException(f"the client closed its connection to {self.peer}"), graceful=True)
-        if self._transport is None:
-            return
-        try:
-            await asyncio.wait([self._ended], timeout=grace)
-        finally:
-            if not self._ended.done():
-                self._transport.abort()
-        await asyncio.wait([self._ended])  # the loop lets go of the socket in its next turn
+        return future
 
     def close_when_answered(self, error: KafkaError) -> None:
         """Takes no more requests, and closes when those under way have ended."""
@@ -190,11 +179,12 @@ class Connection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._transport is not None:
-            if graceful:
-                self._transport.close()
-            else:
-                self._transport.abort()
+        if self._transport is None:
+            self.ended.set_result(None)
+        elif graceful:
+            self._transport.close()
+        else:
+            self._transport.abort()
         unanswered, self.in_flight = self.in_flight, deque()
         self.unsettled |= len(unanswered) > 0
         for request in unanswered:
@@ -202,6 +192,11 @@ class Connection:
             lost.__cause__ = error
             self._tell(request, None, lost)
         self._on_closed(self, error)
+
+    def abort(self) -> None:
+        """Lets go of the socket without waiting for what was written to leave it."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def _tell(self, request: InFlightRequest, response: Response | None, error: KafkaError | None) -> None:
         try:
@@ -283,8 +278,8 @@ class Connection:
             error.__cause__ = exc
             self.close(error)
             self._metrics.disconnected(self._loop.time())
-            if not self._ended.done():
-                self._ended.set_result(None)
+            if not self.ended.done():
+                self.ended.set_result(None)
 
     def pause_writing(self) -> None:
         self.writable = False

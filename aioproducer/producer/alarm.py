@@ -1,13 +1,19 @@
-"""What wakes the Sender."""
+"""What wakes the Sender. Compiled when there is a compiler."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Awaitable
+from typing import Final, final
+
+_TICK: Final = 0.001
+"""Seconds: what uvloop's clock counts in."""
 
 
+@final
 class Alarm:
-    """Ends a sleep at once, or at a time. However often it is rung before the sleeper runs, that is one wake."""
+    """Ends a sleep at once, or at a time. However often it is rung before the sleeper is up, that is one wake."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -31,16 +37,15 @@ class Alarm:
         self._timer_at = when
         self._timer = self._loop.call_at(when, self._timer_fired)
 
-    async def rung(self) -> None:
-        """Sleeps until it rings; if it has already, for a turn of the loop, so that others run, too."""
+    def rung(self) -> Awaitable[None]:
+        """Awaited, sleeps until it rings; if it has already, for a turn of the loop, so that others run, too."""
         if self._rung:
-            await asyncio.sleep(0)
-        else:
-            self._sleeper = self._loop.create_future()
-            try:
-                await self._sleeper
-            finally:
-                self._sleeper = None
+            return asyncio.sleep(0)
+        self._sleeper = self._loop.create_future()
+        return self._sleeper
+
+    def up(self) -> None:
+        """The sleeper is: what rings from now on is another wake."""
         self._rung = False
 
     def stop(self) -> None:
@@ -51,6 +56,12 @@ class Alarm:
             self._timer = None
 
     def _timer_fired(self) -> None:
+        now = self._loop.time()
+        if now < self._timer_at:
+            # uvloop rounds to its whole milliseconds. Nothing would be due yet, and the sleeper would set the same time
+            # again, and be woken at once, until that millisecond is over.
+            self._timer = self._loop.call_at(now + _TICK, self._timer_fired)
+            return
         self._timer = None
         self._timer_at = math.inf
         self.ring()

@@ -11,7 +11,7 @@ Deliveries follow, and their waiters and callbacks move along.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from typing import Any, Final, Protocol, final
 
 from mypy_extensions import i64, mypyc_attr
@@ -345,13 +345,6 @@ class Delivery:
 
 async def _ended(delivery: Delivery) -> RecordMetadata:
     return delivery.result()
-
-
-async def wait_all(deliveries: Iterable[Delivery]) -> None:
-    """Returns when every delivery is done, delivered or failed; without a task, or a future, for each of them."""
-    for delivery in deliveries:
-        while not delivery.done():
-            await delivery.settled()
 
 
 @final

@@ -18,7 +18,7 @@ from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.types import Headers, ProducerRecord
 
 
-async def _done(delivery: Delivery) -> Delivery:
+async def _enqueued(delivery: Delivery) -> Delivery:
     return delivery
 
 
@@ -122,7 +122,7 @@ class RecordCalls:
             return self._enqueue_otherwise(topic, value, key, partition, timestamp_ms, headers)
         if self._accumulator.must_yield:
             return self._after_a_turn(delivery)
-        return _done(delivery)
+        return _enqueued(delivery)
 
 
 # No method: that would be called as one of Python's, lest a subclass has another.

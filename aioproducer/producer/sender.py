@@ -1,8 +1,7 @@
 """The Sender: one task that moves batches from the accumulator to the brokers and completes them.
 
-It sleeps until something is ready, a deadline falls due, an answer came or a link changed; each wake costs in
-proportion to what is ready. What to do is decided by the rules (``schedule``, ``drain``, ``completion``,
-``sequences``); here it is done. Compiled when there is a compiler, as everything that a request passes through.
+It sleeps until something is ready, a deadline falls due, an answer came or a link changed. What it does then is a
+``SenderPass``; here is its life, and what else the producer awaits of it.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ from aioproducer.producer.alarm import Alarm
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.compressor import Compressor
-from aioproducer.producer.drain import drain
-from aioproducer.producer.explain import Explanation, Situation, explain, link_reason, no_metadata, why_not_delivered
+from aioproducer.producer.explain import Explanation, Situation, explain, no_metadata, why_not_delivered
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import READY, WaitHistory
+from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -40,23 +38,16 @@ from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
-from aioproducer.producer.readiness import NO_LEADER
-from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.sealer import Sealer
+from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
-
-TURN = 0.001
-"""Seconds of sending to one node after which everybody else has a turn of the loop first."""
-
-YIELD_AFTER = 0.001
-"""Seconds of appending without a turn of the loop after which ``enqueue`` gives one."""
 
 
 class Sender:
@@ -72,7 +63,6 @@ class Sender:
         random: Random,
     ) -> None:
         self._config = config
-        self._accumulator = accumulator
         self._lot = lot
         self._alarm = Alarm()
         lot.on_withdrawn = self._alarm.ring
@@ -90,18 +80,13 @@ class Sender:
             transactional=transactional,
             thread_bytes=config.compression_thread_bytes,
         )
-        self._thread_bytes = sealer.thread_bytes
         self.transactions: TransactionManager | None = None
         linger = config.linger_ms / 1000
-        self._pipeline: Pipeline | None = None
+        pipeline: Pipeline | None = None
         if config.pipeline == "auto":
-            self._pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection)
-        self._schedule = Schedule(linger, wake=self._alarm.ring, wake_at=self._alarm.ring_at, pipeline=self._pipeline)
+            pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection)
+        self._schedule = Schedule(linger, wake=self._alarm.ring, wake_at=self._alarm.ring_at, pipeline=pipeline)
         self._history = WaitHistory()
-        self._keep_order = config.max_in_flight_requests_per_connection == 1
-        self._last_pass = self._loop.time()
-        self.passes = 0
-        """How often it has looked for what is to be done."""
         self._news = asyncio.Event()
         self._stopped = False
         self.fatal: KafkaError | None = None
@@ -159,7 +144,7 @@ class Sender:
             metrics,
             time=self._loop.time,
             wake=self._alarm.ring,
-            pipeline=self._pipeline,
+            pipeline=pipeline,
         )
         self._situation = Situation(
             config,
@@ -169,8 +154,31 @@ class Sender:
             lot,
             self._id_source,
             lambda: None if self.transactions is None else self.transactions.last_error,
-            self._pipeline,
+            pipeline,
         )
+        self._pass = SenderPass(
+            config,
+            accumulator,
+            lot,
+            metrics,
+            failures,
+            alarm=self._alarm,
+            client=self._client,
+            completer=self._completer,
+            compressor=self._compressor,
+            exchange=self._exchange,
+            history=self._history,
+            id_source=self._id_source,
+            latencies=self._latencies,
+            pipeline=pipeline,
+            schedule=self._schedule,
+            thread_bytes=sealer.thread_bytes,
+            why_not_delivered=self._why_not_delivered,
+            no_metadata=self._no_metadata,
+        )
+        # What the accumulator tells of.
+        self.batch_opened = self._pass.batch_opened
+        self.batch_full = self._pass.batch_full
 
     def start(self) -> None:
         self._client.start()
@@ -183,7 +191,7 @@ class Sender:
         """From now on records go in transactions; no record goes in before one has begun."""
         ids = self._id_source.ids
         ids.transactional = True
-        self.transactions = self._exchange.transactions = TransactionManager(
+        self.transactions = self._exchange.transactions = self._pass.transactions = TransactionManager(
             self._config,
             self._client,
             ids,
@@ -208,25 +216,7 @@ class Sender:
             self._schedule.ready.add(queue)
         self._alarm.ring()
 
-    # What the accumulator tells, and what a send needs beyond it
-
-    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        self._completer.incomplete[batch] = queue
-        self._client.use_topic(queue.topic)
-        if self.transactions is not None:
-            self.transactions.partition_used(queue)
-        self._schedule.opened(queue, batch)
-        if self._pipeline is not None:
-            self._metrics.batch_lingers((queue.close_at - batch.created) * 1000, batch.created)
-
-    def batch_full(self, queue: PartitionQueue) -> None:
-        now = self._loop.time()
-        batch = queue.batches[-1]
-        if batch.size() >= self._thread_bytes:
-            self._compressor.begin(queue, batch)
-        self._schedule.full(queue, now)
-        if now - self._last_pass > YIELD_AFTER:
-            self._accumulator.must_yield = True
+    # What a send needs beyond the accumulator
 
     def parked(self, topic: str) -> None:
         """A record waits in the parking lot."""
@@ -282,34 +272,9 @@ class Sender:
     async def _run(self) -> None:
         while True:
             await self._alarm.rung()
-            self._pass(self._loop.time())
+            self._pass.run()
             if self._lot.settled:
                 await self._notify_placed()
-
-    def _pass(self, now: float) -> None:
-        """One turn: what is due ends or goes out, and what was freed is given to who waits for it."""
-        self._last_pass = now
-        self.passes += 1
-        self._accumulator.must_yield = False
-        self._schedule.take_due(now)
-        self._completer.expire(now, self._why_not_delivered)
-        if self._lot:
-            self._lot.expire(now, self._no_metadata)
-        self._schedule.hurry(now, wanted=bool(self._lot.memory))
-        if self._id_source.ids.current is None and self.transactions is None:
-            self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
-        for node in self._schedule.ready.nodes():
-            self._send_to(node, now)
-        self._failures.tell(now)
-        self._wake_at(self._schedule.next())
-        self._wake_at(self._completer.next_expiry())
-        self._wake_at(self._failures.next())
-        if self._lot:
-            self._wake_at(self._lot.next_deadline())
-
-    def _wake_at(self, when: float | None) -> None:
-        if when is not None:
-            self._alarm.ring_at(when)
 
     async def _notify_placed(self) -> None:
         """Wakes the ``enqueue`` callers whose records were placed or have failed."""
@@ -320,58 +285,11 @@ class Sender:
                 record.condition.notify_all()
         del settled[: len(told)]  # not before: whoever is not told now is told when the producer has failed
 
-    # Sending
-
-    def _send_to(self, node: int, now: float) -> None:
-        link = self._client.link(node)
-        if node == NO_LEADER or link is None or not link.ready():
-            self._note_link(node, link, now)
-            if not self._schedule.ready.waiting(node):
-                return
-            if node == NO_LEADER or link is None:
-                self._client.request_update()
-            else:
-                link.want()
-                self._note_latency(node, now, can_send=False)
-            return
-        self._note_latency(node, now, can_send=link.can_send(now))
-        ready = self._schedule.ready.of(node)
-        while ready and link.can_send(now):
-            drained = drain(
-                ready,
-                self._accumulator,
-                now,
-                self._config.max_request_size,
-                keep_order=self._keep_order,
-                thread_bytes=self._thread_bytes,
-            )
-            if not drained:
-                break
-            self._exchange.send(link, drained, now)
-            if self._lot.memory:
-                self._alarm.ring()  # a batch that is closed takes less than it was charged
-            if self._loop.time() - now > TURN:
-                self._alarm.ring()
-                break
-        self._note_link(node, link, now)
-
-    def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
-        """For the ledgers of time-outs."""
-        if link is not None:
-            reason = READY if link.can_send(now) else link_reason(link, now) or READY
-        else:
-            reason = Reason.NO_LEADER if node == NO_LEADER else Reason.LEADER_UNKNOWN
-        self._history.node_is(node, now, reason)
-
-    def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:
-        if self._latencies is not None:
-            self._latencies.looked_at(node, now, can_send=can_send)
+    # What changes around it
 
     def _unavailable(self) -> Collection[int]:
         """Nodes that no record shall be put in line for, if it has a choice."""
         return () if self._latencies is None else self._latencies.unavailable(self._loop.time())
-
-    # What changes around it
 
     def _topics_in_use(self) -> set[str]:
         """Topics with records that have not ended: not to be forgotten, however long that takes."""
@@ -457,22 +375,17 @@ class Sender:
         self._supervisor.cancel_all()  # now: whoever closes may be cancelled at any await
         if self.transactions is not None:
             self.transactions.close()
-        stopped_by: BaseException | None = None
         try:
             await self._notify_placed()
             await self._compressor.stopped()
             await self._supervisor.stop()
             if self.transactions is not None:
                 await self.transactions.closed()
-        except BaseException as error:
-            stopped_by = error
-        if isinstance(stopped_by, asyncio.CancelledError):
+        except asyncio.CancelledError:
             grace = 0.0  # whoever closes has no time left
-        # Not in a finally clause: compiled code that awaits there leaves its exception to all other tasks as the one
-        # that they are handling.
-        await self._client.close(grace if self._config.required_acks == 0 else 0.0)
-        if stopped_by is not None:
-            raise stopped_by
+            raise
+        finally:
+            await self._client.close(grace if self._config.required_acks == 0 else 0.0)
 
     def _stand_still(self) -> None:
         self._alarm.stop()

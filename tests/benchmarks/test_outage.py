@@ -61,7 +61,7 @@ def test_an_end_that_is_not(change: dict[str, Any], problem: str) -> None:
 
 def test_lines_are_counted_only_while_somebody_listens() -> None:
     counter = LogCounter()
-    log = logging.getLogger("aioproducer.net.broker_link")
+    log = logging.getLogger("aioproducer.net.link_task")
     with counter.listening():
         log.info("one")
         log.debug("not this one")

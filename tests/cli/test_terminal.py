@@ -50,7 +50,7 @@ def test_progress_is_a_line_now_and_then_in_a_pipe(capsys: Capture, monkeypatch:
 
 
 def test_warnings_of_the_package_are_shown(capsys: Capture) -> None:
-    logger = logging.getLogger("aioproducer.net.broker_link")
+    logger = logging.getLogger("aioproducer.net.link_task")
     with Terminal().logging():
         logger.info("not this")
         logger.warning("%s cannot be reached", "x:1")

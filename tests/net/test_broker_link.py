@@ -18,6 +18,7 @@ from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.framing import encode_response
@@ -50,16 +51,17 @@ class Watched:
         self.crashes: list[BaseException] = []
         self.changed = asyncio.Event()
         self.supervisor = Supervisor(self.crashes.append)
-        self.link = BrokerLink(
-            node_id,
-            address,
-            producer_config({"bootstrap.servers": str(address), **config}),
+        configs = producer_config({"bootstrap.servers": str(address), **config})
+        most = configs.max_in_flight_requests_per_connection
+        self.link = BrokerLink(node_id, address, most, on_change=self._changed)
+        self.connecting = LinkTask(
+            self.link,
+            configs,
             Random(1),
-            on_change=self._changed,
             on_crash=self.crashes.append,
             metrics=NetworkMetrics(MetricRegistry()),
         )
-        self.task = self.supervisor.spawn(self.link.run(), "link")
+        self.task = self.supervisor.spawn(self.connecting.run(), "link")
 
     def _changed(self, link: BrokerLink) -> None:
         self.states.append(link.state)
@@ -78,7 +80,7 @@ class Watched:
 
     async def stop(self) -> None:
         await self.supervisor.stop()
-        await self.link.close(0)
+        await close(self.link, 0)
         assert not self.crashes
 
 
@@ -139,7 +141,7 @@ async def test_a_broker_that_is_not_there_is_told_of_once_and_tried_with_patienc
         await cluster.start_node(0)
         await ask(await watched.ready())
         assert watched.link.last_error is None
-        records = [record for record in caplog.records if record.name.endswith("broker_link")]
+        records = [record for record in caplog.records if record.name.endswith("link_task")]
         assert [vars(record)["kafka"]["event"] for record in records] == ["broker_unreachable", "broker_reached"]
         assert vars(records[0])["kafka"]["error"] == "NetworkException"
         said = [record.getMessage() for record in records]
@@ -288,7 +290,7 @@ class Options:
 async def test_buffers_of_the_socket(world: World, send: int, receive: int) -> None:
     async with linked(**{"send.buffer.bytes": send, "receive.buffer.bytes": receive}) as (_, watched):
         options = Options()
-        watched.link._tune(options)  # type: ignore[arg-type]
+        watched.connecting._tune(options)  # type: ignore[arg-type]
         asked = {option: value for option, value in options.set.items() if option in (SO_SNDBUF, SO_RCVBUF)}
         assert asked == ({} if send < 0 else {SO_SNDBUF: send, SO_RCVBUF: receive}), "-1 leaves it to the system"
 
@@ -356,7 +358,7 @@ async def test_versions_both_sides_speak(world: World) -> None:
 
 def test_the_version_told_to_brokers_is_one_they_accept() -> None:
     from aioproducer.broker.handlers.api_versions import _SOFTWARE
-    from aioproducer.net.broker_link import SOFTWARE_VERSION
+    from aioproducer.net.link_task import SOFTWARE_VERSION
 
     assert _SOFTWARE.fullmatch(SOFTWARE_VERSION)
 
@@ -413,7 +415,7 @@ async def test_a_broker_that_does_not_read_is_sent_no_more(world: World) -> None
         link = await watched.ready()
         request = MetadataRequest(topics=[])
         while link.can_send(0):
-            connection = link._connection
+            connection = link.connection
             assert connection is not None
             connection._transport.write(bytes(100_000))  # type: ignore[union-attr]
         assert (link.ready(), link.writable()) == (True, False)
@@ -433,7 +435,7 @@ async def test_rest_is_no_failure(world: World, caplog: pytest.LogCaptureFixture
         assert link.last_error is None
         assert not cluster.broker.connections
         await ask(await watched.ready())
-        assert not [record for record in caplog.records if record.name.endswith("broker_link")]
+        assert not [record for record in caplog.records if record.name.endswith("link_task")]
 
 
 @virtual

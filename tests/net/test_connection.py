@@ -251,7 +251,7 @@ async def test_the_oldest_request_out_of_time_ends_the_connection() -> None:
     told: list[Any] = []
     scene.send(told, timeout=0.01)
     scene.send(told)
-    await asyncio.wait([scene.connection._ended])
+    await asyncio.wait([scene.connection.ended])
     assert isinstance(scene.closings[0], TimeoutException)
     assert "request.timeout.ms" in str(scene.closings[0])
     assert [type(error) for _, error in told] == [NetworkException, NetworkException]
@@ -344,28 +344,18 @@ async def test_a_graceful_close_lets_what_was_written_leave() -> None:
     scene = Scene()
     told: list[Any] = []
     scene.send(told)
-    await scene.connection.close_gracefully(10)
+    scene.connection.close(NetworkException("the end"), graceful=True)
+    await scene.connection.ended
     assert scene.transport.closed == "close"
     assert isinstance(told[0][1], NetworkException)
-    await scene.connection.close_gracefully(10)
 
 
-async def test_a_graceful_close_that_takes_too_long_or_is_cancelled_aborts() -> None:
-    class Stuck(Transport):
-        def close(self) -> None:
-            pass  # bytes are left that the other side does not read
-
-    for cancelled in (False, True):
-        scene = Scene(connected=False)
-        scene.transport = Stuck(scene.connection)
-        scene.connect()
-        closing = asyncio.ensure_future(scene.connection.close_gracefully(100 if cancelled else 0.005))
-        await asyncio.sleep(0)
-        if cancelled:
-            closing.cancel()
-        await asyncio.wait([closing])
-        assert closing.cancelled() == cancelled
-        assert scene.transport.closed == "abort"
+async def test_what_was_never_connected_is_closed_at_once() -> None:
+    scene = Scene(connected=False)
+    scene.connection.close(NetworkException("the end"), graceful=True)
+    assert scene.connection.ended.done()
+    scene.connect()
+    assert scene.transport.closed == "abort"
 
 
 async def test_close_when_answered() -> None:

@@ -2,8 +2,15 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from aioproducer.producer.alarm import Alarm
 from tests.support.virtual_time import World, virtual
+
+
+async def wake(alarm: Alarm) -> None:
+    await alarm.rung()
+    alarm.up()
 
 
 @virtual
@@ -11,12 +18,29 @@ async def test_however_often_it_rings_it_wakes_once(world: World) -> None:
     alarm = Alarm()
     alarm.ring()
     alarm.ring()
-    await alarm.rung()
-    asleep = asyncio.ensure_future(alarm.rung())
+    await wake(alarm)
+    asleep = asyncio.ensure_future(wake(alarm))
     await asyncio.sleep(1)
     assert not asleep.done()
     alarm.ring()
+    alarm.ring()  # before the sleeper has run
     await asleep
+    asleep = asyncio.ensure_future(wake(alarm))
+    await asyncio.sleep(1)
+    assert not asleep.done()
+    asleep.cancel()
+    await asyncio.wait([asleep])
+
+
+@virtual
+async def test_rung_while_the_sleeper_is_up_it_wakes_again(world: World) -> None:
+    alarm = Alarm()
+    asleep = asyncio.ensure_future(wake(alarm))
+    await asyncio.sleep(1)
+    alarm.ring()
+    await asleep
+    alarm.ring()
+    await wake(alarm)
 
 
 @virtual
@@ -30,7 +54,7 @@ async def test_one_that_rings_all_the_time_lets_others_run(world: World) -> None
 
     asyncio.get_running_loop().call_soon(run)
     alarm.ring()
-    await alarm.rung()
+    await wake(alarm)
     assert ran
 
 
@@ -40,11 +64,25 @@ async def test_it_rings_at_the_earliest_of_its_times(world: World) -> None:
     began = loop.time()
     for after in (30, 10, 20):
         alarm.ring_at(began + after)
-    await alarm.rung()
+    await wake(alarm)
     assert 10 <= loop.time() - began < 10.1
     alarm.ring_at(began + 40)  # a new time after it rang
-    await alarm.rung()
+    await wake(alarm)
     assert 40 <= loop.time() - began < 40.1
+
+
+def test_it_does_not_ring_early_where_the_clock_has_whole_milliseconds() -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def main() -> None:
+        alarm, loop = Alarm(), asyncio.get_running_loop()
+        for part in range(1, 10):
+            when = loop.time() + 0.002 + part / 10_000
+            alarm.ring_at(when)
+            await wake(alarm)
+            assert loop.time() >= when
+
+    uvloop.run(main())
 
 
 @virtual
@@ -53,7 +91,7 @@ async def test_stopped_it_leaves_no_timer(world: World) -> None:
     alarm.ring_at(loop.time() + 10)
     alarm.stop()
     alarm.ring_at(loop.time() + 20)
-    asleep = asyncio.ensure_future(alarm.rung())
+    asleep = asyncio.ensure_future(wake(alarm))
     await asyncio.sleep(100)
     assert not asleep.done()
     asleep.cancel()

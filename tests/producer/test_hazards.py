@@ -394,6 +394,7 @@ def functions(*modules: str) -> Iterator[CodeType]:
 
 INTERPRETED = (
     "aioproducer.producer.sender",
+    "aioproducer.producer.sender_pass",
     "aioproducer.producer.batch_completer",
     "aioproducer.producer.drain",
     "aioproducer.producer.readiness",
@@ -414,6 +415,7 @@ INTERPRETED = (
     "aioproducer.net.client",
     "aioproducer.net.connection",
     "aioproducer.net.broker_link",
+    "aioproducer.net.link_task",
     "aioproducer.net.metadata",
 )
 
@@ -515,7 +517,7 @@ HANDOVERS = (
     "BatchCompleter._retry",
     "BatchCompleter._fail",
     "BatchCompleter._end",
-    "Sender._pass",
+    "SenderPass.run",
     "ProduceExchange.send",
     "ProduceExchange._answered",
     "ProduceExchange._take_answer",
@@ -582,7 +584,7 @@ async def test_minutes_without_a_broker(world: World, caplog: pytest.LogCaptureF
             await cluster.start_node(1)
             assert (await producer.send("t", b"after", partition=0)).offset >= 0
     mine = [record for record in caplog.records if record.name.startswith("aioproducer.")]
-    assert len([record for record in mine if "broker_link" in record.name]) <= 8, [r.getMessage() for r in mine]
+    assert len([record for record in mine if "link_task" in record.name]) <= 8, [r.getMessage() for r in mine]
     assert len(mine) <= 12
 
 
@@ -697,9 +699,9 @@ async def test_metadata_is_asked_for_with_patience_while_a_partition_has_no_lead
 
 
 async def passes_during(producer: KafkaProducer, seconds: float) -> int:
-    before = producer._sender.passes
+    before = producer._sender._pass.count
     await asyncio.sleep(seconds)
-    return producer._sender.passes - before
+    return producer._sender._pass.count - before
 
 
 async def test_an_idle_producer_does_nothing() -> None:

@@ -17,8 +17,8 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortableException,
 )
-from aioproducer.producer.delivery import wait_all
 from aioproducer.producer.producer import KafkaProducer
+from aioproducer.producer.wait_all import wait_all
 from aioproducer.testing.simulation.chaos import GROUPS
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.ledger import Ledger

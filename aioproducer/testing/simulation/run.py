@@ -13,8 +13,8 @@ from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import KafkaError
-from aioproducer.producer.delivery import wait_all
 from aioproducer.producer.producer import KafkaProducer
+from aioproducer.producer.wait_all import wait_all
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.testing.simulation.application import ENOUGH_MS, INPUT, Application, Surroundings
 from aioproducer.testing.simulation.chaos import Chaos

@@ -22,6 +22,7 @@ from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.produce_request import match_response, seal
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.sender import Sender
+from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.split import split
 
@@ -267,10 +268,10 @@ def metadata_is_asked_for_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_lost_connection_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def send_to(original: Any, self: Any, node: int, now: float) -> None:
         link = self._client.link(node)
-        if link is None or link._failures == 0:
+        if link is None or link.failures == 0:
             original(self, node, now)
 
-    wrap(monkeypatch, Sender, "_send_to", send_to)
+    wrap(monkeypatch, SenderPass, "_send_to", send_to)
 
 
 @bug

@@ -1,0 +1,255 @@
+"""The task that keeps a connection to a broker while one is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import socket
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from random import Random
+
+from aioproducer.backoff import backoff
+from aioproducer.config import ClientConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import KafkaError, NetworkException, TimeoutException, error_for
+from aioproducer.metrics.network_metrics import NetworkMetrics
+from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.connection import Connection
+from aioproducer.net.connection_protocol import ConnectionProtocol
+from aioproducer.net.host_addresses import in_turn, resolve
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+log = logging.getLogger(__name__)
+
+try:
+    # Brokers refuse versions with other characters than these (a local version has a +).
+    SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", version("aioproducer"))
+except PackageNotFoundError:
+    SOFTWARE_VERSION = "0"
+
+
+class LinkTask:
+    """Connects a link when somebody wants it, learns what the broker speaks, and tells each change of state.
+
+    The name is resolved for every attempt, and each of its addresses has socket.connection.setup.timeout.ms: one that
+    swallows everything does not keep it from the next.
+
+    After a connection is lost or could not be made, it waits (reconnect.backoff.ms, doubling) and is idle again: it
+    connects anew only if somebody still wants it. The log hears of a broker once when it cannot be reached, and once
+    when it can be again. ``on_crash(error)`` is told of bugs in what the event loop calls.
+    """
+
+    def __init__(
+        self,
+        link: BrokerLink,
+        config: ClientConfig,
+        random: Random,
+        *,
+        on_crash: Callable[[BaseException], None],
+        metrics: NetworkMetrics,
+    ) -> None:
+        self._link = link
+        self._config = config
+        self._random = random
+        self._on_crash = on_crash
+        self._metrics = metrics
+        self._last_host: str | None = None
+        self._lost = asyncio.Event()
+        self._answers_to_connect = 0
+        self._reported = False
+        self._loop = asyncio.get_running_loop()
+
+    async def run(self) -> None:
+        """Never ends by itself."""
+        link = self._link
+        while True:
+            link.change(LinkState.IDLE)
+            await link.wanted.wait()
+            link.wanted.clear()
+            link.change(LinkState.CONNECTING)
+            try:
+                await self._connect()
+            except KafkaError as error:
+                self._failed(error)
+            else:
+                await self._serve()
+            config = self._config
+            wait = backoff(
+                link.failures,
+                config.reconnect_backoff_ms / 1000,
+                config.reconnect_backoff_max_ms / 1000,
+                self._random,
+            )
+            link.backoff_until = self._loop.time() + wait
+            link.change(LinkState.BACKOFF)
+            await asyncio.sleep(wait)
+
+    def _failed(self, error: KafkaError) -> None:
+        self._link.failures += 1
+        self._link.last_error = error
+        if not self._reported:
+            self._reported = True
+            fields = self._fields("broker_unreachable", error)
+            log.warning("%s cannot be reached: %s; trying again", self._link, error, extra={"kafka": fields})
+
+    def _fields(self, event: str, error: KafkaError | None = None) -> dict[str, object]:
+        """For machines that read the log (docs/services.md)."""
+        fields: dict[str, object] = {"event": event, "node": self._link.node_id, "broker": str(self._link.address)}
+        if error is not None:
+            fields["error"] = type(error).__name__
+        return fields
+
+    async def _connect(self) -> None:
+        """To the first of the host's addresses that can be had; NetworkException or TimeoutException if none can."""
+        config = self._config
+        longest = config.socket_connection_setup_timeout_max_ms / 1000
+        allowed = min(config.socket_connection_setup_timeout_ms / 1000 * 2 ** min(self._link.failures, 20), longest)
+        try:
+            async with asyncio.timeout(allowed):
+                hosts = in_turn(await resolve(self._link.address), self._last_host)
+        except (OSError, ValueError) as error:
+            raise self._explained(error, allowed) from error
+        for host in hosts:
+            try:
+                return await self._connect_to(host, allowed)
+            except (NetworkException, TimeoutException) as error:
+                if host == hosts[-1]:
+                    raise
+                log.debug("%s at %s: %s; trying its next address", self._link, host, error)
+
+    async def _connect_to(self, host: str, allowed: float) -> None:
+        self._lost.clear()
+        connection = self._new_connection()
+        try:
+            async with asyncio.timeout(allowed):
+                transport, _ = await self._loop.create_connection(
+                    lambda: ConnectionProtocol(connection), host, self._link.address.port
+                )
+                self._tune(transport.get_extra_info("socket"))
+                await self._negotiate(connection)
+            if connection.error is not None:  # lost in the very tick in which it became usable
+                raise connection.error
+        except (OSError, OverflowError, KafkaError, asyncio.CancelledError) as error:
+            # Whatever was reached by then: nothing of it may stay open.
+            reason = self._explained(error, allowed)
+            connection.close(reason)
+            if isinstance(error, KafkaError | asyncio.CancelledError):
+                raise
+            raise reason from error
+        self._answers_to_connect = connection.answers
+        self._last_host = host
+        self._link.connection = connection
+
+    def _explained(self, error: BaseException, allowed: float) -> KafkaError:
+        if isinstance(error, KafkaError):
+            return error
+        if isinstance(error, TimeoutError):
+            return TimeoutException(
+                f"{self._link} was not ready within {allowed * 1000:.0f} ms (socket.connection.setup.timeout.ms): "
+                "does a Kafka broker listen there, and without TLS?"
+            )
+        if isinstance(error, asyncio.CancelledError):
+            return NetworkException(f"the client stopped while it connected to {self._link}")
+        # Not only OSError: a host name may be none (UnicodeError), a port that a broker told us out of range.
+        return NetworkException(f"cannot connect to {self._link}: {getattr(error, 'strerror', None) or error}")
+
+    def _new_connection(self) -> Connection:
+        return Connection(
+            str(self._link),
+            client_id=self._config.client_id,
+            request_timeout=self._config.request_timeout_ms / 1000,
+            # Beyond one request that waits for the socket, a slow broker gets nothing more into our memory.
+            write_buffer=self._config.max_request_size,
+            on_closed=self._connection_closed,
+            on_writable=self._link.changed,
+            on_throttled=self._link.throttle,
+            on_crash=self._on_crash,
+            metrics=self._metrics.node(self._link.node_id),
+        )
+
+    def _tune(self, sock: socket.socket) -> None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._config.send_buffer_bytes >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._config.send_buffer_bytes)
+        if self._config.receive_buffer_bytes >= 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._config.receive_buffer_bytes)
+
+    async def _negotiate(self, connection: Connection) -> None:
+        request = ApiVersionsRequest(client_software_name="aioproducer", client_software_version=SOFTWARE_VERSION)
+        newest = ApiVersionsRequest.MAX_VERSION
+        response = await connection.call(request, ApiVersionsResponse, newest)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            spoken = {api.api_key: api.max_version for api in response.api_keys}
+            older = min(spoken.get(ApiKey.API_VERSIONS, 0), newest)
+            response = await connection.call(request, ApiVersionsResponse, older)
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code, f"{self._link} refused to tell its API versions")
+        self._link.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
+        self._link.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
+
+    def _connection_closed(self, connection: Connection, error: KafkaError) -> None:
+        link = self._link
+        if link.connection is not connection:
+            return  # it never came so far as to be used
+        link.connection = None
+        useful = connection.answers > self._answers_to_connect
+        if useful:
+            # It was of use, so this is a new trouble and not the old one going on.
+            link.failures = 0
+            self._reported = False
+        if link.state is LinkState.CLOSED:
+            pass
+        elif link.resting or (useful and not connection.unsettled):
+            # Nobody needed it just now, and brokers close idle connections, too. Should this one be gone for good, who
+            # connects next will find out.
+            link.failures = 1
+        else:
+            self._failed(error)
+        if link.state is LinkState.READY:
+            # Told at once, before the task runs: nobody shall send to a connection that is gone.
+            link.change(LinkState.BACKOFF)
+        self._lost.set()
+
+    async def _serve(self) -> None:
+        """READY until the connection is lost, or has been idle for connections.max.idle.ms."""
+        link = self._link
+        connection = link.connection
+        assert connection is not None
+        link.resting = False
+        if self._reported:
+            log.info("%s is reached again", link, extra={"kafka": self._fields("broker_reached")})
+        link.last_error = None
+        link.change(LinkState.READY)
+        idle = self._config.connections_max_idle_ms / 1000
+        while not self._lost.is_set():
+            if idle < 0:
+                await self._lost.wait()
+                break
+            try:
+                async with asyncio.timeout_at(connection.last_active + idle):
+                    await self._lost.wait()
+            except TimeoutError:
+                quiet = self._loop.time() - connection.last_active
+                if not connection.in_flight and quiet >= idle:
+                    link.resting = True
+                    connection.close(NetworkException(f"idle for connections.max.idle.ms={idle * 1000:.0f}"))
+                elif connection.in_flight:
+                    connection.last_active = self._loop.time()
+
+
+async def close(link: BrokerLink, grace: float) -> None:
+    """For good. What was written (acks=0) gets ``grace`` seconds to leave the socket."""
+    link.end()
+    if (connection := link.connection) is None:
+        return
+    connection.close(NetworkException(f"the client closed its connection to {connection.peer}"), graceful=True)
+    try:
+        await asyncio.wait([connection.ended], timeout=grace)
+    finally:
+        if not connection.ended.done():
+            connection.abort()
+    await asyncio.wait([connection.ended])  # the loop lets go of the socket in its next turn

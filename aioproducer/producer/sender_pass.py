@@ -1,0 +1,189 @@
+"""What the Sender does each time it wakes. Compiled when there is a compiler, as all that a request passes through.
+
+Each pass costs in proportion to what is ready. What to do is decided by the rules (``schedule``, ``drain``,
+``completion``, ``sequences``); here it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+from aioproducer.config import ProducerConfig
+from aioproducer.errors import TimeoutException
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.broker_link import BrokerLink
+from aioproducer.net.client import KafkaClient
+from aioproducer.producer.alarm import Alarm
+from aioproducer.producer.batch_completer import BatchCompleter
+from aioproducer.producer.compressor import Compressor
+from aioproducer.producer.drain import drain
+from aioproducer.producer.explain import link_reason
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.ledger import READY, WaitHistory
+from aioproducer.producer.node_latency import NodeLatencies
+from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.pipeline import Pipeline
+from aioproducer.producer.produce_exchange import ProduceExchange
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_id import ProducerIdSource
+from aioproducer.producer.readiness import NO_LEADER
+from aioproducer.producer.reason import Reason
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.schedule import Schedule
+from aioproducer.producer.transaction_manager import TransactionManager
+
+TURN: Final = 0.001
+"""Seconds of sending to one node after which everybody else has a turn of the loop first."""
+
+YIELD_AFTER: Final = 0.001
+"""Seconds of appending without a turn of the loop after which ``enqueue`` gives one."""
+
+
+@final
+class SenderPass:
+    """Finds what is due and sends what is ready. Times are the loop's, in seconds.
+
+    ``why_not_delivered(queue, batch)`` and ``no_metadata(topic, since)`` say what a time-out has waited for.
+    """
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        accumulator: RecordAccumulator,
+        lot: ParkingLot,
+        metrics: ProducerMetrics,
+        failures: FailureLog,
+        *,
+        alarm: Alarm,
+        client: KafkaClient,
+        completer: BatchCompleter,
+        compressor: Compressor,
+        exchange: ProduceExchange,
+        history: WaitHistory,
+        id_source: ProducerIdSource,
+        latencies: NodeLatencies | None,
+        pipeline: Pipeline | None,
+        schedule: Schedule,
+        thread_bytes: int,
+        why_not_delivered: Callable[[PartitionQueue, ProducerBatch], str],
+        no_metadata: Callable[[str, float], TimeoutException],
+    ) -> None:
+        self.transactions: TransactionManager | None = None
+        self.count = 0
+        """How often it has looked for what is to be done."""
+        self._accumulator = accumulator
+        self._lot = lot
+        self._metrics = metrics
+        self._failures = failures
+        self._alarm = alarm
+        self._client = client
+        self._completer = completer
+        self._compressor = compressor
+        self._exchange = exchange
+        self._history = history
+        self._id_source = id_source
+        self._latencies = latencies
+        self._pipeline = pipeline
+        self._schedule = schedule
+        self._thread_bytes = thread_bytes
+        self._why_not_delivered = why_not_delivered
+        self._no_metadata = no_metadata
+        self._max_request_size = config.max_request_size
+        self._keep_order = config.max_in_flight_requests_per_connection == 1
+        self._loop = accumulator.loop
+        self._last = self._loop.time()
+
+    # What the accumulator tells
+
+    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._completer.incomplete[batch] = queue
+        self._client.use_topic(queue.topic)
+        if self.transactions is not None:
+            self.transactions.partition_used(queue)
+        self._schedule.opened(queue, batch)
+        if self._pipeline is not None:
+            self._metrics.batch_lingers((queue.close_at - batch.created) * 1000, batch.created)
+
+    def batch_full(self, queue: PartitionQueue) -> None:
+        now = self._loop.time()
+        batch = queue.batches[-1]
+        if batch.size() >= self._thread_bytes:
+            self._compressor.begin(queue, batch)
+        self._schedule.full(queue, now)
+        if now - self._last > YIELD_AFTER:
+            self._accumulator.must_yield = True
+
+    # A pass
+
+    def run(self) -> None:
+        """What is due ends or goes out, and what was freed is given to who waits for it."""
+        self._alarm.up()
+        now = self._last = self._loop.time()
+        self.count += 1
+        self._accumulator.must_yield = False
+        self._schedule.take_due(now)
+        self._completer.expire(now, self._why_not_delivered)
+        if self._lot:
+            self._lot.expire(now, self._no_metadata)
+        self._schedule.hurry(now, wanted=bool(self._lot.memory))
+        if self._id_source.ids.current is None and self.transactions is None:
+            self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
+        for node in self._schedule.ready.nodes():
+            self._send_to(node, now)
+        self._failures.tell(now)
+        self._wake_at(self._schedule.next())
+        self._wake_at(self._completer.next_expiry())
+        self._wake_at(self._failures.next())
+        if self._lot:
+            self._wake_at(self._lot.next_deadline())
+
+    def _wake_at(self, when: float | None) -> None:
+        if when is not None:
+            self._alarm.ring_at(when)
+
+    def _send_to(self, node: int, now: float) -> None:
+        link = self._client.link(node)
+        if node == NO_LEADER or link is None or not link.ready():
+            self._note_link(node, link, now)
+            if not self._schedule.ready.waiting(node):
+                return
+            if node == NO_LEADER or link is None:
+                self._client.request_update()
+            else:
+                link.want()
+                self._note_latency(node, now, can_send=False)
+            return
+        self._note_latency(node, now, can_send=link.can_send(now))
+        ready = self._schedule.ready.of(node)
+        while ready and link.can_send(now):
+            drained = drain(
+                ready,
+                self._accumulator,
+                now,
+                self._max_request_size,
+                keep_order=self._keep_order,
+                thread_bytes=self._thread_bytes,
+            )
+            if not drained:
+                break
+            self._exchange.send(link, drained, now)
+            if self._lot.memory:
+                self._alarm.ring()  # a batch that is closed takes less than it was charged
+            if self._loop.time() - now > TURN:
+                self._alarm.ring()
+                break
+        self._note_link(node, link, now)
+
+    def _note_link(self, node: int, link: BrokerLink | None, now: float) -> None:
+        """For the ledgers of time-outs."""
+        if link is not None:
+            reason = READY if link.can_send(now) else link_reason(link, now) or READY
+        else:
+            reason = Reason.NO_LEADER if node == NO_LEADER else Reason.LEADER_UNKNOWN
+        self._history.node_is(node, now, reason)
+
+    def _note_latency(self, node: int, now: float, *, can_send: bool) -> None:
+        if self._latencies is not None:
+            self._latencies.looked_at(node, now, can_send=can_send)

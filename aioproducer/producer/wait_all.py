@@ -1,0 +1,14 @@
+"""Waiting for many deliveries at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aioproducer.producer.delivery import Delivery
+
+
+async def wait_all(deliveries: Iterable[Delivery]) -> None:
+    """Returns when every delivery is done, delivered or failed; without a task, or a future, for each of them."""
+    for delivery in deliveries:
+        while not delivery.done():
+            await delivery.settled()
