@@ -491,8 +491,9 @@ async def test_a_partition_that_does_not_exist_yet_is_waited_for() -> None:
             assert (await waiting).partition == 2
 
 
-async def test_a_partition_that_never_exists_is_named() -> None:
-    async with running(max_block_ms=50) as (_, producer):
+@virtual
+async def test_a_partition_that_never_exists_is_named(world: World) -> None:
+    async with running() as (_, producer):
         _ = await producer.send("t", b"v")
         ended = await end_of(producer.send("t", b"w", partition=7))
         assert isinstance(ended, TimeoutException)
