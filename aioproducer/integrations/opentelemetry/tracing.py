@@ -53,7 +53,7 @@ class TracingInterceptor(ProducerInterceptor):
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         headers = tuple(record.headers or ())
-        brought = self._context_in(headers)
+        brought = self._context_in(headers) if headers else None
         if brought is None:
             span = self._start(record, SpanKind.PRODUCER, ())
             carrier: dict[str, str] = {}
