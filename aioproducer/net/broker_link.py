@@ -10,7 +10,8 @@ from typing import Final, TypeVar, final
 
 from aioproducer.errors import KafkaError, NetworkException, UnsupportedVersionException
 from aioproducer.net.addresses import Address
-from aioproducer.net.connection import Connection, Handler
+from aioproducer.net.connection import Connection
+from aioproducer.net.in_flight_request import InFlightRequest
 from aioproducer.protocol.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
@@ -126,11 +127,11 @@ class BrokerLink:
         """The newest version of an API that the broker speaks; -1 if it does not."""
         return self.versions.get(api_key, (0, -1))[1]
 
-    def send(self, request: Request, version: int, handler: Handler, *, expect_response: bool = True) -> None:
+    def send(self, request: InFlightRequest, *, expect_response: bool = True) -> None:
         """Sends on the connection there is; NetworkException if there is none."""
         if self.connection is None:
             raise NetworkException(f"not connected to {self}")
-        self.connection.send(request, version, handler, expect_response=expect_response)
+        self.connection.send(request, expect_response=expect_response)
 
     def call(self, request: Request, response_class: type[R], at_most: int | None = None) -> asyncio.Future[R]:
         """Sends in the newest common version, or an older one; the future is the answer, or what ended the request."""

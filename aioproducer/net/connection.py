@@ -8,41 +8,23 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast, final
+from typing import Final, TypeVar, cast, final
+
+from mypy_extensions import i64
 
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
 from aioproducer.metrics.network_metrics import NodeMetrics
-from aioproducer.protocol.api_keys import APIS, Api
+from aioproducer.net.in_flight_request import InFlightRequest, MessageRequest
+from aioproducer.protocol.api_keys import APIS
+from aioproducer.protocol.big_endian import int32_at
 from aioproducer.protocol.frame_reader import FrameReader
-from aioproducer.protocol.framing import MAX_RESPONSE_SIZE, decode_response, encode_request
+from aioproducer.protocol.framing import MAX_RESPONSE_SIZE, RequestFrames
 from aioproducer.protocol.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
 
 _SIZE_BYTES: Final = 4
 """In front of every frame."""
-
-Handler = Callable[[Any, KafkaError | None], None]
-"""Told the response, or the error that ended the request; exactly once."""
-
-
-@final
-class InFlightRequest:
-    """A request whose answer is awaited."""
-
-    def __init__(
-        self, api: Api, version: int, correlation_id: int, handler: Handler, sent_at: float, deadline: float
-    ) -> None:
-        self.api = api
-        self.version = version
-        self.correlation_id = correlation_id
-        self.handler = handler
-        self.sent_at = sent_at
-        self.deadline = deadline
-
-    @property
-    def name(self) -> str:
-        return self.api.request.API_KEY.name
 
 
 @final
@@ -87,7 +69,6 @@ class Connection:
         metrics: NodeMetrics,
     ) -> None:
         self.peer = peer
-        self.client_id = client_id
         self.request_timeout = request_timeout
         self.in_flight: deque[InFlightRequest] = deque()
         self.last_active = 0.0
@@ -100,10 +81,11 @@ class Connection:
         self._on_crash = on_crash
         self._guard = _Guard(on_crash)
         self._metrics = metrics
+        self._requests = RequestFrames(client_id)
         self._frames = FrameReader(MAX_RESPONSE_SIZE)
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._correlation_id = 0
+        self._correlation_id: i64 = 0
         self._timer: asyncio.TimerHandle | None = None
         self.error: KafkaError | None = None
         """Why it is closed; None while it is open."""
@@ -113,28 +95,22 @@ class Connection:
         self.ended: asyncio.Future[None] = self._loop.create_future()
         """Done when it is closed and the event loop has let go of the socket."""
 
-    def send(
-        self,
-        request: Request,
-        version: int,
-        handler: Handler,
-        *,
-        expect_response: bool = True,
-        timeout: float | None = None,
-    ) -> None:
-        """Writes a request; ``handler`` will be told its end. Without a response to come, it has none."""
+    def send(self, request: InFlightRequest, *, expect_response: bool = True, timeout: float | None = None) -> None:
+        """Writes a request, which is told its end. Without a response to come, it has none."""
         transport = self._transport
         if transport is None or self.error is not None or self._last_words is not None:
             raise self.error or self._last_words or NetworkException(f"not connected to {self.peer}")
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        parts = encode_request(request, version=version, correlation_id=self._correlation_id, client_id=self.client_id)
+        parts = request.body()
+        size = self._requests.frame(request.api_key, request.version, self._correlation_id, parts)
         now = self.last_active = self._loop.time()
         if expect_response:
-            key = request.API_KEY
-            deadline = now + (self.request_timeout if timeout is None else timeout)
-            self.in_flight.append(InFlightRequest(APIS[key], version, self._correlation_id, handler, now, deadline))
+            request.correlation_id = self._correlation_id
+            request.sent_at = now
+            request.deadline = now + (self.request_timeout if timeout is None else timeout)
+            self.in_flight.append(request)
             if self._timer is None:
-                self._timer = self._loop.call_at(deadline, self._check_timeout)
+                self._timer = self._loop.call_at(request.deadline, self._check_timeout)
         else:
             self.unsettled = True
         # In one go: the broker would be woken for each piece. What closes already loses it, and says so later.
@@ -143,7 +119,7 @@ class Connection:
             if transport.get_write_buffer_size() > self._write_buffer and not transport.is_closing():
                 # writelines of asyncio in CPython 3.12 and early 3.13 forgets to call pause_writing; this does not.
                 transport.set_write_buffer_limits(high=self._write_buffer)
-        self._metrics.request_sent(sum(map(len, parts)), now)
+        self._metrics.request_sent(size, now)
 
     def call(self, request: Request, response_class: type[R], version: int) -> asyncio.Future[R]:
         """Sends a request; the future is its answer, or what ended it."""
@@ -158,7 +134,7 @@ class Connection:
                 assert isinstance(response, response_class)
                 future.set_result(response)
 
-        self.send(request, version, settle)
+        self.send(MessageRequest(request, version, settle))
         return future
 
     def close_when_answered(self, error: KafkaError) -> None:
@@ -190,7 +166,7 @@ class Connection:
         for request in unanswered:
             lost = NetworkException(f"the connection to {self.peer} ended before {request.name} was answered: {error}")
             lost.__cause__ = error
-            self._tell(request, None, lost)
+            self._tell(request, lost)
         self._on_closed(self, error)
 
     def abort(self) -> None:
@@ -198,9 +174,12 @@ class Connection:
         if self._transport is not None:
             self._transport.abort()
 
-    def _tell(self, request: InFlightRequest, response: Response | None, error: KafkaError | None) -> None:
+    def _tell(self, request: InFlightRequest, error: KafkaError | None) -> None:
         try:
-            request.handler(response, error)
+            if error is None:
+                request.answered()
+            else:
+                request.failed(error)
         except Exception as bug:
             self._on_crash(bug)
 
@@ -252,20 +231,22 @@ class Connection:
         if not self.in_flight:
             raise SchemaException(f"{self.peer} sent {len(frame)} bytes that nobody asked for")
         request = self.in_flight[0]
-        correlation_id, response = decode_response(request.api.response, request.version, frame)
+        if len(frame) < 4:
+            raise SchemaException(f"{self.peer} answered {request.name} with {len(frame)} bytes")
+        correlation_id = int32_at(frame, 0)
         if correlation_id != request.correlation_id:
             raise SchemaException(
                 f"{self.peer} answered request {correlation_id}; "
                 f"the next one due is {request.name} {request.correlation_id}"
             )
+        throttle = request.read(frame)
         self.in_flight.popleft()
         self.answers += 1
         now = self.last_active = self._loop.time()
         self._metrics.response_received(_SIZE_BYTES + len(frame), now)
-        throttle = getattr(response, "throttle_time_ms", 0)
-        if throttle > 0 and request.version >= request.api.client_throttles_from:
+        if throttle > 0 and request.version >= APIS[request.api_key].client_throttles_from:
             self._on_throttled(throttle)
-        self._tell(request, response, None)
+        self._tell(request, None)
 
     def eof_received(self) -> bool:
         with self._guard:

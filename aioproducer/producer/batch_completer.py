@@ -77,7 +77,7 @@ class BatchCompleter:
         refused: Mapping[int, str] | None = None,
     ) -> None:
         """An attempt to send the batch has ended with this code; ``refused``: the broker's words on single records."""
-        queue, batch = one
+        queue, batch = one.queue, one.batch
         if code in MAYBE_APPENDED or code in APPENDED:
             batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
         batch.in_flight = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import final
 
 from aioproducer.producer.ledger import READY, note_wait
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -17,11 +17,15 @@ MOST_BATCHES = 200
 """In one request: to make it, and to take its answer in, holds up the event loop for some 10 ms. The rest is next."""
 
 
-class Drained(NamedTuple):
+@final
+class Drained:
     """A batch on its way into a request, and the queue it came from."""
 
-    queue: PartitionQueue
-    batch: ProducerBatch
+    __slots__ = ("batch", "queue")
+
+    def __init__(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self.queue = queue
+        self.batch = batch
 
 
 def drain(

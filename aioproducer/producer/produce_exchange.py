@@ -5,10 +5,10 @@ Compiled when there is a compiler.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import final
-from uuid import UUID
+from collections.abc import Callable, Mapping
+from typing import Final, final
+
+from mypy_extensions import i64
 
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
@@ -17,19 +17,61 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import NO_TOPIC_ID, Node
+from aioproducer.net.cluster import Node, TopicMetadata
+from aioproducer.net.in_flight_request import InFlightRequest
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.drain import Drained
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
-from aioproducer.producer.produce_request import FIRST_VERSION_WITH_TOPIC_IDS, build_request, match_response
+from aioproducer.producer.produce_request import match_answers, request_start, write_request
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.windows import InFlightWindows
-from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.produce import ProduceRequest
+from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
+
+# Asked for with every request: to look a member of an enumeration up takes a while.
+_PRODUCE: Final = ApiKey.PRODUCE
+_NONE: Final = ErrorCode.NONE
+
+_NO_TOPIC_ID: Final = bytes(16)
+
+
+@final
+class InFlightBatches(InFlightRequest):
+    """The batches that are in one request; ``names`` are their topics as they stand in it."""
+
+    def __init__(
+        self,
+        exchange: ProduceExchange,
+        link: BrokerLink,
+        drained: list[Drained],
+        names: dict[str, bytes],
+        version: i64,
+    ) -> None:
+        super().__init__(_PRODUCE, version)
+        self._exchange = exchange
+        self.link = link
+        self.drained = drained
+        self.names = names
+        self.answer: ProduceAnswer | None = None
+
+    def body(self) -> list[bytes | memoryview]:
+        return write_request(self._exchange.start(self.version), self.drained, self.names, self.version)
+
+    def read(self, frame: bytes) -> i64:
+        answer = self.answer = read_answer(frame, self.version)
+        return answer.throttle_time_ms
+
+    def answered(self) -> None:
+        self._exchange.answered(self)
+
+    def failed(self, error: KafkaError) -> None:
+        self._exchange.failed(self, error)
 
 
 @final
@@ -63,44 +105,42 @@ class ProduceExchange:
         self._acks = config.required_acks
         self._timeout_ms = config.request_timeout_ms
         self._transactional_id = config.transactional_id
+        self._starts: dict[int, bytes] = {}
         self._drained = 0
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
         """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
-        topics = self._client.metadata.cluster.topics
-        topic_ids = {
-            queue.topic: topics[queue.topic].topic_id if queue.topic in topics else NO_TOPIC_ID for queue, _ in drained
-        }
-        has_ids = all(topic_id.int for topic_id in topic_ids.values())
-        for queue, batch in drained:
-            self._prepare(queue, batch, link, now)
+        for one in drained:
+            self._prepare(one.queue, one.batch, link, now)
+        names = _topic_ids(drained, self._client.metadata.cluster.topics)
         try:
-            version = link.version_for(ProduceRequest, self._newest(has_ids=has_ids))
+            version = link.version_for(ProduceRequest, self._newest(has_ids=_NO_TOPIC_ID not in names.values()))
         except KafkaError as error:
             for one in drained:
                 self._completer.ended(one, error.code, str(error), now)
             return
-        request = build_request(
-            drained,
-            topic_ids,
-            acks=self._acks,
-            timeout_ms=self._timeout_ms,
-            transactional_id=self._transactional_id,
-        )
-        by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
-        answered = partial(self._answered, link, drained, topic_ids, by_id, now)
-        link.send(request, version, answered, expect_response=self._acks != 0)
+        if version < FIRST_WITH_TOPIC_IDS:
+            names = {topic: topic.encode() for topic in names}
+        link.send(InFlightBatches(self, link, drained, names, version), expect_response=self._acks != 0)
         self._measure(drained, link, now)
         if self._acks == 0:
             for one in drained:
-                self._completer.ended(one, ErrorCode.NONE, "", now)
+                self._completer.ended(one, _NONE, "", now)
             self._wake()  # somebody may wait for the memory
+
+    def start(self, version: i64) -> bytes:
+        """What all requests of this version begin with."""
+        start = self._starts.get(version)
+        if start is None:
+            start = request_start(self._transactional_id, self._acks, self._timeout_ms, version)
+            self._starts[version] = start
+        return start
 
     def _newest(self, *, has_ids: bool) -> int | None:
         """The newest version that may be spoken; None for the newest there is."""
         if self.transactions is not None and self.transactions.newest_produce is not None:
             return self.transactions.newest_produce
-        return None if has_ids else FIRST_VERSION_WITH_TOPIC_IDS - 1
+        return None if has_ids else FIRST_WITH_TOPIC_IDS - 1
 
     def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
         if batch.drain_order < 0:
@@ -117,9 +157,12 @@ class ProduceExchange:
         queue.in_flight += 1
 
     def _measure(self, drained: list[Drained], link: BrokerLink, now: float) -> None:
-        for queue, batch in drained:
+        records: i64 = 0
+        for one in drained:
+            batch = one.batch
+            records += batch.count
             self._metrics.batch_sent(
-                queue.topic,
+                one.queue.topic,
                 records=batch.count,
                 size=BATCH_OVERHEAD + len(batch.body),
                 uncompressed=BATCH_OVERHEAD + batch.size(),
@@ -127,42 +170,38 @@ class ProduceExchange:
                 queued_ms=(now - batch.created) * 1000,
                 now=now,
             )
-        records = sum(batch.count for _, batch in drained)
         self._metrics.request_sent(records, now)
         if self._pipeline is not None:
             self._pipeline.sent(link.node_id, records, now)
 
-    def _answered(
-        self,
-        link: BrokerLink,
-        drained: list[Drained],
-        topic_ids: dict[str, UUID],
-        by_id: bool,
-        sent_at: float,
-        response: ProduceResponse | None,
-        error: KafkaError | None,
-    ) -> None:
-        """A request has ended, and each of its batches with it."""
+    def failed(self, request: InFlightBatches, error: KafkaError) -> None:
+        """There is no answer: what became of the batches is not known."""
         now = self._time()
-        if response is None:
-            for one in drained:
-                self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
-        else:
-            self._metrics.request_answered(link.node_id, (now - sent_at) * 1000, float(response.throttle_time_ms), now)
-            if self._pipeline is not None:
-                self._pipeline.answered(link.node_id, now - sent_at)
-            answers = match_response(drained, topic_ids, response, by_id=by_id)
-            self._take_leaders(drained, answers, response)
-            for place, answer in enumerate(answers):  # zip, which is not compiled, takes longer than the rest
-                self._take_answer(drained[place], answer, link, now)
+        for one in request.drained:
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         self._wake()
 
-    def _take_answer(self, one: Drained, answer: PartitionProduceResponse | None, link: BrokerLink, now: float) -> None:
+    def answered(self, request: InFlightBatches) -> None:
+        """A request has ended, and each of its batches with it."""
+        answer, link, drained = request.answer, request.link, request.drained
+        assert answer is not None
+        now = self._time()
+        took = now - request.sent_at
+        self._metrics.request_answered(link.node_id, took * 1000, float(answer.throttle_time_ms), now)
+        if self._pipeline is not None:
+            self._pipeline.answered(link.node_id, took)
+        answers = match_answers(drained, request.names, answer.partitions)
+        self._take_leaders(drained, answers, answer)
+        for place, one in enumerate(drained):  # zip, which is not compiled, takes longer than the rest
+            self._take_answer(one, answers[place], link, now)
+        self._wake()
+
+    def _take_answer(self, one: Drained, answer: PartitionAnswer | None, link: BrokerLink, now: float) -> None:
         if answer is None:
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
             return
-        self._windows.told(one.queue, link.node_id, answer.producer_state_batches_to_retain)
-        code = ErrorCode.NONE if answer.error_code == 0 else ErrorCode(answer.error_code)
+        self._windows.told(one.queue, link.node_id, answer.batches_to_retain)
+        code = _NONE if answer.error_code == 0 else ErrorCode(answer.error_code)
         self._completer.ended(
             one,
             code,
@@ -172,36 +211,47 @@ class ProduceExchange:
             append_time=answer.log_append_time_ms,
             refused=_refused(answer),
         )
-        if code is not ErrorCode.NONE and error_class(code).refresh_metadata:
+        if code is not _NONE and error_class(code).refresh_metadata:
             self._client.request_update()
 
     def _take_leaders(
-        self, drained: list[Drained], answers: list[PartitionProduceResponse | None], response: ProduceResponse
+        self, drained: list[Drained], answers: list[PartitionAnswer | None], answer: ProduceAnswer
     ) -> None:
         """New leaders told by the answer itself (KIP-951)."""
         told: list[tuple[str, int, int, int]] = []
-        for place, answer in enumerate(answers):
-            leader = None if answer is None else answer.current_leader
-            if leader is not None and leader.leader_id >= 0:
+        for place, partition in enumerate(answers):
+            if partition is not None and partition.leader_id >= 0:
                 queue = drained[place].queue
-                told.append((queue.topic, queue.partition, leader.leader_id, leader.leader_epoch))
+                told.append((queue.topic, queue.partition, partition.leader_id, partition.leader_epoch))
         if not told:
             return
-        nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in response.node_endpoints]
+        nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in answer.node_endpoints]
         moved = self._client.metadata.leaders_told(told, nodes)
         if moved:
             self._client.nodes_changed()
             self._topics.leaders_moved(moved, self._time())
 
 
-def _refused(answer: PartitionProduceResponse) -> dict[int, str] | None:
+def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicMetadata]) -> dict[str, bytes]:
+    """The ids of the batches' topics, 16 bytes each; zero where none is known."""
+    ids: dict[str, bytes] = {}
+    for one in drained:
+        name = one.queue.topic
+        if name not in ids:
+            known = topics.get(name)
+            # Not UUID.bytes, which takes two calls of Python.
+            ids[name] = _NO_TOPIC_ID if known is None else known.topic_id.int.to_bytes(16, "big")
+    return ids
+
+
+def _refused(answer: PartitionAnswer) -> dict[int, str] | None:
     """The broker's words on single records."""
     if not answer.record_errors:
         return None
     return {one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors}
 
 
-def _explained(answer: PartitionProduceResponse) -> str:
+def _explained(answer: PartitionAnswer) -> str:
     """The broker's own words about an error, the records it names included."""
     if not answer.record_errors:
         return answer.error_message or ""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from typing import ClassVar, Final
 
-from aioproducer.errors import InvalidReceiveException
+from mypy_extensions import i64
 
-_SIZE = struct.Struct(">i")
+from aioproducer.errors import InvalidReceiveException
 
 _NO_BUFFER: Final = bytearray()
 
@@ -42,9 +41,13 @@ class FrameReader:
         self.max_size = max_size
         """Of a frame, without its size. May be raised."""
         self._spare = spare
-        self._buffer = bytearray(self.INITIAL_SIZE) if spare is None else _NO_BUFFER
-        self._start = 0
-        self._end = 0
+        self._use(bytearray(self.INITIAL_SIZE) if spare is None else _NO_BUFFER)
+        self._start: i64 = 0
+        self._end: i64 = 0
+
+    def _use(self, buffer: bytearray) -> None:
+        self._buffer = buffer
+        self._view = memoryview(buffer)
 
     @property
     def pending(self) -> int:
@@ -54,8 +57,8 @@ class FrameReader:
     def get_buffer(self, sizehint: int = -1) -> memoryview:
         """Where the next bytes of the stream go; never empty."""
         if self._buffer is _NO_BUFFER:
-            self._buffer = self._spare.pop() if self._spare else bytearray(self.INITIAL_SIZE)
-        return memoryview(self._buffer)[self._end :]
+            self._use(self._spare.pop() if self._spare else bytearray(self.INITIAL_SIZE))
+        return self._view if self._end == 0 else self._view[self._end :]
 
     def buffer_updated(self, count: int) -> list[bytes]:
         """Says that ``count`` bytes came; returns the frames that are complete now.
@@ -63,47 +66,51 @@ class FrameReader:
         Raises ``InvalidReceiveException`` for a size that is negative or above the limit. The stream is of no use then.
         """
         self._end += count
-        frames = []
-        wanted = 4
+        frames: list[bytes] = []
+        wanted: i64 = 4
         while self._end - self._start >= 4:
             wanted = 4 + self._frame_size()
             end = self._start + wanted
             if end > self._end:
                 break
-            with memoryview(self._buffer) as view:
-                frames.append(bytes(view[self._start + 4 : end]))
+            frames.append(bytes(self._view[self._start + 4 : end]))
             self._start = end
             wanted = 4
         self._make_room(wanted)
         return frames
 
-    def _frame_size(self) -> int:
-        (size,) = _SIZE.unpack_from(self._buffer, self._start)
-        if 0 <= size <= self.max_size:
-            return int(size)
-        first = bytes(self._buffer[self._start : self._start + 4])
+    def _frame_size(self) -> i64:
+        buffer, start = self._buffer, self._start
+        # By bytes: compiled, that takes a third of what struct does.
+        size: i64 = buffer[start] << 24 | buffer[start + 1] << 16 | buffer[start + 2] << 8 | buffer[start + 3]
+        if size <= self.max_size:
+            return size
+        first = bytes(buffer[start : start + 4])
+        if size >= 1 << 31:
+            size -= 1 << 32
         problem = "is negative" if size < 0 else f"is above the limit of {self.max_size}"
         hint = next((f"; it looks like {who}" for start, who in _FOREIGN if first.startswith(start)), "")
         raise InvalidReceiveException(f"the size of a frame {problem}: {size} ({first!r}){hint}")
 
-    def _make_room(self, wanted: int) -> None:
+    def _make_room(self, wanted: i64) -> None:
         """Sees to it that more of the incomplete frame, which will have ``wanted`` bytes, can be received.
 
         A buffer that is exchanged here may still be in the hands of the transport, which forbids to resize it.
         """
         arrived = self._end - self._start
+        size: i64 = len(self._buffer)
         if arrived == 0:
             self._start = self._end = 0
             if self._spare is not None:
-                if len(self._buffer) == self.INITIAL_SIZE and len(self._spare) < SPARE_BUFFERS:
+                if size == self.INITIAL_SIZE and len(self._spare) < SPARE_BUFFERS:
                     self._spare.append(self._buffer)
-                self._buffer = _NO_BUFFER
-            elif len(self._buffer) > self.INITIAL_SIZE:
-                self._buffer = bytearray(self.INITIAL_SIZE)
-        elif arrived == len(self._buffer):
-            grown = bytearray(min(wanted, 2 * arrived))
+                self._use(_NO_BUFFER)
+            elif size > self.INITIAL_SIZE:
+                self._use(bytearray(self.INITIAL_SIZE))
+        elif arrived == size:
+            grown = bytearray(min(int(wanted), int(2 * arrived)))
             grown[:arrived] = self._buffer
-            self._buffer = grown
-        elif self._start + wanted > len(self._buffer):
+            self._use(grown)
+        elif self._start + wanted > size:
             self._buffer[:arrived] = self._buffer[self._start : self._end]
             self._start, self._end = 0, arrived

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
-from typing import TypeVar, cast
+from typing import TypeVar, cast, final
+
+from mypy_extensions import i64
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
 from aioproducer.protocol.api_keys import APIS, ApiKey
@@ -12,13 +13,12 @@ from aioproducer.protocol.codec import decode, decode_prefix, encode
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.headers import RequestHeader, ResponseHeader
 from aioproducer.protocol.messages.api_versions import ApiVersionsResponse
-from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
-from aioproducer.protocol.plain_produce import read_plain, write_plain
 from aioproducer.protocol.schema import ApiMessage, Request, Response
 
 __all__ = [
     "MAX_RESPONSE_SIZE",
     "FrameReader",
+    "RequestFrames",
     "decode_request",
     "decode_request_header",
     "decode_response",
@@ -34,21 +34,64 @@ R = TypeVar("R", bound=Response)
 _INT32 = struct.Struct(">i")
 
 
+@final
+class RequestFrames:
+    """Puts one client's requests into frames.
+
+    What stands before and after the correlation id, which alone differs from request to request, is kept for requests
+    of the last kind: nearly all are of one.
+    """
+
+    def __init__(self, client_id: str | None) -> None:
+        self._client_id = client_id
+        self._key: ApiKey | None = None
+        self._version: i64 = -1
+        self._before = b""
+        self._after = b""
+
+    def frame(self, key: ApiKey, version: i64, correlation_id: i64, parts: list[bytes | memoryview]) -> i64:
+        """Makes a frame of a message's parts, for ``transport.writelines``: size and header go in front of the first.
+
+        Answers how many bytes it has, with those four that say its size.
+        """
+        if version != self._version or key is not self._key:
+            self._header_of(key, version)
+        number: int = correlation_id
+        size = len(self._before) + 4 + len(self._after)
+        for part in parts:
+            size += len(part)
+        parts[0] = b"%b%b%b%b%b" % (
+            size.to_bytes(4, "big"),
+            self._before,
+            number.to_bytes(4, "big", signed=True),
+            self._after,
+            cast(bytes, parts[0]),
+        )
+        return size + 4
+
+    def _header_of(self, key: ApiKey, version: i64) -> None:
+        header_version = 2 if _is_flexible(APIS[key].request, version) else 1
+        header = b"".join(encode(RequestHeader(key, version, 0, self._client_id), header_version))
+        self._before, self._after = header[:4], header[8:]
+        self._key, self._version = key, version
+
+
 def encode_request(
     request: Request, *, version: int, correlation_id: int, client_id: str | None
 ) -> list[bytes | memoryview]:
     """The request as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
-    before, after = _request_header(request.API_KEY, version, client_id, 2 if _is_flexible(request, version) else 1)
-    parts = write_plain(request, version) if isinstance(request, ProduceRequest) else None
-    if parts is None:
-        parts = encode(request, version)
-    return _framed(b"".join((before, _INT32.pack(correlation_id), after)), parts)
+    parts = encode(request, version)
+    _ = RequestFrames(client_id).frame(request.API_KEY, version, correlation_id, parts)
+    return parts
 
 
 def encode_response(response: Response, *, version: int, correlation_id: int) -> list[bytes | memoryview]:
     """The response as a frame, in parts for ``transport.writelines``; the first part begins with the size."""
-    header = encode(ResponseHeader(correlation_id), _response_header_version(type(response), version))
-    return _framed(b"".join(header), encode(response, version))
+    header = b"".join(encode(ResponseHeader(correlation_id), _response_header_version(type(response), version)))
+    parts = encode(response, version)
+    size = len(header) + sum(map(len, parts))
+    parts[0] = b"".join((_INT32.pack(size), header, parts[0]))
+    return parts
 
 
 def decode_request_header(frame: bytes | memoryview) -> tuple[RequestHeader, int]:
@@ -78,10 +121,6 @@ def decode_response(cls: type[R], version: int, frame: bytes | memoryview) -> tu
 
     A broker answers an ApiVersions request that is newer than itself in version 0 (KIP-511), so that is tried too.
     """
-    if cls is ProduceResponse and isinstance(frame, bytes):
-        plain = read_plain(frame, version)
-        if plain is not None:
-            return cast("tuple[int, R]", plain)
     header, pos = decode_prefix(ResponseHeader, _response_header_version(cls, version), frame)
     try:
         return header.correlation_id, decode(cls, version, frame, pos)
@@ -99,18 +138,3 @@ def _response_header_version(cls: type[Response], version: int) -> int:
 def _is_flexible(message: ApiMessage | type[ApiMessage], version: int) -> bool:
     versions = message.FLEXIBLE_VERSIONS
     return versions.low <= version <= versions.high  # ``in`` would be a call of Python
-
-
-@lru_cache(maxsize=256)
-def _request_header(key: ApiKey, version: int, client_id: str | None, header_version: int) -> tuple[bytes, bytes]:
-    """What stands before and after the correlation id, which alone differs from request to request."""
-    header = b"".join(encode(RequestHeader(key, version, 0, client_id), header_version))
-    return header[:4], header[8:]
-
-
-def _framed(header: bytes, parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
-    size = len(header)
-    for part in parts:
-        size += len(part)
-    parts[0] = b"".join((_INT32.pack(size), header, parts[0]))
-    return parts

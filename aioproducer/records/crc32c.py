@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 import google_crc32c
+
+_extend: Final = google_crc32c.extend
 
 
 def crc32c(*parts: bytes | bytearray | memoryview) -> int:
@@ -14,5 +16,5 @@ def crc32c(*parts: bytes | bytearray | memoryview) -> int:
     """
     checksum = 0
     for part in parts:
-        checksum = cast(int, google_crc32c.extend(checksum, part if isinstance(part, bytes) else bytes(part)))
+        checksum = cast(int, _extend(checksum, part if isinstance(part, bytes) else bytes(part)))
     return checksum

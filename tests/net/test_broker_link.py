@@ -18,6 +18,7 @@ from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
+from aioproducer.net.in_flight_request import MessageRequest
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_keys import ApiKey
@@ -116,7 +117,7 @@ async def test_without_a_connection_nothing_is_sent(world: World) -> None:
         with pytest.raises(NetworkException, match="not connected"):
             await ask(watched.link)
         with pytest.raises(NetworkException, match="not connected"):
-            watched.link.send(MetadataRequest(), 1, lambda response, error: None)
+            watched.link.send(MessageRequest(MetadataRequest(), 1, lambda response, error: None))
         assert not watched.link.can_send(0)
 
 
@@ -160,8 +161,9 @@ async def test_a_lost_connection_is_told_before_anything_else_happens(world: Wor
         link = await watched.ready()
         told: list[Any] = []
         cluster.broker.script(ApiKey.METADATA, drop())
+        request = MetadataRequest(topics=[])
         link.send(
-            MetadataRequest(topics=[]), 9, lambda response, error: told.append((error, link.in_flight(), link.state))
+            MessageRequest(request, 9, lambda response, error: told.append((error, link.in_flight(), link.state)))
         )
         await watched.until(lambda link: link.state is not READY)
         assert [type(error) for error, _, _ in told] == [NetworkException]
@@ -471,7 +473,7 @@ async def test_a_connection_closed_after_a_request_without_response_is_a_failure
     async with linked() as (cluster, watched):
         link = await watched.ready()
         await ask(link)
-        link.send(MetadataRequest(topics=[]), 9, lambda response, error: None, expect_response=False)
+        link.send(MessageRequest(MetadataRequest(topics=[]), 9, lambda response, error: None), expect_response=False)
         cluster.broker.drop_connections()
         await watched.until(lambda link: link.state is BACKOFF)
         assert link.last_error is not None

@@ -9,6 +9,7 @@ from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkExcep
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.connection import Connection
+from aioproducer.net.in_flight_request import MessageRequest
 from aioproducer.protocol.framing import decode_request, encode_response
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.leaks import no_leaks as no_leaks
@@ -101,7 +102,7 @@ class Scene:
     def send(self, told: list[Any], version: int = VERSION, **options: Any) -> None:
         """Sends a request; ``told`` gets (response, error)."""
         request = MetadataRequest(topics=[])
-        self.connection.send(request, version, lambda *end: told.append(end), **options)
+        self.connection.send(MessageRequest(request, version, lambda *end: told.append(end)), **options)
 
     def correlation_ids(self) -> list[int]:
         """Of everything sent so far."""
@@ -386,13 +387,13 @@ async def test_what_a_handler_raises_is_a_crash_and_the_others_are_told() -> Non
     def buggy(response: Any, error: Any) -> None:
         raise bug
 
-    scene.connection.send(MetadataRequest(topics=[]), VERSION, buggy)
+    scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, buggy))
     scene.send(told)
     ids = scene.correlation_ids()
     scene.receive(scene.answer(ids[0]) + scene.answer(ids[1]))
     assert scene.crashes == [bug]
     assert len(told) == 1
-    scene.connection.send(MetadataRequest(topics=[]), VERSION, buggy)
+    scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, buggy))
     scene.send(told)
     scene.connection.close(NetworkException("the end"))
     assert scene.crashes == [bug, bug]

@@ -143,7 +143,7 @@ class PartitionSimulation(Accumulation):
 
     def _send(self, one: Drained) -> None:
         """As the Sender prepares a batch."""
-        queue, batch = one
+        queue, batch = one.queue, one.batch
         if batch.drain_order < 0:
             self.drains += 1
             batch.drain_order = self.drains

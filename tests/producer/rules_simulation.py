@@ -168,7 +168,8 @@ class RulesSimulation(Accumulation):
 
     def _send(self, node: int, drained: list[Drained]) -> None:
         size = 0
-        for queue, batch in drained:
+        for one in drained:
+            queue, batch = one.queue, one.batch
             if batch.drain_order < 0:
                 self.drains += 1
                 batch.drain_order = self.drains
@@ -187,11 +188,11 @@ class RulesSimulation(Accumulation):
             batch.sent_at = self.loop.now
             batch.leader_epoch = queue.leader_epoch
             queue.in_flight += 1
-        assert len(drained) == len({id(queue) for queue, _ in drained}), "a partition is in a request once"
+        assert len(drained) == len({id(one.queue) for one in drained}), "a partition is in a request once"
         assert size <= MAX_REQUEST_SIZE or len(drained) == 1
         self.wire[node].append(drained)
         if self.pipeline is not None:
-            self.pipeline.sent(node, sum(batch.count for _, batch in drained), self.loop.now)
+            self.pipeline.sent(node, sum(one.batch.count for one in drained), self.loop.now)
 
     # The brokers and the network
 

@@ -53,7 +53,7 @@ class Draining(Accumulation):
 
 
 def partitions(drained: list[Drained]) -> list[int]:
-    return [queue.partition for queue, _ in drained]
+    return [one.queue.partition for one in drained]
 
 
 def test_takes_the_head_of_every_ready_partition_once() -> None:
@@ -63,7 +63,7 @@ def test_takes_the_head_of_every_ready_partition_once() -> None:
     heads = [here.queues[partition].batches[0] for partition in (2, 0, 3)]
     drained = here.drain()
     assert partitions(drained) == [2, 0, 3]
-    assert [batch for _, batch in drained] == heads
+    assert [one.batch for one in drained] == heads
     assert [queue.depth() for queue in here.queues] == [2, 0, 2, 2]
     assert partitions(here.drain()) == [2, 0, 3]
     assert partitions(here.drain()) == [2, 0, 3]
@@ -86,7 +86,8 @@ def test_an_open_batch_that_is_due_is_closed_and_taken() -> None:
     assert here.drain() == []
     here.queues[0].due = True
     here.make_ready(0)
-    ((queue, batch),) = here.drain()
+    (one,) = here.drain()
+    queue, batch = one.queue, one.batch
     assert batch is here.opened[0]
     assert batch.records
     assert queue.open is None
@@ -115,7 +116,7 @@ def test_a_request_is_no_larger_than_it_may_be() -> None:
         here.fill(partition, size=800)
     drained = here.drain(2000)
     assert partitions(drained) == [0, 1]
-    assert sum(batch.size() + 61 for _, batch in drained) <= 2000
+    assert sum(one.batch.size() + 61 for one in drained) <= 2000
     assert partitions(here.drain(2000)) == [2, 3]
     assert partitions(here.drain(2000)) == [4]
     assert here.consistent()
@@ -171,7 +172,7 @@ def test_a_retry_in_its_back_off_leaves_the_ready_set_and_no_later_batch_goes_fi
     assert here.consistent()
     here.make_ready(0)
     first = here.queues[0].batches[0]
-    assert [batch for _, batch in here.drain(now=5.0)] == [first]
+    assert [one.batch for one in here.drain(now=5.0)] == [first]
 
 
 def test_a_new_leader_ends_the_back_off() -> None:
@@ -230,9 +231,9 @@ def test_everything_goes_in_the_end_and_each_partition_in_order(
     taken: dict[int, list[Any]] = {queue.partition: [] for queue in here.queues}
     while drained := here.drain(limit):
         assert len(set(partitions(drained))) == len(drained)
-        assert len(drained) == 1 or sum(batch.size() + 61 for _, batch in drained) <= limit
-        for queue, batch in drained:
-            taken[queue.partition].append(batch)
+        assert len(drained) == 1 or sum(one.batch.size() + 61 for one in drained) <= limit
+        for one in drained:
+            taken[one.queue.partition].append(one.batch)
         assert here.consistent()
     assert taken == expected
     assert not here.ready
@@ -256,7 +257,8 @@ def test_an_open_batch_for_a_thread_is_closed_and_stays() -> None:
     assert not here.queues[0].ready
     batch.compressing = False
     here.make_ready(0)
-    assert here.drain(thread_bytes=900) == [(here.queues[0], batch)]
+    (one,) = here.drain(thread_bytes=900)
+    assert (one.queue, one.batch) == (here.queues[0], batch)
 
 
 def test_what_is_compressed_with_the_request_is_bounded() -> None:

@@ -19,7 +19,7 @@ from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.produce_exchange import ProduceExchange
-from aioproducer.producer.produce_request import match_response, seal
+from aioproducer.producer.produce_request import match_answers, seal
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.sender import Sender
 from aioproducer.producer.sender_pass import SenderPass
@@ -88,9 +88,9 @@ def memory_of_a_batch_that_expired_under_way_never_comes_back(monkeypatch: pytes
 
 @bug
 def an_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tell(original: Any, self: Any, request: Any, response: Any, error: Any) -> None:
+    def tell(original: Any, self: Any, request: Any, error: Any) -> None:
         if request.correlation_id % 7:
-            original(self, request, response, error)
+            original(self, request, error)
 
     wrap(monkeypatch, Connection, "_tell", tell)
 
@@ -98,9 +98,9 @@ def an_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
 @bug
 def answers_go_to_the_wrong_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     def match(*args: Any, **kwargs: Any) -> Any:
-        return match_response(*args, **kwargs)[::-1]
+        return match_answers(*args, **kwargs)[::-1]
 
-    monkeypatch.setattr(produce_exchange, "match_response", match)
+    monkeypatch.setattr(produce_exchange, "match_answers", match)
 
 
 @bug
