@@ -37,7 +37,8 @@ LISTENERS = """
 ## Listeners
 
 A node may have several: `listeners` names them and says where they listen, `listener.security.protocol.map` has the
-protocol of each name: PLAINTEXT, or SASL_PLAINTEXT where clients say who they are ([security.md](security.md)).
+protocol of each name: PLAINTEXT, SSL, and SASL_PLAINTEXT or SASL_SSL where clients say who they are
+([security.md](security.md)).
 All nodes share these configs: a port is that of node 0, node n has it plus n, and 0 is a free one for each.
 
 ```

@@ -224,6 +224,26 @@ class BrokerConfig:
         "How long a client's word is good: it has to say anew who it is before, or its connection is closed; 0 for"
         " ever.",
     )
+    ssl_keystore_type: str = key(
+        Type.STRING, "PEM", one_of("PEM"), "The format of the key store (Kafka's default is JKS, which is Java's own)."
+    )
+    ssl_keystore_location: str | None = key(
+        Type.STRING, None, ANY, "A file with the key and the certificates that listeners with TLS show."
+    )
+    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key itself, in place of a file.")
+    ssl_keystore_certificate_chain: Password | None = key(Type.PASSWORD, None, ANY, "The certificates that go with it.")
+    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "What the key is encrypted with, if it is.")
+    ssl_truststore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the trust store.")
+    ssl_truststore_location: str | None = key(
+        Type.STRING, None, ANY, "A file with the certificates of those whose word for a client is believed."
+    )
+    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same, in place of a file.")
+    ssl_client_auth: str = key(
+        Type.STRING,
+        "none",
+        one_of("required", "requested", "none"),
+        "Whether clients show a certificate, too: on a listener with SSL its name is who they are.",
+    )
     of_listeners: Mapping[str, int] = field(default_factory=dict)
     """Configs of single listeners by their whole name: ``listener.name.internal.max.connections``."""
     users_of_listeners: Mapping[str, Mapping[str, Password]] = field(default_factory=dict)

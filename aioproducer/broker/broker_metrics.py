@@ -96,7 +96,7 @@ def _connections(server: BrokerServer, node: Tags, now: float) -> Iterator[Metri
         yield MetricName("connection-accept-throttle-time", group, tags), of_listener
         yield MetricName("ip-connection-accept-throttle-time", group, tags), of_addresses
         security = sockets.securities[listener]
-        if security.is_sasl:
+        if security.protocol != "PLAINTEXT":
             for name, value in security.metrics.figures(now):
                 yield MetricName(name, group, tags), value
     yield MetricName("connections-throttled", group, node), gate.parked

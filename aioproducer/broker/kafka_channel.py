@@ -15,6 +15,7 @@ from aioproducer.broker.sasl_server_authenticator import ANONYMOUS
 from aioproducer.errors import InvalidReceiveException
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.primitives import Buffer
+from aioproducer.tls import certified_name
 
 if TYPE_CHECKING:
     from aioproducer.broker.processor import Processor
@@ -60,6 +61,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self._security = security
         self.security_protocol = security.protocol
         self.authenticator = security.authenticator()
+        self._certified = ""  # who its certificate says that it is
         self._is_stranger = self.authenticator is not None
         self.software: ClientSoftware | None = None
         self.id = f"-{index}"
@@ -74,8 +76,10 @@ class KafkaChannel(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.was_opened = True
-        # pause_writing comes as soon as anything waits for the kernel, resume_writing when all of it is gone.
-        self._transport.set_write_buffer_limits(high=0)
+        # pause_writing comes as soon as anything waits for the kernel, resume_writing when all of it is gone. TLS takes
+        # 0 for always too much.
+        self._transport.set_write_buffer_limits(high=0 if self._security.tls is None else 1)
+        self._certified = certified_name(transport)
         local, peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         if local and peer:
             self.id = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-{self._index}"
@@ -136,7 +140,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
     @property
     def user(self) -> str:
         """Who the client is."""
-        return ANONYMOUS if self.authenticator is None else self.authenticator.user
+        return (self._certified or ANONYMOUS) if self.authenticator is None else self.authenticator.user
 
     @property
     def is_open(self) -> bool:

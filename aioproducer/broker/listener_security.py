@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from aioproducer.broker.authentication_metrics import AuthenticationMetrics
 from aioproducer.broker.broker_config import BrokerConfig
@@ -11,6 +13,7 @@ from aioproducer.broker.sasl_server_authenticator import SaslServerAuthenticator
 from aioproducer.broker.sasl_servers import PlainSaslServer, SaslServer, ScramSaslServer
 from aioproducer.broker.scram_credentials import ScramCredentials, ScramMechanism
 from aioproducer.sasl import PLAIN, scramp
+from aioproducer.tls import server_context
 
 
 class ListenerSecurity:
@@ -20,12 +23,24 @@ class ListenerSecurity:
         self.protocol = config.listening.protocols[listener]
         self.metrics = AuthenticationMetrics()
         self.is_sasl = self.protocol.startswith("SASL_")
+        self.tls: ssl.SSLContext | None = None
+        if self.protocol.endswith("SSL"):
+            self.tls = server_context(config, client_auth=config.ssl_client_auth)
+        # Like a request that only drips in.
+        self._handshake_timeout = max(config.socket_request_receive_timeout_ms, 0) / 1000
         self._max_reauth_ms = config.connections_max_reauth_ms
         self._servers: SaslServers = _servers(listener, config, scram) if self.is_sasl else {}
         self.max_request_size = self.max_receive_size = config.socket_request_max_bytes
         """The largest request; ``max_receive_size`` until the client has said who it is."""
         if self.is_sasl:
             self.max_receive_size = min(config.sasl_server_max_receive_size, self.max_request_size)
+
+    @property
+    def transport_options(self) -> dict[str, Any]:
+        """What ``connect_accepted_socket`` is to be told of it."""
+        if self.tls is None:
+            return {}
+        return {"ssl": self.tls, "ssl_handshake_timeout": self._handshake_timeout or None}
 
     def authenticator(self) -> SaslServerAuthenticator | None:
         """For a new connection; None if its client need not say who it is."""

@@ -149,8 +149,6 @@ def _protocols_of(names: Iterable[str], text: str) -> dict[str, str]:
         if name not in protocols:
             raise _refused(config, f"it has no protocol for the listener {name}: add {name}:{_PLAINTEXT}")
         spoken[name] = protocols[name]
-        if protocols[name].endswith("SSL"):
-            raise _refused(config, f"listener {name} has {protocols[name]}: the embedded broker has no TLS yet")
     return spoken
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -212,9 +213,12 @@ class Processor:
         )
         loop: Any = asyncio.get_running_loop()  # the simulation's takes sockets of its own
         try:
-            await loop.connect_accepted_socket(lambda: channel, connection.socket)
+            options = self._security.transport_options
+            await loop.connect_accepted_socket(lambda: channel, connection.socket, **options)
         except OSError as error:
-            log.warning("a new connection from %s was lost at once: %s", connection.address, error)
+            if isinstance(error, ssl.SSLError):
+                self._security.metrics.failed(self._now(), again=False)
+            self._log_close(connection.address, f"it was lost before it was made: {error}")
         finally:
             if not channel.was_opened:
                 connection.socket.close()

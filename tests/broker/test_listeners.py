@@ -9,7 +9,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.end_point import EndPoint
-from aioproducer.broker.listeners import DEFAULT_PROTOCOLS, listeners_of
+from aioproducer.broker.listeners import listeners_of
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -57,8 +57,6 @@ class TestConfigs:
             (("PLAINTEXT://:1", "OTHER://a:1"), "'advertised.listeners': OTHER is not among listeners: PLAINTEXT"),
             (("PLAINTEXT://0.0.0.0:1",), r"'advertised.listeners': nobody can connect to 0\.0\.0\.0: give PLAINTEXT"),
             (("OTHER://:1",), "protocol.map': it has no protocol for the listener OTHER: add OTHER:PLAINTEXT"),
-            (("SECURE://:1",), "protocol.map': listener SECURE has SASL_SSL: .* no TLS yet"),
-            (("SSL://:1", "", DEFAULT_PROTOCOLS), "listener SSL has SSL"),
             (("PLAINTEXT://:1", "", "PLAINTEXT"), "'PLAINTEXT' is not NAME:PROTOCOL"),
             (("PLAINTEXT://:1", "", "PLAINTEXT:TLS"), "'PLAINTEXT:TLS' is not NAME:PROTOCOL"),
             (("PLAINTEXT://:1", "", "A:SSL,a:SSL"), "protocol.map': A is there twice"),
