@@ -7,6 +7,7 @@ import logging
 import socket
 from collections import deque
 
+from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.gate import Gate
 from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.listening_socket import AcceptedSocket, Listening
@@ -27,10 +28,11 @@ class Acceptor:
     """
 
     def __init__(
-        self, name: str, listener: str, listening: Listening, gate: Gate, clock: Clock, *, send_buffer: int
+        self, end_point: EndPoint, protocol: str, listening: Listening, gate: Gate, clock: Clock, *, send_buffer: int
     ) -> None:
-        self._name = name
-        self._listener = listener
+        self.end_point = end_point
+        self._listener = end_point.listener
+        self._name = f"data-plane-kafka-socket-acceptor-{end_point.listener}-{protocol}-{end_point.port}"
         self._listening = listening
         self._gate = gate
         self._now = clock.monotonic
@@ -45,10 +47,6 @@ class Acceptor:
         now = clock.monotonic()
         self._accepting = IdleMeter(now)
         self._accepting.rest(now)
-
-    @property
-    def port(self) -> int:
-        return self._listening.port
 
     def blocked_percent(self, now: float) -> float:
         """Which share of the time it accepted nothing as all processors had too many new connections, 0 to 1 (Kafka's
@@ -102,6 +100,10 @@ class Acceptor:
             log.info("a new connection from %s on listener %s is gone: %s", address, self._listener, error)
             self._drop(connection, address)
             return
+        self.hand_over(connection, address)
+
+    def hand_over(self, connection: AcceptedSocket, address: str) -> None:
+        """The same for a socket that is set up: that of a processor which takes no more."""
         if self._unassigned or not self._offer(connection, address):
             self._unassigned.append((connection, address))
             if self._assigning is None:
@@ -113,14 +115,14 @@ class Acceptor:
             if self._offer(*self._unassigned[0]):
                 self._unassigned.popleft()
             else:
-                await self.processors[self._next].has_room()
+                await self.processors[self._next].new_connections.has_room()
         self._accepting.rest(self._now())
         self._assigning = None
 
     def _offer(self, connection: AcceptedSocket, address: str) -> bool:
         for _ in range(len(self.processors)):
             self._next = (self._next + 1) % len(self.processors)
-            if self.processors[self._next].offer(connection, address):
+            if self.processors[self._next].new_connections.offer(connection, address):
                 return True
         return False
 

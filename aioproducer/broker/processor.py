@@ -7,15 +7,16 @@ import logging
 import ssl
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from aioproducer.broker.channel_mute_state import ChannelMuteEvent
 from aioproducer.broker.gate import Gate
+from aioproducer.broker.idle_expiry import IdleExpiryManager
 from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.kafka_channel import KafkaChannel
 from aioproducer.broker.listener_security import ListenerSecurity
-from aioproducer.broker.listening_socket import AcceptedSocket
 from aioproducer.broker.memory_pool import MemoryPool
+from aioproducer.broker.new_connections import CONNECTION_QUEUE_SIZE, NewConnection, NewConnections
 from aioproducer.broker.receive_deadlines import ReceiveDeadlines
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_channel import RequestChannel
@@ -33,16 +34,6 @@ from aioproducer.errors import SchemaException
 from aioproducer.protocol.framing import decode_request_header
 
 log = logging.getLogger(__name__)
-
-CONNECTION_QUEUE_SIZE = 20
-"""New connections that may wait for a processor, and that it takes in one round."""
-
-
-class NewConnection(NamedTuple):
-    """A socket that was accepted, and the client's address."""
-
-    socket: AcceptedSocket
-    address: str
 
 
 class Processor:
@@ -82,22 +73,17 @@ class Processor:
         self._next_connection_index = next_connection_index
         self._log_close = log_close
         self._security = security
-        self._max_idle_ms = max_idle_ms
         self._memory = memory
-        self._new_connections: deque[NewConnection] = deque()
-        self._room: deque[asyncio.Future[None]] = deque()
+        self.new_connections = NewConnections(self._wakeup)
         self._registering: dict[asyncio.Task[None], None] = {}
         self._responses: deque[RequestEnd] = deque()
         self._receives: deque[KafkaChannel] = deque()
         self._lost: deque[KafkaChannel] = deque()
         self._sending: dict[KafkaChannel, SendResponse] = {}
-        # Oldest activity first: the idle timer looks at the front only.
-        self._channels: dict[KafkaChannel, None] = {}
-        self._idle_timer: asyncio.TimerHandle | None = None
+        self._channels = IdleExpiryManager(max_idle_ms, clock.monotonic)
         self.receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic, self.close_channel)
         self._task: asyncio.Task[None] | None = None
         self._wake: asyncio.Future[None] | None = None
-        self._stopping = False
         self._flushed: asyncio.Future[None] | None = None
         self._all_closed: asyncio.Future[None] | None = None
         self.spare_buffers: list[bytearray] = []
@@ -120,9 +106,10 @@ class Processor:
                 log.exception("a round of %s failed", self._name)
 
     async def _sleep(self) -> None:
-        if self._new_connections or self._responses or self._receives or self._lost:
+        if self.new_connections or self._responses or self._receives or self._lost:
             await asyncio.sleep(0)  # the loop looks at the sockets
             return
+        self._requests.rested()
         self._idle.rest(self._now())
         self._wake = asyncio.get_running_loop().create_future()
         await self._wake
@@ -130,8 +117,7 @@ class Processor:
 
     def stop_reading(self) -> None:
         """Takes no more connections and reads no more; what was received whole is still handled."""
-        self._stopping = True
-        self._tell_acceptor()
+        self.new_connections.close()
         for channel in tuple(self._channels):
             channel.stop_reading()
 
@@ -147,20 +133,25 @@ class Processor:
             self._flushed = asyncio.get_running_loop().create_future()
             await self._flushed
 
-    async def close(self) -> None:
-        """Drops every connection; returns when asyncio has let go of all of them."""
-        self.stop_reading()
+    def abort(self) -> None:
+        """From now on nothing is read, handled or written: every connection drops. :meth:`close` waits for that."""
+        self.new_connections.close()
         if self._task is not None:
             self._task.cancel()
-            await asyncio.wait([self._task])
-        for connection in self._new_connections:
-            connection.socket.close()
-            self._gate.depart(self._listener, connection.address)
-        self._new_connections.clear()
-        if self._registering:
-            await asyncio.wait(tuple(self._registering))
         for channel in tuple(self._channels):
             channel.abort()
+
+    async def close(self) -> None:
+        """Drops every connection; returns when asyncio has let go of all of them."""
+        self.abort()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        while self.new_connections:
+            connection = self.new_connections.take()
+            connection.socket.close()
+            self._gate.depart(self._listener, connection.address)
+        if self._registering:
+            await asyncio.wait(tuple(self._registering))
         while self._channels:
             self._all_closed = asyncio.get_running_loop().create_future()
             await self._all_closed
@@ -175,32 +166,13 @@ class Processor:
 
     # new connections
 
-    def offer(self, socket: AcceptedSocket, address: str) -> bool:
-        """Takes an accepted socket, unless there are too many already."""
-        if self._stopping or len(self._new_connections) >= CONNECTION_QUEUE_SIZE:
-            return False
-        self._new_connections.append(NewConnection(socket, address))
-        self._wakeup()
-        return True
-
-    async def has_room(self) -> None:
-        """Returns when :meth:`offer` is worth another attempt."""
-        room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._room.append(room)
-        await room
-
     def _configure_new_connections(self) -> None:
         loop = asyncio.get_running_loop()
-        for _ in range(min(CONNECTION_QUEUE_SIZE, len(self._new_connections))):
-            connection = self._new_connections.popleft()
-            self._tell_acceptor()
+        for _ in range(min(CONNECTION_QUEUE_SIZE, len(self.new_connections))):
+            connection = self.new_connections.take()
             task = loop.create_task(self._register(connection), name=f"{self._name}-register")
             self._registering[task] = None
             task.add_done_callback(self._registered)
-
-    def _tell_acceptor(self) -> None:
-        while self._room:
-            _settle(self._room.popleft())
 
     async def _register(self, connection: NewConnection) -> None:
         channel = KafkaChannel(
@@ -346,7 +318,7 @@ class Processor:
             quotas=self._requests.quotas,
         )
         if channel.is_open:
-            self._touch(channel, now)
+            self._channels.update(channel, now)
             channel.begin(request)
         else:
             request.abandon()
@@ -378,11 +350,9 @@ class Processor:
         return len(self._responses)
 
     def channel_opened(self, channel: KafkaChannel) -> None:
-        self._touch(channel, self._now())
-        if self._stopping:
+        self._channels.update(channel, self._now())
+        if self.new_connections.is_closed:
             channel.abort()
-        elif self._idle_timer is None and self._max_idle_ms >= 0:
-            self._idle_timer = asyncio.get_running_loop().call_later(self._max_idle_ms / 1000, self._close_idle)
 
     def close_channel(self, channel: KafkaChannel, reason: str) -> None:
         """Drops a connection for a reason that the log should have."""
@@ -392,7 +362,7 @@ class Processor:
 
     def channel_lost(self, channel: KafkaChannel) -> None:
         """asyncio has let go of a connection."""
-        self._channels.pop(channel, None)
+        self._channels.remove(channel)
         self._lost.append(channel)
         request, channel.in_flight = channel.in_flight, None
         if request is not None:
@@ -401,9 +371,6 @@ class Processor:
         if not self._channels:
             _settle(self._all_closed)
             self.receive_deadlines.cancel()
-            if self._idle_timer is not None:
-                self._idle_timer.cancel()
-                self._idle_timer = None
         self._wakeup()
 
     def _process_disconnected(self) -> None:
@@ -415,24 +382,6 @@ class Processor:
                 _settle(self._flushed)
             # Kafka handles what a client sent before it left: records sent with acks=0 are not lost.
             self.received(channel)
-
-    # idle connections (connections.max.idle.ms)
-
-    def _touch(self, channel: KafkaChannel, now: float) -> None:
-        self._channels.pop(channel, None)
-        self._channels[channel] = None
-        channel.last_active = now
-
-    def _close_idle(self) -> None:
-        max_idle = self._max_idle_ms / 1000
-        now = self._now()
-        for channel in tuple(self._channels):
-            left = channel.last_active + max_idle - now
-            if left > 0:
-                self._idle_timer = asyncio.get_running_loop().call_later(left, self._close_idle)
-                return
-            channel.abort()
-        self._idle_timer = None
 
 
 def _settle(waiter: asyncio.Future[None] | None) -> None:

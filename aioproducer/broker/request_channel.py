@@ -61,6 +61,7 @@ class RequestChannel:
         # No handler waits while anything is queued, and no processor while there is room.
         self._idle_handlers: deque[asyncio.Future[Request | Sentinel]] = deque()
         self._blocked: deque[asyncio.Future[None]] = deque()
+        self._waiting_for_rest: list[asyncio.Future[None]] = []
         self._handed_over = 0  # to handlers that have not begun yet
         self._processors: dict[int, ResponseQueue] = {}
         self.handler: Callable[[Request], object] | None = None
@@ -136,6 +137,7 @@ class RequestChannel:
             return item
         waiter: asyncio.Future[Request | Sentinel] = asyncio.get_running_loop().create_future()
         self._idle_handlers.append(waiter)
+        self.rested()
         try:
             item = await waiter
         except asyncio.CancelledError:
@@ -174,6 +176,21 @@ class RequestChannel:
         """A processor is done with a request."""
         if self.on_complete is not None:
             self.on_complete(response.request, response, self._now())
+
+    # those who wait until there is nothing to do
+
+    def rested(self) -> None:
+        """A processor or a handler has nothing to do for now."""
+        while self._waiting_for_rest:
+            waiter = self._waiting_for_rest.pop()
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def rest(self) -> None:
+        """Returns when the next of them has nothing to do."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting_for_rest.append(waiter)
+        await waiter
 
     def _put(self, item: Request | Sentinel) -> None:
         while self._idle_handlers:

@@ -86,6 +86,7 @@ class KafkaRequestHandlerPool:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
+        self._channel.rested()
 
     async def _run(self) -> None:
         channel = self._channel

@@ -68,31 +68,32 @@ class SocketServer:
 
     async def open(self, end_points: Sequence[EndPoint]) -> dict[str, EndPoint]:
         """Opens the ports, all or none; returns where each listener is (port 0 in ``end_points``: a free one)."""
-        opened = {}
-        config = self._config
         try:
             for end_point in end_points:
-                listening = await self._listen(
-                    end_point.host,
-                    end_point.port,
-                    backlog=config.socket_listen_backlog_size,
-                    receive_buffer=config.socket_receive_buffer_bytes,
-                )
-                name = end_point.listener
-                self.acceptors[name] = Acceptor(
-                    f"kafka-socket-acceptor-{self._node_id}-{name}",
-                    name,
-                    listening,
-                    self._gate,
-                    self._clock,
-                    send_buffer=config.socket_send_buffer_bytes,
-                )
-                opened[name] = end_point._replace(port=listening.port)
-                self._resize(self.acceptors[name], name, config.network_threads(name))
+                await self._open(end_point)
         except BaseException:
             await self.close()
             raise
-        return opened
+        return {listener: acceptor.end_point for listener, acceptor in self.acceptors.items()}
+
+    async def _open(self, end_point: EndPoint) -> None:
+        config = self._config
+        listening = await self._listen(
+            end_point.host,
+            end_point.port,
+            backlog=config.socket_listen_backlog_size,
+            receive_buffer=config.socket_receive_buffer_bytes,
+        )
+        acceptor = Acceptor(
+            end_point._replace(port=listening.port),
+            self.securities[end_point.listener].protocol,
+            listening,
+            self._gate,
+            self._clock,
+            send_buffer=config.socket_send_buffer_bytes,
+        )
+        self.acceptors[end_point.listener] = acceptor
+        self._resize(acceptor, config.network_threads(end_point.listener))
 
     def enable_request_processing(self) -> None:
         """Clients are let in from now on."""
@@ -106,7 +107,7 @@ class SocketServer:
         """Obeys what may change while it runs."""
         self._config = config
         for name, acceptor in self.acceptors.items():
-            self._resize(acceptor, name, config.network_threads(name))
+            self._resize(acceptor, config.network_threads(name))
 
     @property
     def processors(self) -> list[Processor]:
@@ -147,16 +148,19 @@ class SocketServer:
         ``idle`` says whether the handlers have nothing to do.
         """
         now = self._clock.monotonic
-        while True:
-            if now() >= deadline or (idle() and all(processor.is_idle for processor in self.processors)):
-                break
-            await asyncio.sleep(0)
         try:
             async with asyncio.timeout(max(0.0, deadline - now())):
+                while not (idle() and all(processor.is_idle for processor in self.processors)):
+                    await self.requests.rest()
                 for processor in self.processors:
                     await processor.flush()
         except TimeoutError:
-            pass  # clients that do not read
+            pass  # a handler that waits, or clients that do not read
+
+    def abort(self) -> None:
+        """From now on nothing is read, handled or written, as in a crash; :meth:`close` does the rest."""
+        for processor in self.processors:
+            processor.abort()
 
     async def close(self) -> None:
         """Closes the ports and drops every connection."""
@@ -164,19 +168,19 @@ class SocketServer:
             acceptor.close()
         for acceptor in self.acceptors.values():
             await acceptor.wait_closed()
-            self._resize(acceptor, "", 0)
+            self._resize(acceptor, 0)
         if self._closings:
             await asyncio.wait(tuple(self._closings))
 
-    def _resize(self, acceptor: Acceptor, listener: str, size: int) -> None:
-        processors = acceptor.processors
+    def _resize(self, acceptor: Acceptor, size: int) -> None:
+        processors, listener = acceptor.processors, acceptor.end_point.listener
         config = self._config
         while len(processors) < size:
             id = next(self._processor_ids)
             security = self.securities[listener]
             processor = Processor(
                 id,
-                f"kafka-network-thread-{self._node_id}-{listener}-{security.protocol}-{id}",
+                f"data-plane-kafka-network-thread-{self._node_id}-{listener}-{security.protocol}-{id}",
                 listener,
                 self.requests,
                 self._gate,
@@ -194,7 +198,11 @@ class SocketServer:
             if self._enabled:
                 processor.start()
         while len(processors) > size:
-            closing = asyncio.get_running_loop().create_task(self._close(processors.pop()))
+            processor = processors.pop()
+            processor.new_connections.close()
+            while size and processor.new_connections:  # those that remain take them over
+                acceptor.hand_over(*processor.new_connections.take())
+            closing = asyncio.get_running_loop().create_task(self._close(processor))
             self._closings[closing] = None
             closing.add_done_callback(self._closed)
 

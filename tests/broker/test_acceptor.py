@@ -5,6 +5,7 @@ import socket
 from typing import Any
 
 from aioproducer.broker.acceptor import Acceptor
+from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.gate import OPEN_GATE
 from aioproducer.broker.listening_socket import Listening, listen
 from aioproducer.clock import SystemClock
@@ -16,6 +17,7 @@ class SomeProcessor:
     def __init__(self, room: int) -> None:
         self.room = room
         self.connections: list[Any] = []
+        self.new_connections = self
         self.more = asyncio.Event()
 
     def offer(self, connection: Any, address: str) -> bool:
@@ -30,7 +32,8 @@ class SomeProcessor:
 
 async def accepting(*processors: SomeProcessor) -> tuple[Acceptor, Listening]:
     listening = await listen("127.0.0.1", 0, backlog=50, receive_buffer=-1)
-    acceptor = Acceptor("acceptor", "PLAINTEXT", listening, OPEN_GATE, SystemClock(), send_buffer=20_000)
+    end_point = EndPoint("PLAINTEXT", "127.0.0.1", listening.port)
+    acceptor = Acceptor(end_point, "PLAINTEXT", listening, OPEN_GATE, SystemClock(), send_buffer=20_000)
     acceptor.processors = list(processors)  # type: ignore[arg-type]
     acceptor.start()
     return acceptor, listening

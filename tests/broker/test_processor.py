@@ -10,13 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.processor import CONNECTION_QUEUE_SIZE
+from aioproducer.broker.new_connections import CONNECTION_QUEUE_SIZE
 from aioproducer.broker.request import Request
-from aioproducer.clock import ManualClock
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 
 from .raw_client import Connect, RawClient
-from .served import Served, exchange
+from .served import Served
 
 HEADER = struct.Struct(">ihhih")
 
@@ -160,12 +159,12 @@ async def test_it_takes_so_many_new_connections_in_a_round() -> None:
         pairs = [socket.socketpair() for _ in range(CONNECTION_QUEUE_SIZE + 1)]
         ours = [pair[0] for pair in pairs]
         for number in range(CONNECTION_QUEUE_SIZE):
-            assert processor.offer(ours[number], "127.0.0.1")
-        assert not processor.offer(ours[-1], "127.0.0.1")
-        await processor.has_room()
+            assert processor.new_connections.offer(ours[number], "127.0.0.1")
+        assert not processor.new_connections.offer(ours[-1], "127.0.0.1")
+        await processor.new_connections.has_room()
         while served.server.connection_count < CONNECTION_QUEUE_SIZE:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        assert processor.offer(ours[-1], "127.0.0.1")
+        assert processor.new_connections.offer(ours[-1], "127.0.0.1")
         while served.server.connection_count <= CONNECTION_QUEUE_SIZE:  # noqa: ASYNC110
             await asyncio.sleep(0)
         for _, right in pairs:
@@ -175,9 +174,9 @@ async def test_it_takes_so_many_new_connections_in_a_round() -> None:
 async def test_tasks_have_the_names_of_kafkas_threads() -> None:
     async with Served(num_network_threads=2, num_io_threads=1) as served:
         names = {task.get_name() for task in asyncio.all_tasks()}
-        assert names > {"kafka-socket-acceptor-0-PLAINTEXT", "handler-0"}
+        assert names > {f"data-plane-kafka-socket-acceptor-PLAINTEXT-PLAINTEXT-{served.port}", "handler-0"}
         numbers = [processor.id for processor in served.server.processors]
-        assert names > {f"kafka-network-thread-0-PLAINTEXT-PLAINTEXT-{number}" for number in numbers}
+        assert names > {f"data-plane-kafka-network-thread-0-PLAINTEXT-PLAINTEXT-{number}" for number in numbers}
 
 
 async def next_soon(served: Served) -> Request | None:
@@ -192,28 +191,3 @@ async def read_frames(client: RawClient, count: int) -> int:
     for _ in range(count):
         await client.receive_frame()
     return count
-
-
-class TestIdle:
-    """The timers are real and short; what they see is a clock that the test moves."""
-
-    async def test_connections_without_requests_are_closed(self) -> None:
-        clock = ManualClock()
-        async with Served(clock, connections_max_idle_ms=10) as served:
-            idle, busy = await served.connect(), await served.connect()
-            for client in (idle, busy):
-                await exchange(served, client, frame(3, 0))
-            clock.advance(0.007)
-            await exchange(served, busy, frame(3, 0))
-            clock.advance(0.007)
-            assert await idle.is_closed()
-            assert served.server.connection_count == 1
-            clock.advance(0.007)
-            assert await busy.is_closed()
-
-    async def test_never_with_a_negative_time(self) -> None:
-        clock = ManualClock()
-        async with Served(clock) as served:
-            client = await served.connect()
-            clock.advance(10**9)
-            await exchange(served, client, frame(3, 0))

@@ -216,3 +216,22 @@ async def test_idle_and_busy() -> None:
     assert 0.85 < pool.avg_idle_percent(clock.monotonic()) < 0.95
     pool.abort()
     await pool.wait_closed()
+
+
+async def test_who_waits_for_rest_is_told_when_somebody_has_nothing_to_do() -> None:
+    channel = RequestChannel(5, SystemClock())
+    for number in range(2):
+        assert channel.offer(make_request(channel, number))
+    waiting = asyncio.create_task(channel.rest())
+
+    async def handler() -> None:
+        while True:
+            await channel.receive_request()
+            await asyncio.sleep(0)
+
+    handling = asyncio.create_task(handler())
+    while len(channel):
+        assert not waiting.done()
+        await asyncio.sleep(0)
+    await waiting
+    handling.cancel()

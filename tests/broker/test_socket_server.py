@@ -9,6 +9,7 @@ import pytest
 
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.end_point import EndPoint
+from aioproducer.broker.new_connections import CONNECTION_QUEUE_SIZE
 from aioproducer.broker.socket_server import SocketServer
 from aioproducer.clock import SystemClock
 
@@ -53,10 +54,15 @@ async def test_nobody_is_served_before_it_is_enabled() -> None:
 
 
 async def test_opens_all_ports_or_none() -> None:
+    server = make_server(
+        listeners="A://:0,B://:0",
+        listener_security_protocol_map="A:PLAINTEXT,B:PLAINTEXT",
+        inter_broker_listener_name="A",
+    )
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        server = make_server()
+        port = int(taken.getsockname()[1])
         with pytest.raises(OSError):
-            await server.open([EndPoint("A", "127.0.0.1", 0), EndPoint("B", "127.0.0.1", int(taken.getsockname()[1]))])
+            await server.open([EndPoint("A", "127.0.0.1", 0), EndPoint("B", "127.0.0.1", port)])
     gc.collect()  # a port that was forgotten would warn, which is an error
 
 
@@ -76,3 +82,21 @@ async def test_a_connection_that_is_being_accepted_is_dropped_too(turns: int) ->
 
 async def test_need_not_have_been_opened_to_be_closed() -> None:
     await make_server().close()
+
+
+async def test_new_connections_of_a_processor_that_goes_are_taken_over() -> None:
+    server = make_server(num_network_threads=2)
+    await server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)])
+    stays, goes = (processor.new_connections for processor in server.processors)
+    pairs = [socket.socketpair() for _ in range(2 * CONNECTION_QUEUE_SIZE - 5)]
+    for number, (ours, _) in enumerate(pairs):
+        assert (goes if number < CONNECTION_QUEUE_SIZE else stays).offer(ours, "127.0.0.1")
+    server.reconfigure(BrokerConfig.of({"num.network.threads": 1}))
+    assert len(stays) == CONNECTION_QUEUE_SIZE, "the acceptor keeps the rest until there is room"
+    assert not goes
+    server.enable_request_processing()
+    while server.connection_count < len(pairs):  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    await server.close()
+    for _, theirs in pairs:
+        theirs.close()
