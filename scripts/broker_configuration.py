@@ -68,21 +68,6 @@ Kafka's other topic configs may be given too, are checked, stored and told, and 
 
 """
 
-ABSENT = {
-    "producer.purgatory.purge.interval.requests": "replicas share a log: no produce request waits for them",
-    "delete.records.purgatory.purge.interval.requests": "as producer.purgatory.purge.interval.requests",
-}
-"""Kafka's configs of the network layer that do not exist here, and why."""
-
-LAST = """
-## Kafka's configs of the network layer that do not exist here
-
-Any other of Kafka's that is not in the first table is refused as well.
-
-| config | why |
-|---|---|
-"""
-
 
 def _row(key: ConfigKey) -> str:
     dynamic = " **Dynamic.**" if key.name in DYNAMIC_BROKER_CONFIGS else ""
@@ -98,9 +83,8 @@ def page(keys: Iterable[ConfigKey]) -> str:
         f"| `{name}` | `{SERVER_NAMES[name]}` |" for name in TOPIC_CONFIGS if name not in TOPIC_CONFIGS_WITHOUT_EFFECT
     )
     stored = "\n".join(f"- `{name}`" for name in sorted(TOPIC_CONFIGS_WITHOUT_EFFECT))
-    absent = "\n".join(f"| `{name}` | {why} |" for name, why in ABSENT.items())
     own = "\n".join(f"- `{name}`" for name in LISTENER_CONFIGS)
-    return f"{HEAD}{rows}\n{LISTENERS}{own}\n{TOPICS}{topics}\n{STORED}{stored}\n{LAST}{absent}\n"
+    return f"{HEAD}{rows}\n{LISTENERS}{own}\n{TOPICS}{topics}\n{STORED}{stored}\n"
 
 
 if __name__ == "__main__":

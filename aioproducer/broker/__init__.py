@@ -1,8 +1,10 @@
 """The embedded broker: a Kafka cluster in this process, for development, demos and tests.
 
     cluster.py         EmbeddedCluster: starts and stops nodes, and what tests ask of them
+    cluster_contents.py   what is in it, for tests to look at and change
     cluster_state.py   what all nodes agree on: topics, leaders, producer ids
     topic.py           topics and partitions
+    replica_assignment.py which nodes get the replicas of new ones
     broker_config.py   the configs of brokers and topics
     stored_topic_config.py   those that topics may have and that do nothing
     cluster_configs.py what nodes and topics are configured with, and where from
@@ -13,7 +15,9 @@
     listeners.py       the listeners as configs have them, and what clients are told of them
     end_point.py, listening_socket.py  where a listener listens; a port
     acceptor.py, gate.py  who lets clients in; who may come in
+    new_connections.py those on their way from an acceptor to a processor
     processor.py       the connections of a listener, from bytes to requests and from responses to bytes
+    idle_expiry.py, receive_deadlines.py   connections that are silent, requests that do not become whole
     connection_quotas.py  how many connections, and how fast: by address, by listener, in all
     rate_quota.py, token_bucket.py   an upper bound for a rate, and how long to wait
     client_quotas.py   which quotas users, client ids and addresses have
@@ -36,7 +40,8 @@
     kafka_apis.py      from a request to its handler
     handlers/          one file per API
     purgatory.py       operations that wait for something to happen, or for their time to be up
-    delayed_*.py       one such operation, and the fetch that waits for records
+    purgatories.py     those of a node
+    delayed_*.py       one such operation; the fetch that waits for records; what waits for replicas
     timing_wheel.py    when things fall due
     faults.py          what goes wrong on purpose: tests say
     faulty_apis.py     requests and responses that are lost or held up by a fault

@@ -142,6 +142,12 @@ class BrokerConfig:
     fetch_purgatory_purge_interval_requests: int = key(
         Type.INT, 1000, ANY, "The lists of waiting fetches are gone through when so many of them have ended."
     )
+    producer_purgatory_purge_interval_requests: int = key(
+        Type.INT, 1000, ANY, "The same of produce requests that wait for replicas."
+    )
+    delete_records_purgatory_purge_interval_requests: int = key(
+        Type.INT, 1, ANY, "The same of DeleteRecords requests that wait for replicas."
+    )
     group_initial_rebalance_delay_ms: int = key(
         Type.INT,
         0,

@@ -53,10 +53,10 @@ def _memory(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
 
 
 def _purgatory(server: BrokerServer, node: Tags) -> Iterator[Metric]:
-    purgatory = server.context.fetch_purgatory
-    tags = (("delayedOperation", purgatory.name), *node)
-    yield MetricName("PurgatorySize", "DelayedOperationPurgatory", tags), purgatory.watched
-    yield MetricName("NumDelayedOperations", "DelayedOperationPurgatory", tags), purgatory.num_delayed
+    for purgatory in server.context.purgatories:
+        tags = (("delayedOperation", purgatory.name), *node)
+        yield MetricName("PurgatorySize", "DelayedOperationPurgatory", tags), purgatory.watched
+        yield MetricName("NumDelayedOperations", "DelayedOperationPurgatory", tags), purgatory.num_delayed
 
 
 def _requests(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:

@@ -53,7 +53,7 @@ class BrokerServer:
             scram_credentials=context.state.scram_credentials,
         )
         self.handlers = KafkaRequestHandlerPool(
-            f"kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
+            f"data-plane-kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
         )
         self.request_metrics = RequestMetrics()
         self.sockets.requests.on_complete = self._completed
@@ -86,13 +86,17 @@ class BrokerServer:
         deadline = self.context.clock.monotonic() + _DRAIN_TIME
         self.sockets.stop_accepting()
         await self.sockets.drain(self.handlers.is_idle, deadline)
-        self.context.fetch_purgatory.shutdown()
+        self.context.purgatories.shutdown()
         await self.sockets.drain(self.handlers.is_idle, deadline)
         with contextlib.suppress(TimeoutError):  # a disk that is slower than that
             async with asyncio.timeout(max(0.0, deadline - self.context.clock.monotonic())):
                 await committed()
         await self.sockets.drain(self.handlers.is_idle, deadline)
         await self.abort()
+
+    def crash(self) -> None:
+        """From now on its clients hear nothing more of it; :meth:`abort` does the rest."""
+        self.sockets.abort()
 
     async def abort(self) -> None:
         """Ends as if it had crashed: connections drop, and what was not handled is lost."""
@@ -103,7 +107,7 @@ class BrokerServer:
         await self.sockets.close()
         await self.handlers.wait_closed()
         self.context.quotas.close()
-        self.context.fetch_purgatory.shutdown()
+        self.context.purgatories.shutdown()
 
     def _configure_ip_rates(self) -> None:
         self.gate.quotas.configure_ip_rates(*self.context.state.client_quotas.ip_rates())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from random import Random
@@ -13,11 +13,9 @@ from typing import Self
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_metrics import broker_metrics
 from aioproducer.broker.broker_server import BrokerServer
-from aioproducer.broker.client_quotas import entity as quota_entity
-from aioproducer.broker.cluster_configs import ALL_NODES
+from aioproducer.broker.cluster_contents import ClusterContents
 from aioproducer.broker.cluster_journal import IN_MEMORY
-from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
-from aioproducer.broker.config_changes import ConfigChange, OpType
+from aioproducer.broker.cluster_state import ClusterState, Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.faults import NO_FAULTS, Faults
@@ -28,23 +26,18 @@ from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.listeners import DEFAULT_LISTENERS
 from aioproducer.broker.listening_socket import Listen, listen
-from aioproducer.broker.partition_log import PartitionLog
-from aioproducer.broker.purgatory import DelayedOperationPurgatory
+from aioproducer.broker.purgatories import Purgatories
 from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.request_handler import RequestHandler
-from aioproducer.broker.scram_credentials import MIN_ITERATIONS, ScramCredential, ScramMechanism
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
-from aioproducer.broker.topic import Topic
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
-from aioproducer.config_def import as_text
 from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
-from aioproducer.types import TopicPartition
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(ClusterContents):
     """A Kafka cluster for development, demos and tests. Real sockets, real protocol, records in memory or on disk.
 
         async with EmbeddedCluster(nodes=3, configs={"num.partitions": 6}) as cluster:
@@ -71,8 +64,8 @@ class EmbeddedCluster:
     ``random`` (for the ids of cluster and topics), ``listen`` (who opens ports); for tests of what goes wrong:
     ``faults``.
 
-    Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing
-    and never lags, and every replica on a live node is in sync. A stopped node (:meth:`stop_node`) loses no records.
+    Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing, and lags
+    only where it is told to (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records.
     Topics are created and leaders move at once, and transactions end at once. Whoever is let in may do everything.
     What else is simpler is said in the file of each API, under ``handlers/``.
     """
@@ -111,10 +104,10 @@ class EmbeddedCluster:
         self._clock = clock or SystemClock()
         self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)))
         journal = IN_MEMORY if self._storage is None else self._storage.journal
-        self._state = ClusterState(range(nodes), broker_config, random, journal)
+        state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
-        self._groups = GroupCoordinator(self._state.config, offsets)
-        self._transactions = TransactionCoordinator(self._state, offsets, self._clock, journal)
+        super().__init__(state, TransactionCoordinator(state, offsets, self._clock, journal))
+        self._groups = GroupCoordinator(state.config, offsets)
         self._transaction_version = transaction_version
         self._advertised = dict(advertised or {})
         self._newest_versions = newest_versions
@@ -213,14 +206,13 @@ class EmbeddedCluster:
         self._state.node_started(node_id, nodes)
 
     def _context(self, node_id: int) -> BrokerContext:
-        purge_interval = self._state.config.fetch_purgatory_purge_interval_requests
         return BrokerContext(
             node_id,
             self._state,
             self._clock,
             self._transactions,
             self._groups,
-            DelayedOperationPurgatory("Fetch", self._clock, purge_interval=purge_interval),
+            Purgatories(self._clock, self._state.config),
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             self._transaction_version,
             self._faults,
@@ -235,13 +227,16 @@ class EmbeddedCluster:
         server = self._servers.pop(node_id, None)
         if server is None:
             raise IllegalStateException(f"node {node_id} is not running")
+        if not clean:
+            server.crash()  # before leaders move: what waits for something would be answered
         # Before anything is awaited: the node may be started again meanwhile.
         self._state.node_stopped(node_id)
         await (server.shutdown(self._committed) if clean else server.abort())
-        purgatory = server.context.fetch_purgatory
+        purgatories = tuple(server.context.purgatories)
         for topic in self._state.topics.values():
             for partition in topic.partitions:
-                partition.watchers.discard(purgatory.check_and_complete)
+                for purgatory in purgatories:
+                    partition.unwatch(purgatory.check_and_complete)
 
     async def _committed(self) -> None:
         """Returns when all that has changed so far is on disk, or never will be: the log has said so then."""
@@ -276,7 +271,7 @@ class EmbeddedCluster:
     @property
     def delayed_fetches(self) -> int:
         """How many fetch requests wait for records."""
-        return sum(server.context.fetch_purgatory.num_delayed for server in self._servers.values())
+        return sum(server.context.purgatories.fetch.num_delayed for server in self._servers.values())
 
     @property
     def bootstrap_servers(self) -> str:
@@ -291,111 +286,3 @@ class EmbeddedCluster:
     @property
     def cluster_id(self) -> str:
         return self._state.cluster_id
-
-    # topics
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication_factor: int = -1,
-        *,
-        assignments: Iterable[Sequence[int]] = (),
-        configs: Mapping[str, object] | None = None,
-    ) -> Topic:
-        """Creates a topic; -1 means the broker's default.
-
-        ``assignments`` gives the replicas of each partition, the leader first, in place of the two numbers. Raises the
-        exception that a client would get: ``TopicExistsException``, ``InvalidTopicException``, …
-        """
-        texts = {config.replace("_", "."): as_text(value) for config, value in (configs or {}).items()}
-        return self._state.create_topic(NewTopic(name, partitions, replication_factor, tuple(assignments), texts))
-
-    def alter_topic_configs(self, name: str, configs: Mapping[str, object | None]) -> None:
-        """Sets configs of a topic while it is in use; None takes one back. Raises what a client would get."""
-        self._state.alter_topic_configs(name, _changes(configs))
-
-    def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
-        """Sets dynamic configs of one node, or of all; None takes one back. Raises what a client would get."""
-        self._state.alter_broker_configs(ALL_NODES if node_id is None else str(node_id), _changes(configs))
-
-    def alter_client_quotas(self, entity: Mapping[str, str | None], quotas: Mapping[str, float | None]) -> None:
-        """Sets quotas of a user, a client id, both together or an ip; None takes one back, and a None for a name is the
-        default. ``cluster.alter_client_quotas({"client-id": "slow"}, {"producer_byte_rate": 1024})``. Raises what a
-        client would get.
-        """
-        self._state.client_quotas.alter(quota_entity(entity.items()), list(quotas.items()))
-
-    def client_quotas(self) -> list[tuple[dict[str, str | None], dict[str, float]]]:
-        """Every entity that has quotas, and what they are."""
-        found = self._state.client_quotas.describe([], strict=False)
-        return [(dict(entity), dict(quotas)) for entity, quotas in found.items()]
-
-    def alter_user_scram_credentials(
-        self,
-        user: str,
-        password: str | None,
-        *,
-        mechanism: str = "SCRAM-SHA-256",
-        iterations: int = MIN_ITERATIONS,
-    ) -> None:
-        """Lets a user log in with SCRAM, with this password or, if it is None, no more.
-
-        Takes a few milliseconds. Raises ``ValueError`` for a mechanism that is none of SCRAM.
-        """
-        of = ScramMechanism.of(mechanism)
-        credentials = self._state.scram_credentials
-        if password is None:
-            credentials.remove(user, of)
-        else:
-            credentials.put(user, of, ScramCredential.of_password(of, password, iterations))
-
-    def delete_topic(self, name: str) -> None:
-        """Deletes a topic with its records."""
-        self._state.delete_topic(name)
-
-    @property
-    def topics(self) -> list[Topic]:
-        """Every topic there is."""
-        return list(self._state.topics.values())
-
-    def topic(self, name: str) -> Topic:
-        """Raises ``UnknownTopicOrPartitionException``."""
-        self._state.partition(name, 0)
-        return self._state.topics[name]
-
-    def log(self, topic: str, partition: int = 0) -> PartitionLog:
-        """The log of a partition. Raises ``UnknownTopicOrPartitionException``."""
-        return self._state.partition(topic, partition).log
-
-    def leader(self, topic: str, partition: int = 0) -> int:
-        """The node that leads a partition; -1 for none."""
-        return self._state.partition(topic, partition).leader
-
-    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
-        """Makes another running node the leader, in a new leader epoch."""
-        self._state.move_leader(topic, partition, node_id)
-
-    def expire_producers(self, topic: str, partition: int = 0, *, producer_id: int | None = None) -> None:
-        """Makes a partition forget one idempotent producer, or all, as after ``producer.id.expiration.ms``."""
-        self._state.partition(topic, partition).log.producer_state.expire(producer_id)
-
-    # groups and transactions
-
-    def move_coordinator(self, key: str, node_id: int) -> None:
-        """Makes another node the coordinator of a group or transactional id; what it knew moves along."""
-        self._state.move_coordinator(key, node_id)
-
-    def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """What a group has committed; offsets of transactions that have not ended are not among it."""
-        offsets = self._transactions.offsets.committed(group)
-        return {TopicPartition(*partition): found.offset for partition, found in offsets.items()}
-
-
-def _changes(configs: Mapping[str, object | None]) -> list[ConfigChange]:
-    return [
-        ConfigChange.of(name.replace("_", "."), OpType.DELETE, None)
-        if value is None
-        else ConfigChange.of(name.replace("_", "."), OpType.SET, as_text(value))
-        for name, value in configs.items()
-    ]

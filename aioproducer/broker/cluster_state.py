@@ -20,12 +20,12 @@ from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
 from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal
 from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.replica_assignment import checked_replicas, spread_replicas
 from aioproducer.broker.scram_credentials import ScramCredentials
-from aioproducer.broker.topic import NO_LEADER, Partition, Topic, validate_topic_name
+from aioproducer.broker.topic import NO_LEADER, HeldReplica, Partition, Topic, validate_topic_name
 from aioproducer.errors import (
     InvalidPartitionsException,
     InvalidReplicaAssignmentException,
-    InvalidReplicationFactorException,
     InvalidTopicException,
     TopicExistsException,
     UnknownTopicIdException,
@@ -114,19 +114,43 @@ class ClusterState:
         as leader."""
         self._alive[node_id] = advertised
         for partition in self.partitions():
-            if partition.leader == NO_LEADER and node_id in partition.replicas:
-                self._elect(partition, node_id)
+            if node_id in partition.replicas:
+                if partition.leader == NO_LEADER:
+                    self._elect(partition, node_id)
+                else:
+                    partition.replicate(self.in_sync_replicas(partition))
 
     def node_stopped(self, node_id: int) -> None:
         """The node is gone; its partitions are led by the first live replica, or by none."""
         self._alive.pop(node_id, None)
         for partition in self.partitions():
-            if partition.leader == node_id:
-                self._elect(partition, self._first_alive(partition.replicas))
+            if node_id in partition.replicas:
+                partition.held.pop(node_id, None)
+                if partition.leader == node_id:
+                    self._elect(partition, self._first_alive(partition.replicas))
+                else:
+                    partition.replicate(self.in_sync_replicas(partition))
 
     def in_sync_replicas(self, partition: Partition) -> list[int]:
-        """All replicas on live nodes: in-process replication never lags."""
-        return [node_id for node_id in partition.replicas if node_id in self._alive]
+        return partition.in_sync_replicas(self.is_alive)
+
+    def hold_replica(self, topic: str, index: int, node_id: int, *, in_sync: bool) -> None:
+        """From now on the replica on a live node, which does not lead, copies nothing. If it is not ``in_sync`` it has
+        dropped out of the replicas that are."""
+        partition = self.partition(topic, index)
+        if node_id not in partition.replicas or node_id == partition.leader or node_id not in self._alive:
+            raise InvalidReplicaAssignmentException(f"node {node_id} is no live follower of {partition}")
+        held, log = partition.held.get(node_id), partition.log
+        if held is None or (in_sync and not held.in_sync):  # who comes back in sync has copied everything
+            held = HeldReplica(log.log_end_offset, log.log_start_offset, in_sync)
+        partition.held[node_id] = held._replace(in_sync=in_sync)
+        partition.replicate(self.in_sync_replicas(partition))
+
+    def release_replica(self, topic: str, index: int, node_id: int) -> None:
+        """The replica has copied everything, and goes on."""
+        partition = self.partition(topic, index)
+        partition.held.pop(node_id, None)
+        partition.replicate(self.in_sync_replicas(partition))
 
     def coordinator(self, key: str) -> int | None:
         """The live node that coordinates a group or a transactional id; None without any."""
@@ -202,7 +226,7 @@ class ClusterState:
                 f"{count - present} partitions are to be added, and replicas are assigned to {len(assignments)}"
             )
         else:
-            new = [self._checked_replicas(replicas, factor) for replicas in assignments]
+            new = [checked_replicas(replicas, factor, self.node_ids, self._alive) for replicas in assignments]
         if validate_only:
             return
         for index, replicas in enumerate(new, start=present):
@@ -268,35 +292,11 @@ class ClusterState:
 
     def _assign(self, new: NewTopic) -> list[tuple[int, ...]]:
         if new.assignments:
-            return [self._checked_replicas(replicas, len(new.assignments[0])) for replicas in new.assignments]
+            factor = len(new.assignments[0])
+            return [checked_replicas(replicas, factor, self.node_ids, self._alive) for replicas in new.assignments]
         partitions = self.config.num_partitions if new.partitions == -1 else new.partitions
         factor = self.config.default_replication_factor if new.replication_factor == -1 else new.replication_factor
-        if factor < 1:
-            raise InvalidReplicationFactorException(f"replication factor {factor} must be at least 1, or -1")
-        if partitions < 1:
-            raise InvalidPartitionsException(f"number of partitions {partitions} must be at least 1, or -1")
-        alive = self.alive_ids
-        if factor > len(alive):
-            raise InvalidReplicationFactorException(
-                f"replication factor {factor} is larger than the number of live nodes, {len(alive)}"
-            )
-        first = self._next_first_replica
-        return [
-            tuple(alive[(first + index + replica) % len(alive)] for replica in range(factor))
-            for index in range(partitions)
-        ]
-
-    def _checked_replicas(self, replicas: Sequence[int], factor: int) -> tuple[int, ...]:
-        if not replicas or len(set(replicas)) != len(replicas) or len(replicas) != factor:
-            raise InvalidReplicaAssignmentException(
-                f"replicas {list(replicas)} must be distinct nodes, as many for every partition"
-            )
-        unknown = [node_id for node_id in replicas if node_id not in self.node_ids]
-        if unknown or self._first_alive(replicas) == NO_LEADER:
-            raise InvalidReplicaAssignmentException(
-                f"replicas {list(replicas)} must be nodes of the cluster, one alive"
-            )
-        return tuple(replicas)
+        return spread_replicas(partitions, factor, self.alive_ids, self._next_first_replica)
 
     def _new_id(self) -> UUID:
         return UUID(int=self.random.getrandbits(128), version=4)
@@ -338,6 +338,7 @@ class ClusterState:
         # Each replica would remember what its own node says; of the one log they share here, the most of them is kept.
         retain = max(topic.config_on(node_id).producer_state_batches_to_retain for node_id in partition.replicas)
         partition.log.configure(topic.config_on(partition.leader), retain)
+        partition.replicate(self.in_sync_replicas(partition))
 
     def _say_without_effect(self, configs: Iterable[str]) -> None:
         for name in (TOPIC_CONFIGS_WITHOUT_EFFECT & frozenset(configs)) - self._said_without_effect:

@@ -8,7 +8,7 @@ from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.group_coordinator import GroupCoordinator
-from aioproducer.broker.purgatory import DelayedOperationPurgatory
+from aioproducer.broker.purgatories import Purgatories
 from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock
@@ -23,8 +23,7 @@ class BrokerContext:
     clock: Clock
     transactions: TransactionCoordinator
     groups: GroupCoordinator
-    fetch_purgatory: DelayedOperationPurgatory
-    """Fetches that wait for records, by :class:`Partition`."""
+    purgatories: Purgatories
     quotas: QuotaManagers
     transaction_version: int
     """The finalized level of the feature ``transaction.version``: 2 is KIP-890's protocol."""

@@ -55,7 +55,8 @@ class PartitionLog:
 
     They are kept in memory, or wherever ``batches`` keeps them.
 
-    All replicas share the log: what is appended is replicated, so the high watermark is the log end offset.
+    All replicas share the log, so that what is appended is replicated, unless ``replicated_to`` says how far it is:
+    some replicas may be told to lag (``Partition.held``).
     """
 
     def __init__(self, name: str, config: TopicConfig, batches: Batches | None = None) -> None:
@@ -66,6 +67,7 @@ class PartitionLog:
         self._transactions = TransactionIndex()
         self.log_start_offset = 0
         self.log_end_offset = 0
+        self.replicated_to: int | None = None
         self.size_in_bytes = 0
         # In step: the batches, their base offsets, and the largest timestamp up to and including each. The last two are
         # sorted, which makes them the offset index and the time index. Stored batches never change.
@@ -87,13 +89,13 @@ class PartitionLog:
     @property
     def high_watermark(self) -> int:
         """The offset up to which consumers may read."""
-        return self.log_end_offset
+        return self.log_end_offset if self.replicated_to is None else self.replicated_to
 
     @property
     def last_stable_offset(self) -> int:
         """The offset up to which all transactions have ended, and ``read_committed`` consumers may read."""
         unstable = self._transactions.first_unstable_offset
-        return self.high_watermark if unstable is None else unstable
+        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
 
     def append(
         self, batch: RecordBatch, *, leader_epoch: int, now_ms: int, remembered: int | None = None
@@ -167,6 +169,7 @@ class PartitionLog:
         The state of producers comes from their batches and, for batches that were deleted, from ``producers``, what was
         remembered when records were deleted last.
         """
+        self.replicated_to = None  # it was, whoever is in sync now
         for batch in self._batches.load(log_start_offset):
             if not self._base_offsets:
                 self.log_start_offset = batch.base_offset
@@ -202,7 +205,7 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, *, min_one_batch: bool = True, committed: bool = False
     ) -> Sequence[Buffer]:
-        """Whole batches from the one that holds ``offset``, together at most ``max_bytes``.
+        """Whole batches from the one that holds ``offset`` to the high watermark, together at most ``max_bytes``.
 
         With ``min_one_batch`` the first one is there even if it is larger; with ``committed`` none from the last stable
         offset on. Raises :class:`OffsetOutOfRangeException`.
@@ -212,7 +215,9 @@ class PartitionLog:
         if offset == self.log_end_offset:
             return []
         batches = self._batches
-        end = bisect_left(self._base_offsets, self.last_stable_offset) if committed else len(batches)
+        end = len(batches)
+        if committed or self.replicated_to is not None:
+            end = bisect_left(self._base_offsets, self.last_stable_offset if committed else self.high_watermark)
         first = last = bisect_right(self._base_offsets, offset) - 1
         while last < end:
             max_bytes -= batches.size(last)
@@ -286,7 +291,7 @@ class PartitionLog:
 
     def delete_records(self, before_offset: int) -> None:
         """Moves the log start offset; batches that lie wholly before it are dropped. Producer state stays."""
-        if not self.log_start_offset <= before_offset <= self.log_end_offset:
+        if not self.log_start_offset <= before_offset <= self.high_watermark:
             raise self._out_of_range(before_offset)
         self.log_start_offset = before_offset
         if before_offset == self.log_end_offset:
@@ -299,10 +304,11 @@ class PartitionLog:
         # Down to 7/8 of what may stay, so that the lists are not moved for every append.
         keep = self.config.retention_bytes - self.config.retention_bytes // 8
         count, left = 0, self.size_in_bytes
-        while left > keep and count < len(self._batches) - 1:
+        replicated = self.high_watermark
+        while left > keep and count < len(self._batches) - 1 and self._base_offsets[count + 1] <= replicated:
             left -= self._batches.size(count)
             count += 1
-        self.log_start_offset = self._base_offsets[count]
+        self.log_start_offset = max(self.log_start_offset, self._base_offsets[count])
         self._drop(count)
         self._transactions.delete_before(self.log_start_offset)
 

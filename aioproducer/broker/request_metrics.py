@@ -12,7 +12,7 @@ from aioproducer.protocol.api_key import ApiKey
 HISTOGRAMS = {
     "RequestQueueTimeMs": "from received whole until a handler took it",
     "LocalTimeMs": "in the handler",
-    "RemoteTimeMs": "waiting for something: a fetch for records, a join for the other members, an answer for the disk",
+    "RemoteTimeMs": "waiting: a fetch for records, acks=all for replicas, a join for other members, all for the disk",
     "ThrottleTimeMs": "that the client was told to wait for its quota",
     "ResponseQueueTimeMs": "from the answer until the connection's processor took it",
     "ResponseSendTimeMs": "until the kernel had taken over all of it",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from aioproducer.broker.broker_config import TopicConfig
@@ -25,9 +26,18 @@ def validate_topic_name(name: str) -> None:
         )
 
 
+class HeldReplica(NamedTuple):
+    """A replica that copies nothing for the time being, and so has a log of its own: its ends, and whether it still
+    counts as in sync."""
+
+    log_end_offset: int
+    log_start_offset: int
+    in_sync: bool
+
+
 @dataclass(slots=True, eq=False)
 class Partition:
-    """One partition: who leads it, who has replicas, and its log, which all replicas share."""
+    """One partition: who leads it, who has replicas, and its log, which all replicas share but those that are held."""
 
     topic: str
     index: int
@@ -35,17 +45,57 @@ class Partition:
     log: PartitionLog
     leader: int = NO_LEADER
     leader_epoch: int = 0
-    watchers: set[Callable[[Partition], object]] = field(default_factory=set)
-    """Called when records were appended, the leader changed or the topic was deleted, with this."""
+    held: dict[int, HeldReplica] = field(default_factory=dict)
+    """By node; none of them leads."""
+    _watchers: dict[Callable[[Partition], object], None] = field(default_factory=dict)
 
     def elect(self, leader: int) -> None:
         """Makes ``leader`` the leader, in a new epoch."""
         self.leader = leader
         self.leader_epoch += 1
+        self.held.pop(leader, None)
         self.notify()
 
+    # replication
+
+    @property
+    def min_in_sync_replicas(self) -> int:
+        """How many have to be in sync for acks=all. As in Kafka it can never be more replicas than there are."""
+        return min(self.log.config.min_insync_replicas, len(self.replicas))
+
+    @property
+    def low_watermark(self) -> int:
+        """The offset before which no replica has anything."""
+        held = [self.held[node].log_start_offset for node in self.replicas if node in self.held]
+        return min(held, default=self.log.log_start_offset)
+
+    def in_sync_replicas(self, is_alive: Callable[[int], bool]) -> list[int]:
+        """The replicas on live nodes, without those that have dropped out as they copy nothing."""
+        held = self.held
+        return [node for node in self.replicas if is_alive(node) and (node not in held or held[node].in_sync)]
+
+    def replicate(self, in_sync: Sequence[int]) -> None:
+        """Moves the high watermark to where all of these have copied the log; not at all while they are too few
+        (KIP-966)."""
+        if len(in_sync) < self.min_in_sync_replicas:
+            self.log.replicated_to = self.log.high_watermark
+        else:
+            held = [self.held[node].log_end_offset for node in in_sync if node in self.held]
+            self.log.replicated_to = min(held, default=None)
+        self.notify()
+
+    # who waits for something to happen to it
+
+    def watch(self, watcher: Callable[[Partition], object]) -> None:
+        """It is called, with this, when records were appended or replicated, the leader changed or the topic was
+        deleted."""
+        self._watchers[watcher] = None
+
+    def unwatch(self, watcher: Callable[[Partition], object]) -> None:
+        self._watchers.pop(watcher, None)
+
     def notify(self) -> None:
-        for watcher in tuple(self.watchers):
+        for watcher in tuple(self._watchers):
             watcher(self)
 
     def __str__(self) -> str:

@@ -181,6 +181,14 @@ class ThreadedCluster:
         """Makes another running node the leader, in a new leader epoch."""
         self.call(lambda cluster: cluster.move_leader(topic, partition, node_id))
 
+    def hold_replica(self, topic: str, partition: int, node_id: int, *, in_sync: bool = True) -> None:
+        """The replica on this node copies nothing more: acks=all waits; see ``EmbeddedCluster.hold_replica``."""
+        self.call(lambda cluster: cluster.hold_replica(topic, partition, node_id, in_sync=in_sync))
+
+    def release_replica(self, topic: str, partition: int, node_id: int) -> None:
+        """The replica on this node has caught up."""
+        self.call(lambda cluster: cluster.release_replica(topic, partition, node_id))
+
     def expire_producers(self, topic: str, partition: int = 0, *, producer_id: int | None = None) -> None:
         """Makes a partition forget one idempotent producer, or all."""
         self.call(lambda cluster: cluster.expire_producers(topic, partition, producer_id=producer_id))

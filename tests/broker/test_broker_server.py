@@ -94,3 +94,11 @@ class TestInGoodOrder:
         await until(lambda: processor._sending)
         await cluster.stop_node(0, clean=True)
         assert processor.connection_count == 0
+
+
+async def test_after_a_crash_nothing_is_written_any_more(cluster: EmbeddedCluster, client: RawClient) -> None:
+    """The leader goes, which would be an answer for the fetch that waits."""
+    await client.send(fetch(max_wait_ms=10**6), 12)
+    await until(lambda: cluster.delayed_fetches)
+    await cluster.stop_node(0)
+    assert await client.receive_rest() == b""

@@ -89,7 +89,7 @@ async def test_a_request_that_waits_is_handled_though_its_client_has_gone(
     cluster: EmbeddedCluster, connect: Connect, faults: Told
 ) -> None:
     appended = asyncio.Semaphore(0)
-    cluster.topic("t").partitions[0].watchers.add(lambda _: appended.release())
+    cluster.topic("t").partitions[0].watch(lambda _: appended.release())
     faults.requests = [RequestFault(handled_after=0.01, unanswered=True), RequestFault(handled_after=0.02)]
     for value, acks in ((b"a", -1), (b"b", 0)):
         client = await connect()
@@ -149,7 +149,7 @@ async def test_a_response_is_cut(cluster: EmbeddedCluster, client: RawClient, fa
 
 async def test_a_request_is_never_answered(cluster: EmbeddedCluster, connect: Connect, faults: Told) -> None:
     appended = asyncio.Semaphore(0)
-    cluster.topic("t").partitions[0].watchers.add(lambda _: appended.release())
+    cluster.topic("t").partitions[0].watch(lambda _: appended.release())
     faults.requests = [RequestFault(silent=True)]
     first, second = await connect(), await connect()
     await first.send(to(cluster, b"a"), 13)

@@ -22,7 +22,7 @@ def test_other_names(name: str) -> None:
 def test_a_new_leader_has_a_new_epoch_and_watchers_know() -> None:
     partition = Partition("t", 0, (0, 1), PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({}))), leader=0)
     seen = []
-    partition.watchers.add(lambda partition: seen.append((partition.leader, partition.leader_epoch)))
+    partition.watch(lambda partition: seen.append((partition.leader, partition.leader_epoch)))
     partition.elect(1)
     assert seen == [(1, 1)]
 
@@ -33,9 +33,9 @@ def test_a_watcher_may_leave_while_watchers_are_told() -> None:
 
     def watch_once(partition: Partition) -> None:
         told.append(1)
-        partition.watchers.discard(watch_once)
+        partition.unwatch(watch_once)
 
-    partition.watchers.add(watch_once)
+    partition.watch(watch_once)
     partition.notify()
     partition.notify()
     assert told == [1]

@@ -115,7 +115,7 @@ class Cluster:
                 there.set()
 
         def watch() -> None:
-            self._cluster.topic(topic).partitions[0].watchers.add(look)
+            self._cluster.topic(topic).partitions[0].watch(look)
             look()
 
         self._thread.call(watch)

@@ -161,9 +161,12 @@ class ScriptedBroker:
     async def shutdown(self, committed: object) -> None:
         await self.abort()
 
+    def crash(self) -> None:
+        self.drop_connections()
+
     async def abort(self) -> None:
         self.was_stopped = True
-        self.context.fetch_purgatory.shutdown()
+        self.context.purgatories.shutdown()
         if self._server is None:
             return
         self._server.close()

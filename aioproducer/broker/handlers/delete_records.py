@@ -1,13 +1,18 @@
 """DeleteRecords: move the log start offsets of partitions.
 
-Versions 0 to 2. Simplification: topics whose ``cleanup.policy`` has no ``delete`` are not refused, as that config has
-no effect.
+Versions 0 to 2. It is answered when every replica on a live node has done so, at once unless some are held
+(``EmbeddedCluster.hold_replica``). Simplification: topics whose ``cleanup.policy`` has no ``delete`` are not refused,
+as that config has no effect.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.delayed_replication import DelayedReplication
 from aioproducer.broker.request import Request
+from aioproducer.broker.topic import Partition
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotLeaderOrFollowerException
 from aioproducer.protocol.messages.delete_records import (
@@ -25,23 +30,53 @@ _ALL = -1
 _NO_LOW_WATERMARK = -1
 
 
-def handle(context: BrokerContext, request: Request, message: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
+def handle(context: BrokerContext, request: Request, message: DeleteRecordsRequest) -> DeleteRecordsResponse | None:
+    waiting: list[_Deletion] = []
+    response = DeleteRecordsResponse(
         topics=[
-            DeleteRecordsTopicResult(topic.name, [_delete(context, topic.name, one) for one in topic.partitions])
+            DeleteRecordsTopicResult(
+                topic.name, [_delete(context, topic.name, one, waiting) for one in topic.partitions]
+            )
             for topic in message.topics
         ]
     )
+    waiting = [deletion for deletion in waiting if not deletion.is_replicated()]
+    if not waiting:
+        return response
+    delayed = DelayedReplication(request, message.timeout_ms, context.node_id, response, waiting)
+    context.purgatories.delete_records.wait_for(delayed.partitions, delayed)
+    return None
 
 
-def _delete(context: BrokerContext, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+@dataclass(frozen=True, slots=True)
+class _Deletion:
+    """Records that are deleted on the leader."""
+
+    partition: Partition
+    before_offset: int
+    result: DeleteRecordsPartitionResult
+
+    def is_replicated(self) -> bool:
+        self.result.low_watermark = self.partition.low_watermark
+        return self.result.low_watermark >= self.before_offset
+
+    def fail(self, error: ApiException) -> None:
+        self.result.low_watermark, self.result.error_code = _NO_LOW_WATERMARK, error.code
+
+
+def _delete(
+    context: BrokerContext, topic: str, wanted: DeleteRecordsPartition, deletions: list[_Deletion]
+) -> DeleteRecordsPartitionResult:
     index = wanted.partition_index
     try:
         partition = context.state.partition(topic, index)
         if partition.leader != context.node_id:
             raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
         log = partition.log
-        log.delete_records(log.high_watermark if wanted.offset == _ALL else wanted.offset)
-        return DeleteRecordsPartitionResult(index, log.log_start_offset, ErrorCode.NONE)
+        before_offset = log.high_watermark if wanted.offset == _ALL else wanted.offset
+        log.delete_records(before_offset)
     except ApiException as error:
         return DeleteRecordsPartitionResult(index, _NO_LOW_WATERMARK, error.code)
+    result = DeleteRecordsPartitionResult(index, log.log_start_offset, ErrorCode.NONE)
+    deletions.append(_Deletion(partition, before_offset, result))
+    return result

@@ -61,11 +61,7 @@ def handle(context: BrokerContext, request: Request, message: FetchRequest) -> F
         now = fetch.read()
         return now.response, now.is_enough(message.min_bytes)
 
-    purgatory = context.fetch_purgatory
-    partitions = fetch.partitions()
-    for partition in partitions:
-        partition.watchers.add(purgatory.check_and_complete)
-    purgatory.try_complete_else_watch(DelayedFetch(request, message.max_wait_ms, read), partitions)
+    context.purgatories.fetch.wait_for(fetch.partitions(), DelayedFetch(request, message.max_wait_ms, read))
     return None
 
 

@@ -3,9 +3,12 @@
 Versions 3 to 14 (0 to 2 are offered for librdkafka's sake, see ``api_versions``, and refused). 14 is KIP-1269's: every
 answer for a partition that the node leads tells how many batches of a producer are remembered there.
 
-Simplifications: acks=all waits for nobody, since replicas share their log; ``NOT_ENOUGH_REPLICAS`` is answered when
-fewer replicas than ``min.insync.replicas`` are on live nodes. Every error has a message (version 8 and later), Kafka
-gives one for invalid records only.
+With acks=all it is answered when the replicas in sync have copied the batches, at once unless some are held
+(``EmbeddedCluster.hold_replica``); ``NOT_ENOUGH_REPLICAS`` if there are fewer of them than ``min.insync.replicas``.
+While there are, nothing counts as copied, as since Kafka 3.7: who waited by then gets ``REQUEST_TIMED_OUT``, and
+``NOT_ENOUGH_REPLICAS_AFTER_APPEND`` is left to faults.
+
+Simplification: every error has a message (version 8 and later), Kafka gives one for invalid records only.
 
 A batch of a transaction must be for a partition that was added to it; since version 12 it is added here (KIP-890).
 """
@@ -13,9 +16,11 @@ A batch of a transaction must be for a partition that was added to it; since ver
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 from aioproducer.broker.cluster_state import Node
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.delayed_replication import DelayedReplication
 from aioproducer.broker.log_validator import batch_of_request
 from aioproducer.broker.producer_state import NUM_BATCHES_TO_RETAIN
 from aioproducer.broker.request import Request
@@ -61,6 +66,10 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
     response = append.answer(message.topic_data)
     for partition in append.appended_to:
         partition.notify()
+    if append.replicating:
+        waiting = DelayedReplication(request, message.timeout_ms, context.node_id, response, append.replicating)
+        context.purgatories.produce.wait_for(waiting.partitions, waiting)
+        return None
     if message.acks != _ACKS_NONE:
         return response
     if append.failures:
@@ -70,6 +79,21 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
     else:
         request.no_response()
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Replicating:
+    """A batch that followers have still to copy."""
+
+    partition: Partition
+    last_offset: int
+    answer: PartitionProduceResponse
+
+    def is_replicated(self) -> bool:
+        return self.partition.log.high_watermark > self.last_offset
+
+    def fail(self, error: ApiException) -> None:
+        self.answer.error_code, self.answer.error_message = error.code, str(error)
 
 
 class _Append:
@@ -85,6 +109,7 @@ class _Append:
         self._now_ms = context.clock.time_ms()
         self._leaders: dict[int, Node] = {}
         self.appended_to: list[Partition] = []
+        self.replicating: list[_Replicating] = []
         self.failures: list[str] = []
 
     def answer(self, topics: list[TopicProduceData]) -> ProduceResponse:
@@ -144,7 +169,7 @@ class _Append:
             self.appended_to.append(partition)
         if fault is not None:
             raise error_for(fault.code, f"a fault: the batch is in {partition} all the same")
-        return PartitionProduceResponse(
+        answer = PartitionProduceResponse(
             wanted.index,
             ErrorCode.NONE,
             info.first_offset,
@@ -152,6 +177,9 @@ class _Append:
             log_start_offset=partition.log.log_start_offset,
             producer_state_batches_to_retain=self._told(partition),
         )
+        if self._acks == _ACKS_ALL and info.last_offset >= partition.log.high_watermark:
+            self.replicating.append(_Replicating(partition, info.last_offset, answer))
+        return answer
 
     def _remembered(self, partition: Partition) -> int:
         return NUM_BATCHES_TO_RETAIN if self._context.old else partition.log.config.producer_state_batches_to_retain
@@ -173,8 +201,7 @@ class _Append:
 
     def _check_in_sync_replicas(self, partition: Partition) -> None:
         in_sync = len(self._context.state.in_sync_replicas(partition))
-        # As Kafka: a partition can never need more replicas than it has.
-        needed = min(partition.log.config.min_insync_replicas, len(partition.replicas))
+        needed = partition.min_in_sync_replicas
         if in_sync < needed:
             raise NotEnoughReplicasException(f"{partition} has {in_sync} replicas in sync, and needs {needed}")
 

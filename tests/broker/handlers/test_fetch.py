@@ -223,4 +223,4 @@ class TestLongPolling:
         await self.wait_until_parked(cluster)
         partition = cluster.topic("t").partitions[0]
         await cluster.close()
-        assert not partition.watchers
+        assert not partition._watchers

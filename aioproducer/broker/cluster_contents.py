@@ -1,0 +1,146 @@
+"""What is in an embedded cluster: topics, records, configs, quotas, committed offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from aioproducer.broker.client_quotas import entity as quota_entity
+from aioproducer.broker.cluster_configs import ALL_NODES
+from aioproducer.broker.cluster_state import ClusterState, NewTopic
+from aioproducer.broker.config_changes import ConfigChange, OpType
+from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.scram_credentials import MIN_ITERATIONS, ScramCredential, ScramMechanism
+from aioproducer.broker.topic import Topic
+from aioproducer.broker.transaction_coordinator import TransactionCoordinator
+from aioproducer.config_def import as_text
+from aioproducer.types import TopicPartition
+
+
+class ClusterContents:
+    """Looked at and changed in process, at once, whether or not a node runs."""
+
+    def __init__(self, state: ClusterState, transactions: TransactionCoordinator) -> None:
+        self._state = state
+        self._transactions = transactions
+
+    # topics
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        assignments: Iterable[Sequence[int]] = (),
+        configs: Mapping[str, object] | None = None,
+    ) -> Topic:
+        """Creates a topic; -1 means the broker's default.
+
+        ``assignments`` gives the replicas of each partition, the leader first, in place of the two numbers. Raises the
+        exception that a client would get: ``TopicExistsException``, ``InvalidTopicException``, …
+        """
+        texts = {config.replace("_", "."): as_text(value) for config, value in (configs or {}).items()}
+        return self._state.create_topic(NewTopic(name, partitions, replication_factor, tuple(assignments), texts))
+
+    def alter_topic_configs(self, name: str, configs: Mapping[str, object | None]) -> None:
+        """Sets configs of a topic while it is in use; None takes one back. Raises what a client would get."""
+        self._state.alter_topic_configs(name, _changes(configs))
+
+    def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
+        """Sets dynamic configs of one node, or of all; None takes one back. Raises what a client would get."""
+        self._state.alter_broker_configs(ALL_NODES if node_id is None else str(node_id), _changes(configs))
+
+    def alter_client_quotas(self, entity: Mapping[str, str | None], quotas: Mapping[str, float | None]) -> None:
+        """Sets quotas of a user, a client id, both together or an ip; None takes one back, and a None for a name is the
+        default. ``cluster.alter_client_quotas({"client-id": "slow"}, {"producer_byte_rate": 1024})``. Raises what a
+        client would get.
+        """
+        self._state.client_quotas.alter(quota_entity(entity.items()), list(quotas.items()))
+
+    def client_quotas(self) -> list[tuple[dict[str, str | None], dict[str, float]]]:
+        """Every entity that has quotas, and what they are."""
+        found = self._state.client_quotas.describe([], strict=False)
+        return [(dict(entity), dict(quotas)) for entity, quotas in found.items()]
+
+    def alter_user_scram_credentials(
+        self,
+        user: str,
+        password: str | None,
+        *,
+        mechanism: str = "SCRAM-SHA-256",
+        iterations: int = MIN_ITERATIONS,
+    ) -> None:
+        """Lets a user log in with SCRAM, with this password or, if it is None, no more.
+
+        Takes a few milliseconds. Raises ``ValueError`` for a mechanism that is none of SCRAM.
+        """
+        of = ScramMechanism.of(mechanism)
+        credentials = self._state.scram_credentials
+        if password is None:
+            credentials.remove(user, of)
+        else:
+            credentials.put(user, of, ScramCredential.of_password(of, password, iterations))
+
+    def delete_topic(self, name: str) -> None:
+        """Deletes a topic with its records."""
+        self._state.delete_topic(name)
+
+    @property
+    def topics(self) -> list[Topic]:
+        """Every topic there is."""
+        return list(self._state.topics.values())
+
+    def topic(self, name: str) -> Topic:
+        """Raises ``UnknownTopicOrPartitionException``."""
+        self._state.partition(name, 0)
+        return self._state.topics[name]
+
+    def log(self, topic: str, partition: int = 0) -> PartitionLog:
+        """The log of a partition. Raises ``UnknownTopicOrPartitionException``."""
+        return self._state.partition(topic, partition).log
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The node that leads a partition; -1 for none."""
+        return self._state.partition(topic, partition).leader
+
+    def move_leader(self, topic: str, partition: int, node_id: int) -> None:
+        """Makes another running node the leader, in a new leader epoch."""
+        self._state.move_leader(topic, partition, node_id)
+
+    def hold_replica(self, topic: str, partition: int, node_id: int, *, in_sync: bool = True) -> None:
+        """The replica on this node, which must be a live follower, copies nothing more.
+
+        The high watermark stands still, so that produce requests with acks=all wait until their time is up, and so
+        do DeleteRecords; consumers see nothing new. With ``in_sync=False`` it has dropped out of the in-sync replicas,
+        as after ``replica.lag.time.max.ms``: the others do without it, if ``min.insync.replicas`` of them are left.
+        Raises ``InvalidReplicaAssignmentException``.
+        """
+        self._state.hold_replica(topic, partition, node_id, in_sync=in_sync)
+
+    def release_replica(self, topic: str, partition: int, node_id: int) -> None:
+        """The replica on this node copies again, and has caught up."""
+        self._state.release_replica(topic, partition, node_id)
+
+    def expire_producers(self, topic: str, partition: int = 0, *, producer_id: int | None = None) -> None:
+        """Makes a partition forget one idempotent producer, or all, as after ``producer.id.expiration.ms``."""
+        self._state.partition(topic, partition).log.producer_state.expire(producer_id)
+
+    # groups and transactions
+
+    def move_coordinator(self, key: str, node_id: int) -> None:
+        """Makes another node the coordinator of a group or transactional id; what it knew moves along."""
+        self._state.move_coordinator(key, node_id)
+
+    def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """What a group has committed; offsets of transactions that have not ended are not among it."""
+        offsets = self._transactions.offsets.committed(group)
+        return {TopicPartition(*partition): found.offset for partition, found in offsets.items()}
+
+
+def _changes(configs: Mapping[str, object | None]) -> list[ConfigChange]:
+    return [
+        ConfigChange.of(name.replace("_", "."), OpType.DELETE, None)
+        if value is None
+        else ConfigChange.of(name.replace("_", "."), OpType.SET, as_text(value))
+        for name, value in configs.items()
+    ]
