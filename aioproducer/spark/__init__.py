@@ -12,7 +12,8 @@
 Needs PySpark 4.1 or newer (``pip install 'aioproducer[spark]'``), on the executors as well, and no jars. Read in this
 order: ``data_source.py`` is what Spark asks; ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the
 user wants before any task runs; ``writer.py`` is a task's write, ``topic_streams.py`` the way of its rows;
-``exactly_once.py`` and ``marker.py`` see to it that a repeated task writes nothing twice.
+``exactly_once.py`` and ``marker.py`` see to it that a repeated task writes nothing twice, ``epoch_commit.py`` that the
+tasks are the same ones.
 """
 
 from __future__ import annotations

@@ -45,6 +45,11 @@ class ContentDigest:
         return f"{self._sum:016x}"
 
 
+def digest_of_all(digests: Iterable[str]) -> str:
+    """The digest of all rows together."""
+    return f"{sum(int(digest, 16) for digest in digests) & _MASK:016x}"
+
+
 def _texts(column: Any) -> list[bytes]:
     import pyarrow as pa
 

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from aioproducer.spark.sink_options import SinkOptions
     from aioproducer.spark.task import Task
 
+WHOLE = "all"
+
 _ADMIN_CONFIGS = {field.name.replace("_", ".") for field in dataclasses.fields(AdminConfig)}
 
 
-def name_of(options: SinkOptions, task: Task) -> str:
-    """The task's transactional.id, and its group."""
-    return f"{options.prefix}-{task.write}-{task.partition}"
+def name_of(options: SinkOptions, write: str, part: int | str) -> str:
+    """The transactional.id, and the group, of a task by its partition, or of the whole write (``WHOLE``)."""
+    return f"{options.prefix}-{write}-{part}"
 
 
 async def write_once(
@@ -42,14 +44,15 @@ async def write_once(
     written with other rows. Whatever is raised, nothing of this attempt will be read, unless it was that the end of the
     commit did not come in time (TimeoutException): the next attempt finds out.
     """
-    name, where = name_of(options, task), str(task)
+    name, where = name_of(options, task.write, task.partition), str(task)
     assert options.marker_topic is not None
     place = TopicPartition(options.marker_topic, 0)
     digest = ContentDigest(columns.values())
     rows = read_ahead(digest.through(batches))
     async with KafkaProducer.from_config({**options.configs, "transactional.id": name}) as producer:
         await producer.init_transactions()
-        last = Marker.read(await _committed(options.configs, name, place), where)
+        async with admin_of(options.configs) as admin:
+            last = Marker.read(await committed(admin, name, place), where)
         if last is not None and last.is_of(task.epoch, where):
             async for _ in rows:
                 pass
@@ -62,7 +65,11 @@ async def write_once(
         return marker
 
 
-async def _committed(configs: Mapping[str, str], group: str, place: TopicPartition) -> OffsetAndMetadata | None:
-    known = {name: value for name, value in configs.items() if name in _ADMIN_CONFIGS}
-    async with KafkaAdmin.from_config(known) as admin:
-        return (await admin.list_consumer_group_offsets(group, [place], require_stable=True))[place]
+def admin_of(configs: Mapping[str, str]) -> KafkaAdmin:
+    """An admin client with those of a producer's configs that it has, too."""
+    return KafkaAdmin.from_config({name: value for name, value in configs.items() if name in _ADMIN_CONFIGS})
+
+
+async def committed(admin: KafkaAdmin, group: str, place: TopicPartition) -> OffsetAndMetadata | None:
+    """What the group has committed there, transactions that have not quite ended included."""
+    return (await admin.list_consumer_group_offsets(group, [place], require_stable=True))[place]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Self
 
 from aioproducer.errors import KafkaError
@@ -49,10 +49,24 @@ class Marker:
         return self.epoch == epoch
 
     def check(self, again: Marker, where: str) -> None:
-        """MarkerMismatchException unless the task, run again, had the rows that it had."""
+        """MarkerMismatchException unless what was run again had the rows that it had."""
         if again != self:
             raise MarkerMismatchException(
-                f"{where}: it was committed with {self.rows} rows (digest {self.digest}) and has {again.rows} now "
-                f"(digest {again.digest}): the query gives other rows when it is run again, so it cannot be written "
-                "exactly once; nothing was written this time"
+                f"{where}: it was committed with {self}, and has {again} now: the query gives other rows when it is "
+                "run again, so it cannot be written exactly once"
             )
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows (digest {self.digest})"
+
+
+@dataclass(frozen=True)
+class WholeMarker(Marker):
+    """The driver's, of a whole epoch, or a whole batch, when all of its tasks have committed."""
+
+    partitions: int
+    run: str = field(compare=False)
+    """The run of the streaming query that has written it: another one after each start. Empty for a batch."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} in {self.partitions} partitions"

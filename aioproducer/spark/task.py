@@ -9,6 +9,7 @@ from aioproducer.errors import IllegalStateException
 
 QUERY_ID = "sql.streaming.queryId"
 EPOCH = "streaming.sql.batchId"
+RUN_ID = "spark.jobGroup.id"
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Task:
     """Of the stream; 0 in a batch."""
     partition: int
     attempt: int = 0
+    run: str = ""
+    """Of the streaming query: another one each time that it is started."""
 
     @classmethod
     def running(cls, write_id: str, *, streaming: bool) -> Self:
@@ -39,7 +42,7 @@ class Task:
         query, epoch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(EPOCH)
         if query is None or epoch is None:
             raise IllegalStateException(f"Spark has told this task no {QUERY_ID} or no {EPOCH}: {query!r}, {epoch!r}")
-        return cls(query, int(epoch), partition, attempt)
+        return cls(query, int(epoch), partition, attempt, context.getLocalProperty(RUN_ID) or "")
 
     def __str__(self) -> str:
         of = f" of {self.write}" if self.write else ""

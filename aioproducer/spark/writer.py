@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -11,7 +11,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from aioproducer import KafkaProducer
 from aioproducer.errors import IllegalArgumentException
+from aioproducer.spark.epoch_commit import commit_epoch
 from aioproducer.spark.exactly_once import write_once
+from aioproducer.spark.marker import Marker
 from aioproducer.spark.read_ahead import read_ahead
 from aioproducer.spark.sink_options import SinkOptions
 from aioproducer.spark.sink_schema import record_columns
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
 class Written(WriterCommitMessage):
     """What a task tells the driver when its rows are in the log."""
 
-    partition: int
+    task: Task
     rows: int
+    marker: Marker | None
+    """With exactly-once."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,16 @@ class SinkWrite:
     def run(self, batches: Iterator[RecordBatch]) -> Written:
         """Writes the rows of the task that runs here, and returns when they have been acknowledged."""
         task = Task.running(self.options.write_id or "", streaming=self.streaming)
-        if self.options.exactly_once:
-            return Written(task.partition, asyncio.run(write_once(self.options, self.columns, task, batches)).rows)
-        return Written(task.partition, asyncio.run(self._at_least_once(task, batches)))
+        if not self.options.exactly_once:
+            return Written(task, asyncio.run(self._at_least_once(task, batches)), None)
+        marker = asyncio.run(write_once(self.options, self.columns, task, batches))
+        return Written(task, marker.rows, marker)
+
+    def commit(self, messages: Iterable[Written | None]) -> None:
+        """On the driver, when all tasks have ended well: the epoch is whole, or MarkerMismatchException."""
+        done = [(one.task, one.marker) for one in messages if one is not None and one.marker is not None]
+        if done:
+            asyncio.run(commit_epoch(self.options, done))
 
     async def _at_least_once(self, task: Task, batches: Iterator[RecordBatch]) -> int:
         async with KafkaProducer.from_config(self.options.configs) as producer:
@@ -75,6 +86,9 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
         return self._write.run(iterator)
 
+    def commit(self, messages: list[Written | None]) -> None:
+        self._write.commit(messages)
+
 
 class StreamWriter(DataSourceStreamArrowWriter):
     """``df.writeStream``"""
@@ -88,3 +102,6 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
         return self._write.run(iterator)
+
+    def commit(self, messages: list[Written | None], batchId: int) -> None:
+        self._write.commit(messages)

@@ -79,7 +79,7 @@ async def test_run_again_after_its_commit_a_task_writes_nothing(cluster: Embedde
     assert await write(cluster, batches(ROWS)) == first == Marker(3, 40, first.digest)
     assert cluster.log("t").log_end_offset == end, "not even an aborted record"
     assert await read(cluster) == ROWS
-    assert cluster.committed_offsets(name_of(options(cluster), TASK)) == {("t", 0): 3}
+    assert cluster.committed_offsets(name_of(options(cluster), TASK.write, TASK.partition)) == {("t", 0): 3}
 
 
 async def test_rows_in_another_order_and_other_batches_are_the_same(cluster: EmbeddedCluster) -> None:
@@ -162,7 +162,7 @@ async def test_a_marker_that_is_not_stable_yet_is_waited_for(cluster: EmbeddedCl
 
 
 async def test_who_else_uses_the_name_is_told(cluster: EmbeddedCluster) -> None:
-    name = name_of(options(cluster), TASK)
+    name = name_of(options(cluster), TASK.write, TASK.partition)
     async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=name) as other:
         await other.init_transactions()
         async with other.transaction():

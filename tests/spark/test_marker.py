@@ -31,5 +31,5 @@ def test_which_epoch_it_is_of() -> None:
 @pytest.mark.parametrize("again", [Marker(7, 999, "00ff"), Marker(7, 1000, "00fe")])
 def test_rows_that_are_others_are_told(again: Marker) -> None:
     MARKER.check(Marker(7, 1000, "00ff"), "here")
-    with pytest.raises(MarkerMismatchException, match=r"here: it was committed with 1000 rows \(digest 00ff\)"):
+    with pytest.raises(MarkerMismatchException, match=r"it was committed with 1000 rows \(digest 00ff\), and has "):
         MARKER.check(again, "here")
