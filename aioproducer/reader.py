@@ -6,7 +6,8 @@
         async for record in reader.read_to_end():
             print(record.offset, record.key, record.value)
 
-Reads what is there (``isolation.level=read_uncommitted``), records of transactions that were aborted included.
+Reads what is there, records of transactions that were aborted or are not over included, or with
+``isolation_level="read_committed"`` what is committed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from aioproducer.config import UNSUPPORTED_BY_CLIENTS, ClientConfig, client_config
-from aioproducer.config_def import INT_MAX, Type, at_least, between, key
+from aioproducer.config_def import INT_MAX, Type, at_least, between, key, one_of
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     CorruptRecordException,
@@ -46,7 +47,7 @@ from aioproducer.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from aioproducer.protocol.primitives import Buffer
+from aioproducer.records.committed_batches import committed_batches
 from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch, read_batches
 from aioproducer.types import PartitionInfo, TopicPartition
@@ -58,6 +59,7 @@ _LATEST, _EARLIEST = -1, -2
 
 _LAST_VERSION_WITH_NAMES = 12
 _NO_SESSION = -1
+_READ_COMMITTED = "read_committed"
 _YIELD_AFTER = 0.005
 """Seconds of reading without a turn of the loop after which one is given."""
 
@@ -73,6 +75,12 @@ class ReaderConfig(ClientConfig):
     fetch_max_wait_ms: int = key(Type.INT, 500, at_least(0), "How long the broker waits for fetch.min.bytes.")
     max_partition_fetch_bytes: int = key(
         Type.INT, 1048576, between(0, INT_MAX), "Bytes asked for at a time; one batch comes even if it is larger."
+    )
+    isolation_level: str = key(
+        Type.STRING,
+        "read_uncommitted",
+        one_of("read_uncommitted", _READ_COMMITTED),
+        "Whether records are read whatever becomes of their transaction, or only when it is committed.",
     )
 
 
@@ -144,7 +152,8 @@ class PartitionReader:
         return await self._list_offset("the beginning", _EARLIEST)
 
     async def end_offset(self) -> int:
-        """The offset after the last record that may be read (the high watermark)."""
+        """The offset after the last record that may be read: the high watermark, or, to read what is committed, the
+        last stable offset: where the first transaction begins that is not over."""
         return await self._list_offset("the end", _LATEST)
 
     async def offset_for_time(self, timestamp_ms: int) -> int | None:
@@ -166,13 +175,13 @@ class PartitionReader:
     async def _read(self, *, to_end: bool) -> AsyncIterator[Record]:
         loop = asyncio.get_running_loop()
         if self._position is None:
-            self._position = await (self.beginning_offset() if self._start == "earliest" else self.end_offset())
+            self._position = await self._first_position()
         end = await self.end_offset() if to_end else None
         while end is None or self._position < end:
             wanted = self._position
-            data = await self._fetch(wanted)
+            batches, after = await self._fetch(wanted)
             last_turn = loop.time()
-            for batch in self._batches(data, wanted):
+            for batch in batches:
                 for record in self._records(batch):
                     if record.offset < wanted:
                         continue
@@ -184,20 +193,41 @@ class PartitionReader:
                 if loop.time() - last_turn > _YIELD_AFTER:
                     await asyncio.sleep(0)
                     last_turn = loop.time()
+            self._position = after
 
-    def _batches(self, data: Buffer, wanted: int) -> list[RecordBatch]:
-        """The batches that have something from ``wanted`` on, checked; at least one, unless there is no data."""
+    async def next_batches(self) -> list[RecordBatch]:
+        """What is in the log from the present position on, as whole batches, one fetch of them, checked; the next call
+        goes on behind them. None have come within fetch.max.wait.ms if there are none, or none of them was committed.
+
+        The first may begin before the position. Control batches are among them.
+        """
+        if self._position is None:
+            self._position = await self._first_position()
+        batches, self._position = await self._fetch(self._position)
+        return batches
+
+    def _taken(self, answer: PartitionData, wanted: int) -> tuple[list[RecordBatch], int]:
+        """The batches of an answer that have something from ``wanted`` on, checked, and the offset after them all; at
+        least one before those that are not committed are left out, unless there is no data."""
+        records = answer.records or b""
+        data = b"".join(records) if isinstance(records, list | tuple) else records
         try:
             batches = [batch for batch in read_batches(data, allow_partial=True) if batch.last_offset >= wanted]
             for batch in batches:
                 batch.verify()
+            after = batches[-1].last_offset + 1 if batches else wanted
+            if self._config.isolation_level == _READ_COMMITTED:
+                aborted = [(each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()]
+                committed = list(committed_batches(batches, aborted))
+            else:
+                committed = batches
         except CorruptRecordException as error:
             raise self._named(error) from error
         if data and not batches:
             raise CorruptRecordException(
                 f"{self.topic_partition}: {len(data)} bytes came for offset {wanted}, and no whole batch that has it"
             )
-        return batches
+        return committed, after
 
     def _records(self, batch: RecordBatch) -> Iterator[Record]:
         """The users' records of a batch: none of a control batch."""
@@ -212,6 +242,11 @@ class PartitionReader:
         return CorruptRecordException(f"{self.topic_partition}: {error}")
 
     # Requests
+
+    @property
+    def _isolation_level(self) -> int:
+        """As requests name it."""
+        return int(self._config.isolation_level == _READ_COMMITTED)
 
     def _client(self) -> RetryingClient:
         if self._retrying is None:
@@ -236,11 +271,15 @@ class PartitionReader:
         self._topic_id = known.topic_id
         return info
 
-    async def _fetch(self, offset: int) -> Buffer:
-        """Batches from the one that holds ``offset`` on; empty if there are none within fetch.max.wait.ms."""
-        return await self._client().retry(f"reading {self.topic_partition}", lambda: self._try_fetch(offset))
+    async def _first_position(self) -> int:
+        return await (self.beginning_offset() if self._start == "earliest" else self.end_offset())
 
-    async def _try_fetch(self, offset: int) -> Buffer:
+    async def _fetch(self, offset: int) -> tuple[list[RecordBatch], int]:
+        """Batches from the one that holds ``offset`` on, and the offset after them."""
+        answer = await self._client().retry(f"reading {self.topic_partition}", lambda: self._try_fetch(offset))
+        return self._taken(answer, offset)
+
+    async def _try_fetch(self, offset: int) -> PartitionData:
         config = self._config
         info = await self._leader()
         wanted = FetchPartition(
@@ -254,6 +293,7 @@ class PartitionReader:
             max_wait_ms=min(config.fetch_max_wait_ms, config.request_timeout_ms // 2),
             min_bytes=config.fetch_min_bytes,
             max_bytes=config.max_partition_fetch_bytes,
+            isolation_level=self._isolation_level,
             session_epoch=_NO_SESSION,
             topics=[FetchTopic(topic=info.topic, topic_id=self._topic_id, partitions=[wanted])],
         )
@@ -279,8 +319,7 @@ class PartitionReader:
         if answer.error_code != ErrorCode.NONE:
             self._take_leader(answer, response)
             raise error_for(answer.error_code, f"node {info.leader} cannot read {self.topic_partition}")
-        records = answer.records or b""
-        return b"".join(records) if isinstance(records, list | tuple) else records
+        return answer
 
     def _take_leader(self, answer: PartitionData, response: FetchResponse) -> None:
         """A new leader told by the answer itself (KIP-951)."""
@@ -304,6 +343,7 @@ class PartitionReader:
         )
         request = ListOffsetsRequest(
             replica_id=-1,
+            isolation_level=self._isolation_level,
             topics=[ListOffsetsTopic(name=info.topic, partitions=[wanted])],
             timeout_ms=self._config.request_timeout_ms,
         )

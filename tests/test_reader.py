@@ -171,6 +171,50 @@ async def test_a_batch_that_is_larger_than_a_fetch_may_be(cluster: EmbeddedClust
         assert await values(reader.read_to_end()) == [bytes(5000)]
 
 
+async def test_whole_batches(cluster: EmbeddedCluster) -> None:
+    append(cluster, b"0", b"1", b"2")
+    plant(cluster.log("t"), make_batch(b"marker", control=True, transactional=True, producer_id=1, producer_epoch=0))
+    async with reader_of(cluster, start=1) as reader:
+        first, marker = await reader.next_batches()
+        assert (first.base_offset, first.last_offset, marker.is_control, reader.position) == (0, 2, True, 4)
+        assert await reader.next_batches() == []
+        append(cluster, b"4")
+        (last,) = await reader.next_batches()
+        assert (last.base_offset, reader.position) == (4, 5)
+    async with reader_of(cluster, start="latest") as reader:
+        assert await reader.next_batches() == []
+        assert reader.position == 5
+
+
+async def test_committed_records_alone(cluster: EmbeddedCluster) -> None:
+    """Two records each, and a marker; the last transaction is open."""
+    servers = cluster.bootstrap_servers
+    async with KafkaProducer(bootstrap_servers=servers, transactional_id="x") as producer:
+        await producer.init_transactions()
+        for end in ("commit", "abort", "commit", "open"):
+            await producer.begin_transaction()
+            for number in range(2):
+                await (await producer.enqueue("t", b"%s %d" % (end.encode(), number), partition=0))
+            if end == "open":
+                break
+            await (producer.commit_transaction() if end == "commit" else producer.abort_transaction())
+        committed = [b"commit 0", b"commit 1"] * 2
+        async with reader_of(cluster) as reader:
+            assert await reader.end_offset() == 11
+            everything = [b"commit 0", b"commit 1", b"abort 0", b"abort 1", *committed[2:], b"open 0", b"open 1"]
+            assert await values(reader.read_to_end()) == everything
+        async with reader_of(cluster, isolation_level="read_committed", max_partition_fetch_bytes=100) as reader:
+            assert await reader.end_offset() == 9
+            assert await values(reader.read_to_end()) == committed
+            assert reader.position == 9
+            assert await reader.next_batches() == [], "what is open is not read"
+            await producer.abort_transaction()
+            batches = await reader.next_batches()
+            while reader.position != 12:
+                batches += await reader.next_batches()
+            assert [batch.is_control for batch in batches] == [True]
+
+
 # Offsets
 
 
@@ -373,6 +417,7 @@ async def test_nothing_waits_on_a_task_that_died(cluster: EmbeddedCluster, monke
         ({"partition": -1}, IllegalArgumentException, "partition is -1"),
         ({"fetch_min_byte": 1}, ConfigException, "did you mean 'fetch.min.bytes'"),
         ({"linger_ms": 1}, ConfigException, "unknown reader config 'linger.ms'"),
+        ({"isolation_level": "committed"}, ConfigException, "read_uncommitted, read_committed"),
         ({"fetch_max_wait_ms": "soon"}, ConfigException, "'soon'"),
         ({"security_protocol": "SSL"}, ConfigException, "PLAINTEXT"),
         ({"bootstrap_servers": "nowhere"}, ConfigException, "nowhere"),

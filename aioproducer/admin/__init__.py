@@ -1,5 +1,5 @@
-"""Topics, configs and quotas: list, create, describe, alter, delete. Kafka's admin client, as far as a producer's
-surroundings need it.
+"""Topics, configs, offsets and quotas: list, create, describe, alter, delete. Kafka's admin client, as far as a
+producer's surroundings need it.
 
 ::
 
@@ -8,14 +8,15 @@ surroundings need it.
         await admin.alter_configs(ConfigResource.topic("orders"), {"retention.ms": "3600000"})
         await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
-``kafka_admin.py`` asks; ``topics.py``, ``configs.py`` and ``quotas.py`` are what is asked for, ``answers.py`` what
-comes of it.
+``kafka_admin.py`` asks; ``topics.py``, ``configs.py``, ``offsets.py`` and ``quotas.py`` are what is asked for,
+``answers.py`` what comes of it.
 """
 
 from __future__ import annotations
 
 from aioproducer.admin.configs import Append, ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, Subtract
 from aioproducer.admin.kafka_admin import AdminConfig, KafkaAdmin
+from aioproducer.admin.offsets import ListOffsetsResultInfo, OffsetSpec
 from aioproducer.admin.quotas import ClientQuotaEntity, EntityName
 from aioproducer.admin.topics import NewTopic, TopicDescription
 
@@ -29,7 +30,9 @@ __all__ = [
     "ConfigSynonym",
     "EntityName",
     "KafkaAdmin",
+    "ListOffsetsResultInfo",
     "NewTopic",
+    "OffsetSpec",
     "Subtract",
     "TopicDescription",
 ]

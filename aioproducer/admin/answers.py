@@ -11,12 +11,13 @@ from aioproducer.admin.topics import TopicDescription, description
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, error_class, error_for
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
+from aioproducer.types import TopicPartition
 
 T = TypeVar("T")
-K = TypeVar("K", str, ConfigResource, ClientQuotaEntity)
-"""What is asked about: the name of a topic, a resource, or who has quotas."""
+K = TypeVar("K", str, ConfigResource, ClientQuotaEntity, TopicPartition)
+"""What is asked about: the name of a topic, a resource, who has quotas, or a partition."""
 
-Asked = str | ConfigResource | ClientQuotaEntity
+Asked = str | ConfigResource | ClientQuotaEntity | TopicPartition
 
 
 def only(results: Mapping[K, T | KafkaError]) -> T:
@@ -59,5 +60,7 @@ def _called(asked: Asked | None) -> str:
             return str(asked)
         case ClientQuotaEntity():
             return f"quotas of {asked}"
+        case TopicPartition():
+            return f"partition {asked}"
         case name:
             return f"topic {name!r}"

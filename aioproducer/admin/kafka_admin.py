@@ -1,7 +1,9 @@
-"""The admin client: topics, configs and quotas, one or several at a time, and the offsets of a group."""
+"""The admin client: topics, configs, offsets and quotas, one or several at a time, and the offsets of a group."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -10,18 +12,29 @@ from typing import Any, Self, TypeVar
 from aioproducer.admin.answers import K, described, left_out, only, outcome
 from aioproducer.admin.configs import ConfigChange, ConfigEntry, ConfigResource, alteration, by_node, entry
 from aioproducer.admin.groups import committed_offsets, groups_of_node
+from aioproducer.admin.offsets import (
+    IsolationLevel,
+    ListOffsetsResultInfo,
+    OffsetSpec,
+    offsets_answered,
+    offsets_request,
+)
 from aioproducer.admin.quotas import ClientQuotaEntity, Wanted, conditions, quota_changes
 from aioproducer.admin.topics import NewTopic, TopicDescription, creatable, description
 from aioproducer.config import ClientConfig, client_config
 from aioproducer.config_def import Type, at_least, key, read_properties
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
+    ApiException,
     IllegalArgumentException,
     IllegalStateException,
     KafkaError,
+    LeaderNotAvailableException,
     NotControllerException,
+    RetriableException,
     ThrottlingQuotaExceededException,
     TimeoutException,
+    UnknownTopicOrPartitionException,
     error_for,
 )
 from aioproducer.net.addresses import parse_addresses
@@ -43,8 +56,9 @@ from aioproducer.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from aioproducer.protocol.messages.list_offsets import ListOffsetsResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from aioproducer.types import OffsetAndMetadata, TopicPartition
+from aioproducer.types import OffsetAndMetadata, PartitionInfo, TopicPartition
 
 _LAST_VERSION_BY_NAME = 5
 """DeleteTopics: from version 6 on names stand beside ids, in a form of their own; all brokers still speak 5."""
@@ -52,6 +66,7 @@ _LAST_VERSION_BY_NAME = 5
 _TRY_AGAIN = (NotControllerException, ThrottlingQuotaExceededException)
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +277,37 @@ class KafkaAdmin:
             results |= await self._change("altering configs", of_node, attempt)
         return results
 
+    async def list_offsets(
+        self, specs: Mapping[TopicPartition, OffsetSpec], *, isolation_level: IsolationLevel = "read_uncommitted"
+    ) -> dict[TopicPartition, ListOffsetsResultInfo | KafkaError]:
+        """Offsets of partitions as their leaders have them, or the errors in their place; each leader is asked once."""
+        client = self._client()
+
+        async def attempt(
+            wanted: list[TopicPartition],
+        ) -> dict[TopicPartition, ListOffsetsResultInfo | KafkaError]:
+            answers: dict[TopicPartition, ListOffsetsResultInfo | KafkaError] = {}
+            by_leader: dict[int, list[PartitionInfo]] = defaultdict(list)
+            for partition in wanted:
+                try:
+                    info = await self._leader(partition)
+                    by_leader[info.leader].append(info)
+                except ApiException as error:
+                    answers[partition] = error
+            requests = [
+                client.client.request(
+                    offsets_request(of_leader, specs, isolation_level, self._broker_timeout_ms),
+                    ListOffsetsResponse,
+                    node_id=leader,
+                )
+                for leader, of_leader in by_leader.items()
+            ]
+            for response in await _gathered(requests):
+                answers |= offsets_answered(response)
+            return answers
+
+        return await self._repeat("listing offsets", list(specs), attempt, RetriableException)
+
     # Quotas
 
     async def describe_client_quotas(
@@ -332,30 +378,51 @@ class KafkaAdmin:
         cluster = await self._client().cluster()
         return cluster.controller_id if cluster.controller_id in cluster.nodes else None
 
+    async def _leader(self, partition: TopicPartition) -> PartitionInfo:
+        """A partition with its leader, as the metadata has it now."""
+        topic = await self._client().topic(partition.topic)
+        if partition.partition >= len(topic.partitions):
+            raise UnknownTopicOrPartitionException(
+                f"topic {partition.topic!r} has {len(topic.partitions)} partitions, there is no {partition}"
+            )
+        info = topic.partitions[partition.partition]
+        if info.leader < 0:
+            raise LeaderNotAvailableException(f"partition {partition} has no leader")
+        return info
+
     async def _change(
         self,
         what: str,
         names: list[K],
         attempt: Callable[[list[K]], Awaitable[dict[K, KafkaError | None]]],
     ) -> dict[K, KafkaError | None]:
-        """Repeats ``attempt`` for those whose answer was to try again."""
-        results: dict[K, KafkaError | None] = {}
+        return await self._repeat(what, names, attempt, _TRY_AGAIN)
+
+    async def _repeat(
+        self,
+        what: str,
+        names: list[K],
+        attempt: Callable[[list[K]], Awaitable[dict[K, V | KafkaError]]],
+        passing: type[KafkaError] | tuple[type[KafkaError], ...],
+    ) -> dict[K, V | KafkaError]:
+        """Repeats ``attempt`` for those whose answer was to try again, one of the errors ``passing``."""
+        results: dict[K, V | KafkaError] = {}
         client = self._client()
 
-        async def change() -> None:
-            pending = [name for name in names if name not in results or isinstance(results[name], _TRY_AGAIN)]
+        async def once() -> None:
+            pending = [name for name in names if name not in results or isinstance(results[name], passing)]
             answers = await attempt(pending)
             for name in pending:
                 results[name] = answers.get(name, left_out(name))
-            again = [error for error in results.values() if isinstance(error, _TRY_AGAIN)]
+            again = [error for error in results.values() if isinstance(error, passing)]
             if again:
                 client.client.request_update()
                 raise again[0]
 
         if names:
             try:
-                await client.retry(what, change)
-            except TimeoutException:
+                await client.retry(what, once)
+            except (TimeoutException, UnknownTopicOrPartitionException):
                 if not results:
                     raise
         return results
@@ -370,3 +437,12 @@ class KafkaAdmin:
             return response
 
         return await client.retry(what, attempt)
+
+
+async def _gathered(requests: Iterable[Awaitable[T]]) -> list[T]:
+    """What all of them are answered; the first error when all have ended."""
+    results = await asyncio.gather(*requests, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]

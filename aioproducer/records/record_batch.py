@@ -7,6 +7,7 @@ from typing import Final
 
 from aioproducer.errors import CorruptRecordException
 from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
+from aioproducer.records.batch_columns import BatchColumns
 from aioproducer.records.compression import CompressionType, decompress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record import Record
@@ -182,20 +183,44 @@ class RecordBatch:
         more than ``max_size`` bytes decompressed; ConfigException if the codec's library is not installed. Does not
         look at the CRC.
         """
+        return read_records(
+            self._body(max_size),
+            count=self.count,
+            base_offset=self.base_offset,
+            last_offset_delta=self.last_offset_delta,
+            base_timestamp=self.base_timestamp,
+            log_append_time=self._log_append_time,
+        )
+
+    def append_to(self, columns: BatchColumns, begin: int, end: int, *, max_size: int = DEFAULT_MAX_SIZE) -> int:
+        """Adds those of its records whose offset is at least ``begin`` and less than ``end``; returns how many.
+
+        Raises as :meth:`records`, and then has added none.
+        """
+        return columns.append(
+            self._body(max_size),
+            self.count,
+            self.base_offset,
+            self.last_offset_delta,
+            self.base_timestamp,
+            self._log_append_time,
+            begin,
+            end,
+        )
+
+    @property
+    def _log_append_time(self) -> int | None:
+        return self.max_timestamp if self.attributes & LOG_APPEND_TIME else None
+
+    def _body(self, max_size: int) -> bytes:
+        """The records' bytes, decompressed."""
         codec = self.codec
         if self.count < 0:
             raise CorruptRecordException(f"batch at offset {self.base_offset} says it has {self.count} records")
         body = bytes(memoryview(self.data)[BATCH_OVERHEAD:])
         if body and codec is not CompressionType.NONE:
-            body = decompress(codec, body, max_size)
-        return read_records(
-            body,
-            count=self.count,
-            base_offset=self.base_offset,
-            last_offset_delta=self.last_offset_delta,
-            base_timestamp=self.base_timestamp,
-            log_append_time=self.max_timestamp if self.attributes & LOG_APPEND_TIME else None,
-        )
+            return decompress(codec, body, max_size)
+        return body
 
     def __repr__(self) -> str:
         return (
