@@ -24,6 +24,7 @@
     client_quota_manager.py   what clients use up of them
     quota_managers.py  throttling those who use more
     connection_gate.py the gate of a node: carries out what the connection quotas decide
+    throttled_sockets.py   connections that are kept only to be closed later
     request_metrics.py, request_log.py   where the time of requests goes; a line for each
     broker_metrics.py, idle_meter.py   what a node tells of itself
     kafka_channel.py, channel_mute_state.py  one connection: one request at a time, in order; why it is not read

@@ -99,7 +99,7 @@ def _connections(server: BrokerServer, node: Tags, now: float) -> Iterator[Metri
         if security.protocol != "PLAINTEXT":
             for name, value in security.metrics.figures(now):
                 yield MetricName(name, group, tags), value
-    yield MetricName("connections-throttled", group, node), gate.parked
+    yield MetricName("connections-throttled", group, node), gate.throttled
     for address, rate in quotas.ip_accept_rates(now).items():
         yield MetricName("connection-accept-rate", group, (("ip", address), *node)), rate
     software = Counter(channel.software for processor in sockets.processors for channel in processor.open_channels())

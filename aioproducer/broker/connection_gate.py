@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 from aioproducer.broker.connection_quotas import ConnectionLimits, ConnectionQuotas, Decision, Verdict
 from aioproducer.broker.listening_socket import AcceptedSocket
+from aioproducer.broker.throttled_sockets import ThrottledSockets
 from aioproducer.clock import Clock
-
-PARKED = 1000
-"""Throttled connections that are kept open until their time is over; the oldest goes before when there are more."""
 
 
 class Arrival(NamedTuple):
@@ -32,7 +30,7 @@ class ConnectionGate:
         self._now = clock.monotonic
         self._make_room = make_room
         self._leaving = 0
-        self._parked: dict[AcceptedSocket, asyncio.TimerHandle] = {}
+        self._throttled = ThrottledSockets(clock.monotonic)
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -55,16 +53,15 @@ class ConnectionGate:
         self._take_turns()
 
     @property
-    def parked(self) -> int:
+    def throttled(self) -> int:
         """Connections that are kept open only to be closed later."""
-        return len(self._parked)
+        return len(self._throttled)
 
     def close(self) -> None:
         """Closes all that wait, and whoever comes from now on."""
         self._closed = True
         self._carry_out(self.quotas.leave_room())
-        for connection in tuple(self._parked):
-            self._unpark(connection)
+        self._throttled.close()
 
     def _take_turns(self) -> None:
         if not self._closed:
@@ -75,7 +72,7 @@ class ConnectionGate:
             if verdict is Verdict.ADMITTED:
                 admit(connection, address)
             elif verdict is Verdict.THROTTLED:
-                self._park(connection, delay_ms)
+                self._throttled.add(connection, delay_ms / 1000)
             else:
                 connection.close()
         too_many = self.quotas.excess - self._leaving
@@ -91,12 +88,3 @@ class ConnectionGate:
         turn = None if self._closed else self.quotas.next_turn(now)
         if turn is not None:
             self._timer = asyncio.get_running_loop().call_later(turn - now, self._take_turns)
-
-    def _park(self, connection: AcceptedSocket, delay_ms: int) -> None:
-        if len(self._parked) >= PARKED:
-            self._unpark(next(iter(self._parked)))
-        self._parked[connection] = asyncio.get_running_loop().call_later(delay_ms / 1000, self._unpark, connection)
-
-    def _unpark(self, connection: AcceptedSocket) -> None:
-        self._parked.pop(connection).cancel()
-        connection.close()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from aioproducer.broker import connection_gate
+from aioproducer.broker import throttled_sockets
 from aioproducer.broker.connection_gate import Arrival, ConnectionGate
 from aioproducer.broker.connection_quotas import ConnectionLimits, ConnectionQuotas
 from aioproducer.clock import ManualClock
@@ -74,12 +74,12 @@ async def test_a_throttled_one_is_closed_when_its_time_is_over(world: World) -> 
     for _ in range(10):
         assert not door.knock().closed
     parked = door.knock()
-    assert (parked.closed, door.gate.parked) == (False, 1)
+    assert (parked.closed, door.gate.throttled) == (False, 1)
     assert door.knock("10.0.0.2") in door.admitted, "nobody else is held up"
     await asyncio.sleep(0.99)
     assert not parked.closed
     await asyncio.sleep(0.02)
-    assert (parked.closed, door.gate.parked) == (True, 0)
+    assert (parked.closed, door.gate.throttled) == (True, 0)
     assert parked not in door.admitted
     door.gate.close()
 
@@ -88,11 +88,31 @@ async def test_a_throttled_one_is_closed_when_its_time_is_over(world: World) -> 
 async def test_only_so_many_are_kept_to_be_closed(world: World) -> None:
     door = Door()
     door.quotas.configure_ip_rates(1, {})
-    sockets = [door.knock() for _ in range(10 + connection_gate.PARKED + 1)]
-    assert [socket.closed for socket in sockets[10:12]] == [True, False]
-    assert door.gate.parked == connection_gate.PARKED
+    sockets = [door.knock() for _ in range(10 + throttled_sockets.MOST + 1)]
+    assert sum(socket.closed for socket in sockets) == 1
+    assert door.gate.throttled == throttled_sockets.MOST
     door.gate.close()
     assert all(socket.closed for socket in sockets[10:])
+
+
+@virtual
+async def test_a_thousand_that_are_due_together_leave_the_loop_its_turns(world: World) -> None:
+    closed = 0
+
+    class Counted(Socket):
+        def close(self) -> None:
+            nonlocal closed
+            closed += 1
+
+    sockets = throttled_sockets.ThrottledSockets(asyncio.get_running_loop().time)
+    for _ in range(throttled_sockets.MOST):
+        sockets.add(Counted(), 1.0)
+    await asyncio.sleep(1.0)
+    while len(sockets):
+        before = closed
+        await asyncio.sleep(0)
+        assert closed - before <= throttled_sockets.CLOSED_AT_ONCE
+    assert closed == throttled_sockets.MOST
 
 
 @virtual
