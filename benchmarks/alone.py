@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import Field, asdict
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
+from benchmarks import results
 from benchmarks.environment import best_loop
 from benchmarks.worker import loop_factory
 
@@ -23,6 +23,24 @@ class Report(Protocol):
     def markdown(self) -> str: ...
 
     def problems(self) -> list[str]: ...
+
+
+class Verdict(NamedTuple):
+    """Something that is to be shown, what was measured of it, and whether that is enough."""
+
+    target: str
+    measured: str
+    met: bool
+
+    @property
+    def problem(self) -> str:
+        return f"{self.target}: it is {self.measured}"
+
+    @staticmethod
+    def table(verdicts: Sequence[Verdict]) -> list[str]:
+        """As lines of Markdown."""
+        rows = [(one.target, one.measured, "met" if one.met else "**not met**") for one in verdicts]
+        return ["| target | measured | |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 class Plotted(Protocol):
@@ -50,7 +68,7 @@ def report(
     with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
         made = runner.run(measure(options, lambda line: print(line, file=sys.stderr)))
     if options.json is not None:
-        options.json.write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
+        results.write(options.json, asdict(made))
     drawing: Path | None = getattr(options, "plot", None)
     if drawing is not None:
         drawing.write_text(cast(Plotted, made).plot(), encoding="utf-8")

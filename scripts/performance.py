@@ -2,6 +2,8 @@
 
 python -m benchmarks --json benchmarks/measured/comparison.json
 python -m benchmarks curves --json benchmarks/measured/curves.json
+python -m benchmarks broker --json benchmarks/measured/broker.json
+python -m benchmarks connections --json benchmarks/measured/connections.json
 PYTHONPATH=. python scripts/performance.py
 """
 
@@ -10,10 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple, Self
 
-from benchmarks import results
+from benchmarks import broker, connections, results
 from benchmarks.case import Case
 from benchmarks.curves import Curves
+from benchmarks.environment import Environment
 from benchmarks.figures import FIGURES, Figure
 from benchmarks.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
 from benchmarks.works import PACED
@@ -28,14 +32,18 @@ SECTION = re.compile(r"(?<=<!-- figures: )([a-z]+) -->\n.*?(?=<!-- end of figure
 
 def environment(report: Report) -> list[str]:
     lines = [f"- {name}: {value}" for name, value in report.head() if name not in ("Load before", "Left out")]
-    others = report.environment.others
-    if others is None or others > BUSY:
-        lines += [
-            "",
-            "**Provisional**: the machine was busy with other things, so that speeds and latencies are a small",
-        ]
-        lines += ["part of what it can do, and their ratios are loose; CPU per record and memory suffer less."]
-    return lines
+    return [*lines, *provisional(report.environment)]
+
+
+def provisional(environment: Environment) -> list[str]:
+    """What is said of a busy machine."""
+    if environment.others is not None and environment.others <= BUSY:
+        return []
+    return [
+        "",
+        "**Provisional**: the machine was busy with other things, so that speeds and latencies are a small",
+        "part of what it can do, and their ratios are loose; CPU per record and memory suffer less.",
+    ]
 
 
 def headline(report: Report) -> list[str]:
@@ -113,40 +121,56 @@ def curves(found: Curves) -> list[str]:
     return [*lines, "", f"Medians of {found.report.rounds} rounds; CPU in microseconds a record."]
 
 
-def sections(comparison: Report, along: Curves) -> Mapping[str, Callable[[], list[str]]]:
-    return {
-        "environment": lambda: environment(comparison),
-        "headline": lambda: headline(comparison),
-        "targets": lambda: targets(comparison),
-        "broker": lambda: by_client(comparison, FIGURES["broker"]),
-        "memory": lambda: by_client(comparison, FIGURES["rss"]),
-        "stalls": lambda: stalls(comparison),
-        "works": lambda: works(comparison),
-        "curves": lambda: curves(along),
-    }
+def alone(found: broker.Report | connections.Report) -> list[str]:
+    lines = [f"- {name}: {value}" for name, value in found.environment.lines() if name != "Load before"]
+    return [*lines, *provisional(found.environment), "", *found.tables()]
 
 
-def written(text: str, comparison: Report, along: Curves) -> str:
-    """``text`` with these figures in the places of those that it has."""
-    made = sections(comparison, along)
-    return SECTION.sub(lambda found: "\n".join([f"{found[1]} -->", *made[found[1]](), ""]), text)
+class Measured(NamedTuple):
+    """What the page is made of."""
 
+    comparison: Report
+    along: Curves
+    embedded: broker.Report
+    connected: connections.Report
 
-def measured() -> tuple[Report, Curves]:
-    return (
-        Report.from_json(results.read(MEASURED / "comparison.json")),
-        Curves.from_json(results.read(MEASURED / "curves.json")),
-    )
+    @classmethod
+    def read(cls) -> Self:
+        return cls(
+            Report.from_json(results.read(MEASURED / "comparison.json")),
+            Curves.from_json(results.read(MEASURED / "curves.json")),
+            broker.Report.from_json(results.read(MEASURED / "broker.json")),
+            connections.Report.from_json(results.read(MEASURED / "connections.json")),
+        )
 
+    def sections(self) -> Mapping[str, Callable[[], list[str]]]:
+        comparison = self.comparison
+        return {
+            "environment": lambda: environment(comparison),
+            "headline": lambda: headline(comparison),
+            "targets": lambda: targets(comparison),
+            "broker": lambda: by_client(comparison, FIGURES["broker"]),
+            "memory": lambda: by_client(comparison, FIGURES["rss"]),
+            "stalls": lambda: stalls(comparison),
+            "works": lambda: works(comparison),
+            "curves": lambda: curves(self.along),
+            "embedded": lambda: alone(self.embedded),
+            "connections": lambda: alone(self.connected),
+        }
 
-def plots(comparison: Report, along: Curves) -> dict[Path, str]:
-    return {ROOT / "docs" / "comparison.svg": comparison.svg(), ROOT / "docs" / "curves.svg": along.svg()}
+    def written(self, text: str) -> str:
+        """``text`` with these figures in the places of those that it has."""
+        made = self.sections()
+        return SECTION.sub(lambda found: "\n".join([f"{found[1]} -->", *made[found[1]](), ""]), text)
+
+    def plots(self) -> dict[Path, str]:
+        return {ROOT / "docs" / "comparison.svg": self.comparison.svg(), ROOT / "docs" / "curves.svg": self.along.svg()}
 
 
 def main() -> None:
-    comparison, along = measured()
-    TARGET.write_text(written(TARGET.read_text(encoding="utf-8"), comparison, along), encoding="utf-8")
-    for file, drawn in plots(comparison, along).items():
+    measured = Measured.read()
+    TARGET.write_text(measured.written(TARGET.read_text(encoding="utf-8")), encoding="utf-8")
+    for file, drawn in measured.plots().items():
         file.write_text(drawn, encoding="utf-8")
 
 

@@ -6,9 +6,12 @@ import dataclasses
 import importlib.util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from benchmarks import broker, connections
+from benchmarks.broker_start import Start
 from benchmarks.case import Case, Done
 from benchmarks.curve_works import AXES
 from benchmarks.curves import Curves
@@ -50,29 +53,38 @@ def the_curves() -> Curves:
     return Curves(Report(ENVIRONMENT, [client], cases, 1), [axis])
 
 
+def measured(script: ModuleType) -> Any:
+    rates = [broker.Rate("embedded", 1, 95_000.0), broker.Rate("mock", 1, 100_000.0)]
+    latencies, starts = [broker.Latency(1, 0.5, 1.5, 9.0)], [Start(1, 0.31, 46.0)]
+    embedded = broker.Report(ENVIRONMENT, 10, 100, 1000, rates, latencies, starts)
+    quiet = {"p50": 0.5, "p99": 1.0}
+    connected = connections.Report(ENVIRONMENT, 1, [quiet], [quiet], [quiet], [1536], [connections.Storm(1000, 990)])
+    return script.Measured(a_report(), the_curves(), embedded, connected)
+
+
 def test_the_page_says_what_was_measured(script: ModuleType) -> None:
     text = script.TARGET.read_text(encoding="utf-8")
-    assert script.written(text, *script.measured()) == text, "run: PYTHONPATH=. python scripts/performance.py"
+    assert script.Measured.read().written(text) == text, "run: PYTHONPATH=. python scripts/performance.py"
 
 
 def test_the_plots_show_what_was_measured(script: ModuleType) -> None:
-    for file, drawn in script.plots(*script.measured()).items():
+    for file, drawn in script.Measured.read().plots().items():
         assert file.read_text(encoding="utf-8") == drawn, file
 
 
 def test_every_section_is_on_the_page_once(script: ModuleType) -> None:
     found = [section[1] for section in script.SECTION.finditer(script.TARGET.read_text(encoding="utf-8"))]
-    assert sorted(found) == sorted(script.sections(a_report(), the_curves()))
+    assert sorted(found) == sorted(measured(script).sections())
 
 
 def test_only_what_is_between_the_marks_is_written(script: ModuleType) -> None:
     page = "before\n<!-- figures: headline -->\nold\n<!-- end of figures -->\nafter\n"
-    written = script.written(page, a_report(), the_curves())
+    written = measured(script).written(page)
     assert written.startswith("before\n<!-- figures: headline -->\n| work |")
     assert written.endswith(" |\n<!-- end of figures -->\nafter\n")
     assert "| stream-100 | aioproducer-unread | 2,500 | 1.00 | 2.50 |" in written
     assert "old" not in written
-    assert script.written(written, a_report(), the_curves()) == written
+    assert measured(script).written(written) == written
 
 
 def test_what_a_busy_machine_tells_is_provisional(script: ModuleType) -> None:
@@ -86,3 +98,11 @@ def test_figures_by_client(script: ModuleType) -> None:
     assert "| stream-100 | 1 | 1 | 1 |" in script.by_client(a_report(), script.FIGURES["rss"])
     assert "| stream-100 | 4.0 | 4.0 |" in script.stalls(a_report())
     assert "| stream-100 | 6.0 | 6.0 |" in script.stalls(a_report())
+
+
+def test_what_the_embedded_broker_has_to_show(script: ModuleType) -> None:
+    made = measured(script).sections()
+    assert "| start of `aioproducer broker` < 0.5 s | 0.31 (0.31–0.31) s | met |" in made["embedded"]()
+    told = made["connections"]()
+    assert "| 2,000 idle connections, 1.5 KiB of the broker each | 0.50 ms | 1.00 ms | 1.00 |" in told
+    assert "| p99 beside a storm ÷ quiet ≤ 1.5 | 1.00 | met |" in told

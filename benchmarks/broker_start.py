@@ -1,0 +1,47 @@
+"""How long ``aioproducer broker`` takes to be there, and what memory it takes for that."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.python_process import python_command
+
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Start:
+    """From the start of the process until it says where it can be connected to; the most memory that it had by then
+    (resident), None where the system does not tell."""
+
+    round: int
+    seconds: float
+    peak_mib: float | None
+
+
+async def start(round_: int) -> Start:
+    """Starts it as a user does, and stops it again."""
+    command = python_command("from aioproducer.cli import main; main()", "broker", "--port", "0")
+    pipe, begun = asyncio.subprocess.PIPE, time.perf_counter()
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+    assert process.stdout is not None
+    address = await process.stdout.readline()
+    seconds = time.perf_counter() - begun
+    peak = _peak_mib(process.pid)
+    if address:
+        process.send_signal(signal.SIGINT)
+    _, said = await process.communicate()
+    if not address or process.returncode != 0:
+        raise RuntimeError(f"aioproducer broker ended with status {process.returncode}: {said.decode()}")
+    return Start(round_, seconds, peak)
+
+
+def _peak_mib(pid: int) -> float | None:
+    status = Path(f"/proc/{pid}/status")
+    found = _PEAK.search(status.read_text(encoding="ascii")) if status.exists() else None
+    return None if found is None else int(found[1]) / 1024
