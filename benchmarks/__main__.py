@@ -18,6 +18,7 @@ from benchmarks import (
     scale,
     services,
     show,
+    spark,
     window,
 )
 from benchmarks.arguments import parse_arguments
@@ -37,6 +38,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "report": show.main,
     "scale": scale.main,
     "services": services.main,
+    "spark": spark.main,
     "window": window.main,
 }
 

@@ -62,6 +62,15 @@ class Artifact(NamedTuple):
     alone: bool = False
 
 
+SPARK_CONNECTOR: Final = [
+    Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0", alone=True),
+    Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0", alone=True),
+    Artifact("org.apache.kafka", "kafka-clients", "3.9.1", alone=True),
+    Artifact("org.apache.commons", "commons-pool2", "2.12.0", alone=True),
+]
+"""Spark's own Kafka source and sink, for PySpark 4.2, and what of its dependencies Spark itself does not bring."""
+
+
 class KafkaUnavailable(RuntimeError):
     """Real Kafka cannot be had here; the message says what is missing and what to install."""
 
@@ -123,6 +132,11 @@ def fetch_jars(
         if not libs.is_dir():
             _fetch(maven, pom, libs, [artifact.name for artifact in artifacts], deadline)
     return libs
+
+
+def fetch_spark_connector() -> Path:
+    """The directory with the jars of Spark's Kafka connector, for ``spark.jars``; see :func:`fetch_kafka`."""
+    return fetch_jars("spark-kafka-4.2.0", SPARK_CONNECTOR)
 
 
 def find_java(version: str = DEFAULT_VERSION) -> str:

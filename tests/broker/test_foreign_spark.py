@@ -14,18 +14,10 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.kafka_libs import Artifact, KafkaUnavailable, fetch_jars
+from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_spark_connector
 
 COUNT = 25
 PARTITIONS = 3
-
-# The connector of Spark 4.2, and what of its dependencies Spark itself does not bring.
-CONNECTOR = [
-    Artifact("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0", alone=True),
-    Artifact("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.0.0", alone=True),
-    Artifact("org.apache.kafka", "kafka-clients", "3.9.1", alone=True),
-    Artifact("org.apache.commons", "commons-pool2", "2.12.0", alone=True),
-]
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
 
@@ -35,7 +27,7 @@ def connector() -> Path:
     try:
         if importlib.util.find_spec("pyspark") is None:
             raise KafkaUnavailable("pyspark is not installed (the dependency group spark)")
-        return fetch_jars("spark-kafka-4.2.0", CONNECTOR)
+        return fetch_spark_connector()
     except KafkaUnavailable as missing:
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI has to run Spark: {missing}", pytrace=False)

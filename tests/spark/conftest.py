@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-TIMEOUT = 180
-"""Seconds for a test, with the start of the session if it is the first."""
+TIMEOUT = 600
+"""Seconds for a test, with the start of the session if it is the first, on a machine however busy."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,6 +37,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
+        # What begins soonest, for queries that are over before anything is worth being compiled.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(scratch / "local"),

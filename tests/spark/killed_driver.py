@@ -50,6 +50,8 @@ session = (
     SparkSession.builder.master("local[2]")
     .config("spark.ui.enabled", False)
     .config("spark.driver.memory", "512m")
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    .config("spark.sql.codegen.wholeStage", "false")
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.local.dir", str(Path(directory, "local")))

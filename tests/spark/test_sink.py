@@ -148,7 +148,6 @@ def test_a_batch_with_the_same_id_is_written_once(spark: Any, cluster: ThreadedC
     assert sorted(found) == sorted([str(number) for number in range(2000)] * 2)
 
 
-@pytest.mark.timeout(300)
 def test_a_driver_that_is_killed_between_write_and_commit(cluster: ThreadedCluster, topic: str, tmp_path: Path) -> None:
     """Its checkpoint does not know of an epoch whose rows were committed; the next driver takes that up."""
     (tmp_path / "in").mkdir()
