@@ -46,7 +46,7 @@ def numbered(number: int) -> bytes:
 
 @dataclass(frozen=True)
 class Trouble:
-    """One run. ``answers`` counts by status; ``no answer`` are connections that ended before one."""
+    """One run. ``answers`` counts by status; ``no answer`` are requests on connections that were just being closed."""
 
     service: str
     clients: int
@@ -58,7 +58,8 @@ class Trouble:
 
 async def in_trouble(target: Target, clients: int, seconds: float) -> Trouble:
     """The broker crashes in the middle of the load and is back soon; then the service gets SIGTERM, under load, too."""
-    async with _cluster() as cluster, _serving(target, cluster) as running:
+    async with EmbeddedCluster() as cluster, _serving(target, cluster) as running:
+        cluster.create_topic(target.topic, PARTITIONS)
         load = HttpLoad(running.port, target.path, target.body, clients)
         problems = []
         try:
@@ -85,10 +86,6 @@ async def in_trouble(target: Target, clients: int, seconds: float) -> Trouble:
     return Trouble(target.name, clients, dict(sorted(answers.items())), len(logged), longest, problems)
 
 
-def _cluster() -> EmbeddedCluster:
-    return EmbeddedCluster(configs={"num.partitions": PARTITIONS})
-
-
 def _serving(target: Target, cluster: EmbeddedCluster) -> AbstractAsyncContextManager[Service]:
     port = free_port()
     return service(target.command(port), port, {"KAFKA_BOOTSTRAP_SERVERS": cluster.bootstrap_servers})
@@ -111,6 +108,9 @@ def wrong(replies: Sequence[Reply], logged: Collection[int], limit: float) -> li
     lost = [number for number in kept if not times[number]]
     if lost:
         found.append(f"{len(lost)} were answered 2xx and are not in the log, such as {lost[0]}")
+    begun = [reply.number for reply in replies if reply.status is None and times[reply.number]]
+    if begun:
+        found.append(f"{len(begun)} were begun and not answered: they are in the log, such as {begun[0]}")
     doubled = [number for number, count in times.items() if count > 1]
     if doubled:
         found.append(f"{len(doubled)} are in the log more than once, such as {doubled[0]}")

@@ -20,26 +20,25 @@ from statistics import median
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks import alone
-from benchmarks.arguments import positive, some_of
+from benchmarks.arguments import list_of, positive, some_of
 from benchmarks.environment import Environment
 from benchmarks.http_load import HttpLoad
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.python_process import python_command
 from benchmarks.quantiles import quantiles
 from benchmarks.ratios import Spread, ratios
-from benchmarks.service_clients import CLIENTS, TOPIC
+from benchmarks.service_clients import CLIENTS, FLOOR, REFERENCE, TOPIC
 from benchmarks.service_process import ServiceFailed, aiohttp_events, fastapi_orders, free_port, service
 from benchmarks.service_trouble import Target, Trouble, in_trouble, numbered
 
 PARTITIONS = 6
-REFERENCE = next(iter(CLIENTS))
 TARGET = 1.2
 """Times the requests per second of the better of the others."""
 
 PATIENCE = 30.0
 """Seconds for the last answers."""
 
-IMPORTS = {"aioproducer": "aioproducer", "aiokafka": "aiokafka", "confluent-kafka-aio": "confluent_kafka.aio"}
+IMPORTS = {"aiokafka": "aiokafka", "confluent-kafka-aio": "confluent_kafka"}
 
 TARGETS = (
     Target("FastAPI, POST /orders", fastapi_orders, "/orders", "orders", numbered),
@@ -110,7 +109,8 @@ class Report:
             )
             ratio = "" if client == REFERENCE else str(self.ratio(client) or "")
             lines.append(f"| {client} | {speed:,.0f} | {p50:.1f} ms | {p99:.1f} ms | {cpu:.0f} µs | {ratio} |")
-        others = [spread.median for client in CLIENTS if client != REFERENCE and (spread := self.ratio(client))]
+        compared = [client for client in CLIENTS if client not in (REFERENCE, FLOOR)]
+        others = [spread.median for client in compared if (spread := self.ratio(client))]
         if others:
             verdict = "reached" if min(others) >= TARGET else "missed"
             lines += ["", f"The target is {TARGET} times the better of the others: {verdict}, {min(others):.2f}."]
@@ -161,7 +161,7 @@ async def _broker(bootstrap_server: str | None) -> AsyncIterator[str]:
 
 
 def installed(client: str) -> bool:
-    return importlib.util.find_spec(IMPORTS[client].partition(".")[0]) is not None
+    return client not in IMPORTS or importlib.util.find_spec(IMPORTS[client]) is not None
 
 
 async def services(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
@@ -173,7 +173,7 @@ async def services(options: argparse.Namespace, told: Callable[[str], object]) -
     if "speed" in options.parts:
         async with _broker(options.bootstrap_server) as servers:
             for round_ in range(1, options.rounds + 1):
-                for client in filter(installed, CLIENTS):
+                for client in filter(installed, options.on):
                     runs.append(await measure(client, round_, servers, options.clients, options.seconds))
                     told(f"round {round_}, {client}: {runs[-1].requests_per_s:,.0f} requests/s")
     if "trouble" in options.parts:
@@ -192,6 +192,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parts = ("speed", "trouble")
     parser.add_argument("--parts", type=some_of(parts), default=list(parts), metavar="NAME[,...]", help="speed,trouble")
+    parser.add_argument(
+        "--on", type=some_of(CLIENTS), default=list(CLIENTS), metavar="NAME[,...]", help=list_of(CLIENTS)
+    )
     parser.add_argument("--rounds", type=positive, default=5, metavar="N", help="%(default)s, of which medians count")
     parser.add_argument("--seconds", type=positive, default=5, metavar="S", help="of each run (%(default)s)")
     parser.add_argument("--clients", type=positive, default=200, metavar="N", help="that ask at a time (%(default)s)")
