@@ -1,5 +1,5 @@
-"""A FastAPI service that is the same on each of ``service_clients.CLIENTS``: POST /orders is answered when the order is
-acknowledged."""
+"""A FastAPI service that is the same on each of ``service_clients.CLIENTS``: POST /orders is answered when a record for
+the order, and one for each of its lines, are acknowledged."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ from benchmarks.http_load import HOST
 from benchmarks.service_clients import CLIENTS, Send
 
 
+class Line(BaseModel):
+    article: str
+    count: int
+
+
 class Order(BaseModel):
     id: str
     customer: str
     total: float
+    lines: list[Line] = []
 
 
 class Receipt(BaseModel):
@@ -43,7 +49,8 @@ async def ready() -> bool:
 
 @router.post("/orders", status_code=201)
 async def create_order(order: Order, send: Annotated[Send, Depends(sender)]) -> Receipt:
-    partition, offset = await send(order.model_dump_json().encode(), order.customer.encode())
+    values = [part.model_dump_json().encode() for part in (order, *order.lines)]
+    partition, offset = await send(values, order.customer.encode())
     return Receipt(partition=partition, offset=offset)
 
 

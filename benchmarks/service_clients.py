@@ -15,8 +15,8 @@ LINGER_MS = 5
 AIO_BATCH = 50
 """Records that confluent's AIOProducer collects before it hands them to librdkafka: what serves it best here."""
 
-Send = Callable[[bytes, bytes], Awaitable[tuple[int, int]]]
-"""Value and key; partition and offset of the record, when it is acknowledged."""
+Send = Callable[[list[bytes], bytes], Awaitable[tuple[int, int]]]
+"""Values and their key; partition and offset of the first record, when all are acknowledged."""
 
 Sending = Callable[[str], AbstractAsyncContextManager[Send]]
 """The client with these bootstrap servers, from its start to its end."""
@@ -28,8 +28,11 @@ async def aioproducer(servers: str) -> AsyncIterator[Send]:
 
     async with KafkaProducer(bootstrap_servers=servers, linger_ms=LINGER_MS) as producer:
 
-        async def send(value: bytes, key: bytes) -> tuple[int, int]:
-            metadata = await producer.send(TOPIC, value, key=key)
+        async def send(values: list[bytes], key: bytes) -> tuple[int, int]:
+            first, *others = [producer.send(TOPIC, value, key=key) for value in values]
+            metadata = await first
+            for other in others:
+                await other
             return metadata.partition, metadata.offset
 
         yield send
@@ -43,8 +46,11 @@ async def aiokafka(servers: str) -> AsyncIterator[Send]:
         bootstrap_servers=servers, acks="all", enable_idempotence=True, linger_ms=LINGER_MS
     ) as producer:
 
-        async def send(value: bytes, key: bytes) -> tuple[int, int]:
-            metadata = await producer.send_and_wait(TOPIC, value, key=key)
+        async def send(values: list[bytes], key: bytes) -> tuple[int, int]:
+            first, *others = [await producer.send(TOPIC, value, key=key) for value in values]
+            metadata = await first
+            for other in others:
+                await other
             return metadata.partition, metadata.offset
 
         yield send
@@ -58,8 +64,11 @@ async def confluent_kafka_aio(servers: str) -> AsyncIterator[Send]:
     producer = AIOProducer(config, batch_size=AIO_BATCH, buffer_timeout=0.1)
     try:
 
-        async def send(value: bytes, key: bytes) -> tuple[int, int]:
-            message = await (await producer.produce(TOPIC, value, key))
+        async def send(values: list[bytes], key: bytes) -> tuple[int, int]:
+            first, *others = [await producer.produce(TOPIC, value, key) for value in values]
+            message = await first
+            for other in others:
+                await other
             return message.partition(), message.offset()
 
         yield send
@@ -69,7 +78,7 @@ async def confluent_kafka_aio(servers: str) -> AsyncIterator[Send]:
 
 @contextlib.asynccontextmanager
 async def nothing(servers: str) -> AsyncIterator[Send]:
-    async def send(value: bytes, key: bytes) -> tuple[int, int]:
+    async def send(values: list[bytes], key: bytes) -> tuple[int, int]:
         return 0, 0
 
     yield send

@@ -11,16 +11,19 @@ import asyncio
 import contextlib
 import dataclasses
 import importlib.util
+import itertools
+import json
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.testing.apache_kafka import ApacheKafka, KafkaFailed, KafkaUnavailable
 from benchmarks import alone
-from benchmarks.arguments import list_of, positive, some_of
+from benchmarks.arguments import list_of, numbers, positive, some_of
 from benchmarks.environment import Environment
 from benchmarks.http_load import HttpLoad
 from benchmarks.machine_cpu import MachineCpu
@@ -51,6 +54,7 @@ TARGETS = (
 class Run:
     """One client's turn. ``cpu_us`` is the service's CPU time per request."""
 
+    records: int
     client: str
     round: int
     requests: int
@@ -71,12 +75,13 @@ class Report:
     runs: Sequence[Run]
     troubles: Sequence[Trouble]
 
-    def of(self, client: str) -> dict[int, float]:
-        return {run.round: run.requests_per_s for run in self.runs if run.client == client}
+    def of(self, records: int, client: str) -> dict[int, float]:
+        """Requests per second, by round."""
+        return {run.round: run.requests_per_s for run in self.runs if (run.records, run.client) == (records, client)}
 
-    def ratio(self, client: str) -> Spread | None:
+    def ratio(self, records: int, client: str) -> Spread | None:
         """How many times the requests of ``client`` the service on aioproducer answers."""
-        return ratios(self.of(REFERENCE), self.of(client))
+        return ratios(self.of(records, REFERENCE), self.of(records, client))
 
     def problems(self) -> list[str]:
         found = [f"{run.client}, round {run.round}: {problem}" for run in self.runs for problem in run.problems]
@@ -97,23 +102,32 @@ class Report:
     def _speed(self) -> list[str]:
         lines = [
             "",
-            f"{self.clients} clients at a time, {self.seconds} s a run; medians, ratios with the least and greatest.",
+            f"{self.clients} clients at a time, {self.seconds} s a run; medians, ratios with the least and most.",
             "",
-            "| FastAPI service on | requests/s | p50 | p99 | CPU per request | aioproducer, times as many |",
-            "|---|---:|---:|---:|---:|---:|",
+            "| records a request | service on | requests/s | p50 | p99 | CPU a request | aioproducer, times as many |",
+            "|---:|---|---:|---:|---:|---:|---:|",
         ]
-        for client in dict.fromkeys(run.client for run in self.runs):
-            runs = [run for run in self.runs if run.client == client]
+        for records, client in dict.fromkeys((run.records, run.client) for run in self.runs):
+            runs = [run for run in self.runs if (run.records, run.client) == (records, client)]
             speed, p50, p99, cpu = (
                 median(getattr(run, name) for run in runs) for name in ("requests_per_s", "p50_ms", "p99_ms", "cpu_us")
             )
-            ratio = "" if client == REFERENCE else str(self.ratio(client) or "")
-            lines.append(f"| {client} | {speed:,.0f} | {p50:.1f} ms | {p99:.1f} ms | {cpu:.0f} µs | {ratio} |")
+            ratio = "" if client == REFERENCE else str(self.ratio(records, client) or "")
+            lines.append(
+                f"| {records} | {client} | {speed:,.0f} | {p50:.1f} ms | {p99:.1f} ms | {cpu:.0f} µs | {ratio} |"
+            )
+        return [*lines, "", *self._verdicts()]
+
+    def _verdicts(self) -> list[str]:
         compared = [client for client in CLIENTS if client not in (REFERENCE, FLOOR)]
-        others = [spread.median for client in compared if (spread := self.ratio(client))]
-        if others:
-            verdict = "reached" if min(others) >= TARGET else "missed"
-            lines += ["", f"The target is {TARGET} times the better of the others: {verdict}, {min(others):.2f}."]
+        lines = []
+        for records in dict.fromkeys(run.records for run in self.runs):
+            found = [spread.median for client in compared if (spread := self.ratio(records, client))]
+            if found:
+                verdict = "reached" if min(found) >= TARGET else "missed"
+                lines.append(
+                    f"{records} a request, target {TARGET} times the better of the others: {verdict}, {min(found):.2f}."
+                )
         return lines
 
     def _trouble(self) -> list[str]:
@@ -128,14 +142,20 @@ class Report:
         return lines
 
 
-async def measure(client: str, round_: int, servers: str, clients: int, seconds: float) -> Run:
+def order_of(records: int, number: int) -> bytes:
+    """A body of which come so many records."""
+    lines = [{"article": f"a{line}", "count": line} for line in range(1, records)]
+    return json.dumps({"id": str(number), "customer": f"c{number % 50}", "total": 9.5, "lines": lines}).encode()
+
+
+async def measure(records: int, client: str, round_: int, servers: str, clients: int, seconds: float) -> Run:
     port = free_port()
     command = python_command("from benchmarks.service_app import main; main(*sys.argv[1:])", client, str(port), servers)
     async with service(command, port, {}) as running:
-        warm_up = HttpLoad(port, "/orders", numbered, clients)
+        warm_up = HttpLoad(port, "/orders", partial(order_of, records), clients)
         async with warm_up.flowing(patience=PATIENCE):
             await asyncio.sleep(min(1.0, seconds))
-        load = HttpLoad(port, "/orders", numbered, clients)
+        load = HttpLoad(port, "/orders", partial(order_of, records), clients)
         began, cpu = time.perf_counter(), running.cpu_seconds()
         async with load.flowing(patience=PATIENCE):
             await asyncio.sleep(seconds)
@@ -146,7 +166,7 @@ async def measure(client: str, round_: int, servers: str, clients: int, seconds:
     count = len(load.replies)
     times = quantiles([reply.seconds * 1000 for reply in load.replies])
     problems = [f"{len(bad)} answers are not 201, such as {bad[0].status}"] if bad else []
-    return Run(client, round_, count, count / took, times["p50"], times["p99"], cpu / count * 1e6, problems)
+    return Run(records, client, round_, count, count / took, times["p50"], times["p99"], cpu / count * 1e6, problems)
 
 
 @contextlib.asynccontextmanager
@@ -172,10 +192,10 @@ async def services(options: argparse.Namespace, told: Callable[[str], object]) -
     troubles: list[Trouble] = []
     if "speed" in options.parts:
         async with _broker(options.bootstrap_server) as servers:
-            for round_ in range(1, options.rounds + 1):
+            for records, round_ in itertools.product(options.records, range(1, options.rounds + 1)):
                 for client in filter(installed, options.on):
-                    runs.append(await measure(client, round_, servers, options.clients, options.seconds))
-                    told(f"round {round_}, {client}: {runs[-1].requests_per_s:,.0f} requests/s")
+                    runs.append(await measure(records, client, round_, servers, options.clients, options.seconds))
+                    told(f"round {round_}, {records} a request, {client}: {runs[-1].requests_per_s:,.0f} requests/s")
     if "trouble" in options.parts:
         for target in TARGETS:
             troubles.append(await in_trouble(target, options.trouble_clients, options.seconds))
@@ -194,6 +214,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--parts", type=some_of(parts), default=list(parts), metavar="NAME[,...]", help="speed,trouble")
     parser.add_argument(
         "--on", type=some_of(CLIENTS), default=list(CLIENTS), metavar="NAME[,...]", help=list_of(CLIENTS)
+    )
+    parser.add_argument(
+        "--records", type=numbers, default=[1, 10], metavar="N[,...]", help="that come of a request (1,10)"
     )
     parser.add_argument("--rounds", type=positive, default=5, metavar="N", help="%(default)s, of which medians count")
     parser.add_argument("--seconds", type=positive, default=5, metavar="S", help="of each run (%(default)s)")

@@ -19,16 +19,16 @@ ENVIRONMENT = Environment("a day", "c0ffee", "a machine", "a system", 0.5, "Pyth
 
 
 def run(client: str, round_: int, speed: float) -> Run:
-    return Run(client, round_, 10, speed, 2.0, 9.0, 300.0, [])
+    return Run(1, client, round_, 10, speed, 2.0, 9.0, 300.0, [])
 
 
 def test_ratios_are_of_the_same_round_and_the_better_of_the_others_counts() -> None:
     speeds = {"aioproducer": (300.0, 600.0), "aiokafka": (200.0, 300.0), "confluent-kafka-aio": (100.0, 100.0)}
     runs = [run(client, number, speed) for client, row in speeds.items() for number, speed in enumerate(row, start=1)]
     words = Report(ENVIRONMENT, 200, 5, runs, []).markdown()
-    assert "| aioproducer | 450 | 2.0 ms | 9.0 ms | 300 µs |  |" in words
-    assert "| aiokafka | 250 | 2.0 ms | 9.0 ms | 300 µs | 1.75 (1.50–2.00) |" in words
-    assert "1.2 times the better of the others: reached, 1.75." in words
+    assert "| 1 | aioproducer | 450 | 2.0 ms | 9.0 ms | 300 µs |  |" in words
+    assert "| 1 | aiokafka | 250 | 2.0 ms | 9.0 ms | 300 µs | 1.75 (1.50–2.00) |" in words
+    assert "1 a request, target 1.2 times the better of the others: reached, 1.75." in words
 
 
 def test_a_promise_that_was_not_kept_is_a_problem() -> None:
@@ -68,9 +68,9 @@ async def test_a_turn(client: str) -> None:
         pytest.skip(f"{client} is not installed")
     async with EmbeddedCluster() as cluster:
         cluster.create_topic("orders", 3)
-        done = await services.measure(client, 1, cluster.bootstrap_servers, 10, 0.3)
+        done = await services.measure(3, client, 1, cluster.bootstrap_servers, 10, 0.3)
         logged = sum(cluster.log("orders", partition).log_end_offset for partition in range(3))
     assert done.problems == []
     assert done.requests > 0
-    assert client == FLOOR or done.requests <= logged
+    assert client == FLOOR or 3 * done.requests <= logged
     assert done.cpu_us > 0
