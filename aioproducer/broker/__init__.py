@@ -27,6 +27,7 @@
     throttled_sockets.py   connections that are kept only to be closed later
     request_metrics.py, request_log.py   where the time of requests goes; a line for each
     broker_metrics.py, idle_meter.py   what a node tells of itself
+    broker_topic_metrics.py   what topics take in and give out
     kafka_channel.py, channel_mute_state.py  one connection: one request at a time, in order; why it is not read
     listener_security.py  what a listener asks of its clients before it listens to them
     sasl_server_authenticator.py, sasl_state.py  who a client is: the exchange; how far it has got

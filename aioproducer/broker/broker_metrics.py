@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from aioproducer.broker.broker_server import BrokerServer
+from aioproducer.broker.broker_topic_metrics import RATES
 from aioproducer.broker.client_quota_manager import Client
 from aioproducer.broker.request_metrics import HISTOGRAMS
 from aioproducer.error_code import ErrorCode
@@ -23,6 +24,7 @@ def broker_metrics(server: BrokerServer, now: float) -> Iterator[Metric]:
     yield from _threads(server, node, now)
     yield from _memory(server, node, now)
     yield from _purgatory(server, node)
+    yield from _topics(server, node, now)
     yield from _requests(server, node, now)
     yield from _connections(server, node, now)
     yield from _quotas(server, node, now)
@@ -39,6 +41,13 @@ def _threads(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
     )
     yield MetricName("RequestQueueSize", "RequestChannel", node), len(sockets.requests)
     yield MetricName("ResponseQueueSize", "RequestChannel", node), sum(p.queued_responses for p in sockets.processors)
+    for processor in sockets.processors:
+        id = str(processor.id)
+        yield MetricName("IdlePercent", "Processor", (("networkProcessor", id), *node)), processor.idle_share(now)
+        yield (
+            MetricName("ResponseQueueSize", "RequestChannel", (*node, ("processor", id))),
+            processor.queued_responses,
+        )
     for listener, acceptor in sockets.acceptors.items():
         tags = (("listener", listener), *node)
         yield MetricName("AcceptorBlockedPercent", "Acceptor", tags), acceptor.blocked_percent(now)
@@ -57,6 +66,18 @@ def _purgatory(server: BrokerServer, node: Tags) -> Iterator[Metric]:
         tags = (("delayedOperation", purgatory.name), *node)
         yield MetricName("PurgatorySize", "DelayedOperationPurgatory", tags), purgatory.watched
         yield MetricName("NumDelayedOperations", "DelayedOperationPurgatory", tags), purgatory.num_delayed
+
+
+def _topics(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
+    context = server.context
+    of_all = [0.0] * len(RATES)
+    for topic, rates in context.topic_metrics.existing(context.state.topics).items():
+        tags = (*node, ("topic", topic))
+        for number, (name, rate) in enumerate(zip(RATES, rates.rates(now), strict=True)):
+            of_all[number] += rate
+            yield MetricName(name, "BrokerTopicMetrics", tags), rate
+    for name, rate in zip(RATES, of_all, strict=True):
+        yield MetricName(name, "BrokerTopicMetrics", node), rate
 
 
 def _requests(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:

@@ -22,6 +22,8 @@ from aioproducer.broker.request_handler import KafkaRequestHandlerPool, RequestH
 from aioproducer.broker.request_metrics import RequestMetrics, RequestTimes
 from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.broker.socket_server import SocketServer
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.fetch import FetchResponse
 
 _DRAIN_TIME = 1.0
 """Seconds that a node that shuts down in good order gives clients to read their responses."""
@@ -118,6 +120,18 @@ class BrokerServer:
     def _completed(self, request: Request, end: RequestEnd, now: float) -> None:
         times = RequestTimes(request, now)
         told = end.response if isinstance(end, SendResponse | CloseConnectionResponse) else None
+        if isinstance(told, FetchResponse):
+            self._fetched(told, now)
         self.request_metrics.record(request, times, {} if told is None else error_counts(told), now)
         if request_log.enabled():
             request_log.log_request(request, end, times)
+
+    def _fetched(self, response: FetchResponse, now: float) -> None:
+        state, metrics = self.context.state, self.context.topic_metrics
+        for told in response.responses:
+            topic = state.topics.get(told.topic) or state.topic_by_id(told.topic_id)
+            if topic is not None:
+                rates = metrics.of(topic.name)
+                for one in told.partitions:
+                    batches = one.records if isinstance(one.records, tuple) else ()
+                    rates.fetched(sum(map(len, batches)), one.error_code != ErrorCode.NONE, now)

@@ -13,6 +13,7 @@ from typing import Self
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_metrics import broker_metrics
 from aioproducer.broker.broker_server import BrokerServer
+from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.cluster_contents import ClusterContents
 from aioproducer.broker.cluster_journal import IN_MEMORY
 from aioproducer.broker.cluster_state import ClusterState, Node
@@ -214,6 +215,7 @@ class EmbeddedCluster(ClusterContents):
             self._groups,
             Purgatories(self._clock, self._state.config),
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
+            BrokerTopicMetrics(),
             self._transaction_version,
             self._faults,
             old=node_id in self._old_nodes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.group_coordinator import GroupCoordinator
@@ -25,6 +26,7 @@ class BrokerContext:
     groups: GroupCoordinator
     purgatories: Purgatories
     quotas: QuotaManagers
+    topic_metrics: BrokerTopicMetrics
     transaction_version: int
     """The finalized level of the feature ``transaction.version``: 2 is KIP-890's protocol."""
     faults: Faults = NO_FAULTS

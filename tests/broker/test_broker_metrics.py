@@ -12,15 +12,17 @@ from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.request_metrics import HISTOGRAMS
 from aioproducer.config_def import LONG_MAX
+from aioproducer.metrics.metric_name import MetricName
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
-from aioproducer.protocol.messages.produce import ProduceRequest
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
 from tests.support.virtual_time import World, virtual
 
+from .batches import make_batch
 from .raw_client import RawClient
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "broker-metrics.md"
@@ -48,7 +50,8 @@ async def test_what_is_of_the_whole_node(cluster: EmbeddedCluster, client: RawCl
     found = cluster.metrics()
     for name in ("NetworkProcessorAvgIdlePercent", "RequestHandlerAvgIdlePercent"):
         assert 0 < found[name] <= 1
-    assert (found["RequestQueueSize"], found["ResponseQueueSize"], found["AcceptorBlockedPercent"]) == (0, 0, 0)
+    assert (found["RequestQueueSize"], found["AcceptorBlockedPercent"]) == (0, 0)
+    assert found[MetricName("ResponseQueueSize", "RequestChannel", (("node-id", "node-0"),))] == 0
     assert found["connection-count"] == 1
     assert (found["MemoryPoolUsed"], found["MemoryPoolAvailable"]) == (0, LONG_MAX)
     assert (found["MemoryPoolAvgDepletedPercent"], found["MemoryPoolDepletedTimeTotal"]) == (0, 0)
@@ -63,6 +66,44 @@ async def test_requests_that_wait(cluster: EmbeddedCluster, client: RawClient) -
         await asyncio.sleep(0)
     found = cluster.metrics().select(delayedOperation="Fetch")
     assert (found["NumDelayedOperations"], found["PurgatorySize"]) == (1, 1)
+
+
+async def test_what_topics_take_in_and_give_out(cluster: EmbeddedCluster, client: RawClient) -> None:
+    cluster.create_topic("t")
+    cluster.create_topic("gone")
+    batch = make_batch(b"a", b"b", b"c")
+    data = [TopicProduceData(name, partition_data=[PartitionProduceData(0, batch)]) for name in ("t", "gone")]
+    for acks in (1, 0):
+        await client.send(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=data), 9)
+    await client.receive(ProduceRequest.API_KEY, 9)
+    topics = [FetchTopic("t", partitions=[FetchPartition(0, partition_max_bytes=10**6)])]
+    await client.request(FetchRequest(max_wait_ms=0, topics=topics), 12)
+    wrong = [FetchTopic("t", partitions=[FetchPartition(0, fetch_offset=99, partition_max_bytes=10**6)])]
+    await client.request(FetchRequest(max_wait_ms=0, topics=wrong), 12)
+    cluster.delete_topic("gone")
+    found = cluster.metrics()
+    told = {name.name: value for name, value in found.select("BrokerTopicMetrics", topic="t").items()}
+    unit = told["TotalFetchRequestsPerSec"] / 2
+    assert unit > 0
+    expected = {
+        "MessagesInPerSec": 6,
+        "BytesInPerSec": 2 * len(batch),
+        "BytesOutPerSec": 2 * len(batch),
+        "TotalProduceRequestsPerSec": 2,
+        "TotalFetchRequestsPerSec": 2,
+        "FailedProduceRequestsPerSec": 0,
+        "FailedFetchRequestsPerSec": 1,
+    }
+    # The window of each rate begins with the first that it counts.
+    assert {name: rate / unit for name, rate in told.items()} == pytest.approx(expected, rel=0.1)
+    assert not found.select("BrokerTopicMetrics", topic="gone")
+
+
+async def test_each_processor_tells_of_itself(cluster: EmbeddedCluster) -> None:
+    found = cluster.metrics()
+    idle = [name.tag("networkProcessor") for name in found.select("Processor")]
+    queues = [name.tag("processor") for name in found.select("RequestChannel") if name.tag("processor")]
+    assert idle == queues == ["0", "1", "2"]
 
 
 @virtual

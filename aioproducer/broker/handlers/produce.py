@@ -107,6 +107,7 @@ class _Append:
         self._transactional_id = message.transactional_id
         self._client_id = request.header.client_id
         self._now_ms = context.clock.time_ms()
+        self._now = context.clock.monotonic()
         self._leaders: dict[int, Node] = {}
         self.appended_to: list[Partition] = []
         self.replicating: list[_Replicating] = []
@@ -118,6 +119,10 @@ class _Append:
         for data in topics:
             topic = self._topic(data)
             answers = [self._answer_partition(data, topic, partition) for partition in data.partition_data]
+            if topic is not None:
+                rates = self._context.topic_metrics.of(topic.name)
+                for answer in answers:
+                    rates.produced(answer.error_code != ErrorCode.NONE, self._now)
             told = [answer for answer in answers if not faults.leaves_out(node_id)]
             responses.append(TopicProduceResponse(data.name, data.topic_id, told))
         endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in self._leaders.values()]
@@ -167,6 +172,8 @@ class _Append:
         )
         if not info.duplicate:
             self.appended_to.append(partition)
+            rates = self._context.topic_metrics.of(partition.topic)
+            rates.appended(info.last_offset - info.first_offset + 1, batch.size_in_bytes, self._now)
         if fault is not None:
             raise error_for(fault.code, f"a fault: the batch is in {partition} all the same")
         answer = PartitionProduceResponse(

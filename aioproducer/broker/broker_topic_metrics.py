@@ -1,0 +1,84 @@
+"""What topics take in and give out on one node: Kafka's ``BrokerTopicMetrics``."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from aioproducer.metrics.sensor import Sensor
+
+RATES = {
+    "MessagesInPerSec": "records that were appended",
+    "BytesInPerSec": "bytes of batches that were appended",
+    "BytesOutPerSec": "bytes of batches that were fetched",
+    "TotalProduceRequestsPerSec": "times that a partition was produced to",
+    "TotalFetchRequestsPerSec": "times that a partition was fetched from",
+    "FailedProduceRequestsPerSec": "times that producing to a partition failed",
+    "FailedFetchRequestsPerSec": "times that fetching from a partition failed",
+}
+"""Names and what is counted, a second."""
+
+
+class TopicRates:
+    """Of one topic."""
+
+    __slots__ = ("bytes_in", "bytes_out", "failed_fetches", "failed_produces", "fetches", "messages_in", "produces")
+
+    def __init__(self) -> None:
+        self.messages_in = Sensor()
+        self.bytes_in = Sensor()
+        self.bytes_out = Sensor()
+        self.produces = Sensor()
+        self.fetches = Sensor()
+        self.failed_produces = Sensor()
+        self.failed_fetches = Sensor()
+
+    def produced(self, failed: bool, now: float) -> None:
+        """A partition was produced to, whatever came of it."""
+        self.produces.record(1, now)
+        if failed:
+            self.failed_produces.record(1, now)
+
+    def appended(self, messages: int, size: int, now: float) -> None:
+        """A batch has come, and is in the log."""
+        self.messages_in.record(messages, now)
+        self.bytes_in.record(size, now)
+
+    def fetched(self, size: int, failed: bool, now: float) -> None:
+        """A partition was answered for, with so many bytes of batches."""
+        self.fetches.record(1, now)
+        if failed:
+            self.failed_fetches.record(1, now)
+        if size:
+            self.bytes_out.record(size, now)
+
+    def rates(self, now: float) -> list[float]:
+        """In the order of :data:`RATES`."""
+        sensors = (
+            self.messages_in,
+            self.bytes_in,
+            self.bytes_out,
+            self.produces,
+            self.fetches,
+            self.failed_produces,
+            self.failed_fetches,
+        )
+        return [sensor.rate(now) for sensor in sensors]
+
+
+class BrokerTopicMetrics:
+    """Of all topics that a node was asked about."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, TopicRates] = {}
+
+    def of(self, topic: str) -> TopicRates:
+        """Those of one topic."""
+        rates = self._topics.get(topic)
+        if rates is None:
+            rates = self._topics[topic] = TopicRates()
+        return rates
+
+    def existing(self, topics: Container[str]) -> dict[str, TopicRates]:
+        """Those of these topics, which are all there are: what there was of others is forgotten."""
+        self._topics = {name: rates for name, rates in self._topics.items() if name in topics}
+        return self._topics
