@@ -8,6 +8,7 @@ kept per partition instead.
 from __future__ import annotations
 
 import dataclasses
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -24,8 +25,13 @@ from aioproducer.config_def import (
     one_of,
     one_of_in_any_case,
     parse,
+    table,
 )
+from aioproducer.credentials import credentials_of
 from aioproducer.errors import ConfigException
+from aioproducer.password import Password
+from aioproducer.sasl import MECHANISMS, PLAIN, Credentials, scramp
+from aioproducer.tls import client_context
 
 GZIP_LEVEL = Valid("1 to 9, or -1", lambda level: level == -1 or 1 <= level <= 9)
 
@@ -53,6 +59,8 @@ REPORTERS = Valid(
 
 AUTO_LINGER_MS = 100
 """The bound of pipeline=auto where linger.ms is not given: enough for windows of 5 and round trips of 500 ms."""
+
+SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
 NO_PUSH = Valid("false", lambda wanted: not wanted)
 
@@ -100,7 +108,62 @@ class ClientConfig:
     connections_max_idle_ms: int = key(Type.LONG, 540000, at_least(-1), "Idle connections are closed; -1 means never.")
     send_buffer_bytes: int = key(Type.INT, 131072, at_least(-1), "SO_SNDBUF; -1 leaves it to the system.")
     receive_buffer_bytes: int = key(Type.INT, 32768, at_least(-1), "SO_RCVBUF; -1 leaves it to the system.")
-    security_protocol: str = key(Type.STRING, "PLAINTEXT", ANY, "Only PLAINTEXT in this version.")
+    security_protocol: str = key(
+        Type.STRING,
+        "PLAINTEXT",
+        one_of_in_any_case("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+        "Whether connections are encrypted (SSL), and whether brokers are told who the client is (SASL); see "
+        "[security.md](security.md).",
+    )
+    sasl_mechanism: str = key(
+        Type.STRING,
+        "GSSAPI",
+        ANY,
+        f"How they are told: {', '.join(MECHANISMS)}. With SASL it has to be given, as Kafka's default is not there.",
+    )
+    sasl_jaas_config: Password | None = key(
+        Type.PASSWORD, None, ANY, "Username and password in the notation of Java's clients."
+    )
+    sasl_plain_username: str | None = key(
+        Type.STRING, None, NON_EMPTY, "The username in place of sasl.jaas.config, whatever the mechanism."
+    )
+    sasl_plain_password: Password | None = key(Type.PASSWORD, None, ANY, "The password that goes with it.")
+    ssl_context: Any = key(
+        Type.CLASS, None, SSL_CONTEXT, "An `ssl.SSLContext` for the connections, in place of all other `ssl.` configs."
+    )
+    ssl_truststore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the trust store.")
+    ssl_truststore_location: str | None = key(
+        Type.STRING,
+        None,
+        ANY,
+        "A file with the certificates of those whose word for a broker is believed; without one, those that the system "
+        "believes.",
+    )
+    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same, in place of a file.")
+    ssl_keystore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the key store.")
+    ssl_keystore_location: str | None = key(
+        Type.STRING, None, ANY, "A file with a key and certificates, for brokers that want to see some."
+    )
+    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key itself, in place of a file.")
+    ssl_keystore_certificate_chain: Password | None = key(Type.PASSWORD, None, ANY, "The certificates that go with it.")
+    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "What the key is encrypted with, if it is.")
+    ssl_endpoint_identification_algorithm: str = key(
+        Type.STRING,
+        "https",
+        Valid("https, or empty", lambda value: value.lower() in ("https", "")),
+        "Whether a broker's certificate has to be for its host; empty: it need not.",
+    )
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """Who brokers are told that this client is; None if nobody asks. Raises :class:`ConfigException`."""
+        return credentials_of(
+            self.security_protocol,
+            self.sasl_mechanism,
+            self.sasl_jaas_config,
+            self.sasl_plain_username,
+            self.sasl_plain_password,
+        )
 
     @property
     def rebootstraps(self) -> bool:
@@ -291,13 +354,28 @@ def client_config(
 ) -> C:
     """A client's configs, checked one by one; ``owner`` is the kind of client, for messages."""
     config = parse(config_class, given, unsupported=unsupported, owner=owner)
-    if config.security_protocol.upper() != "PLAINTEXT":
-        raise ConfigException(
-            f"security.protocol is {config.security_protocol!r}, and this version of aioproducer speaks PLAINTEXT "
-            "only: it refuses rather than send in the clear what was meant to be protected",
-            name="security.protocol",
-            value=config.security_protocol,
-        )
+    if config.credentials is not None and config.sasl_mechanism != PLAIN:
+        scramp()  # now, and not with the first connection
+    return _with_tls(config)
+
+
+def _with_tls(config: C) -> C:
+    """With the context that the other configs come to: files are read now, and not with the first connection."""
+    rows = [row for name, row in table(type(config)).items() if name.startswith("ssl.")]
+    given = [row.name for row in rows if getattr(config, row.name.replace(".", "_")) != row.default]
+    if not config.security_protocol.upper().endswith("SSL"):
+        if given:
+            raise ConfigException(
+                f"config {given[0]!r} is for connections with TLS, and security.protocol is {config.security_protocol}:"
+                " set SSL or SASL_SSL, or leave it out",
+                name=given[0],
+            )
+        return config
+    if config.ssl_context is None:
+        checks_hostname = config.ssl_endpoint_identification_algorithm != ""
+        return dataclasses.replace(config, ssl_context=client_context(config, checks_hostname=checks_hostname))
+    if len(given) > 1:
+        raise ConfigException(f"config {given[1]!r}: ssl.context is there, too: leave one of them out", name=given[1])
     return config
 
 

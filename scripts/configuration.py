@@ -38,7 +38,13 @@ DIFFERENCES = {
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",
     "connections.max.idle.ms": "Kafka gives no range; -1 means never, and what is below is refused here.",
-    "security.protocol": "Kafka's other protocols are refused until they are there.",
+    "sasl.mechanism": "GSSAPI and OAUTHBEARER are not there: with them a client cannot be made.",
+    "sasl.plain.username": "Kafka has none: there `sasl.jaas.config` has it.",
+    "sasl.plain.password": "As sasl.plain.username.",
+    "ssl.context": "Kafka has none: there `ssl.engine.factory.class` makes what is like it.",
+    "ssl.truststore.type": "Kafka's default is JKS, which is Java's alone.",
+    "ssl.keystore.type": "As ssl.truststore.type.",
+    "ssl.endpoint.identification.algorithm": "Kafka takes any, and knows none but these.",
     "batch.size": "Kafka takes one that is larger than buffer.memory, and then accepts no record at all.",
     "max.in.flight.requests.per.connection": (
         "Kafka takes no more than 5 from an idempotent producer; here the window of a partition is bounded, "
@@ -60,7 +66,7 @@ TAIL = """
 ## Kafka's configs that this version does not have
 
 Giving one of these is an error, as a config that is ignored is worse than none (a name that ends in a dot stands for
-all that begin with it):
+all that begin with it and are not in the table above):
 """
 
 

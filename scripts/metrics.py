@@ -92,7 +92,7 @@ ABSENT = (
             ("producer-metrics", "reauthentication-latency-avg"),
             ("producer-metrics", "reauthentication-latency-max"),
         },
-        "there is no authentication yet",
+        "authentications of the client are not counted yet",
     ),
     (
         {("producer-metrics", "txn-prepare-time-ns-total")},

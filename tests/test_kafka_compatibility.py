@@ -119,10 +119,18 @@ def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafk
 # Configs
 
 OURS = table(ProducerConfig)
-OWN = {"compression.thread.bytes", "parked.memory", "pipeline"}
+OWN = {
+    "compression.thread.bytes",
+    "parked.memory",
+    "pipeline",
+    "sasl.plain.password",
+    "sasl.plain.username",
+    "ssl.context",
+}
 WITH_KAFKA_4_4 = {"client.rack", "partitioner.rack.aware"}
 CLASSES = {"metric.reporters", "key.serializer", "value.serializer", "partitioner.class", "interceptor.classes"}
-NARROWER = {"security.protocol", "enable.metrics.push"}
+PEM_BY_DEFAULT = {"ssl.keystore.type", "ssl.truststore.type"}
+NARROWER = {"enable.metrics.push", "ssl.endpoint.identification.algorithm", *PEM_BY_DEFAULT}
 """Of what Kafka takes, a part is not there yet."""
 STRICTER = {
     # Times and intervals for which Kafka gives no range.
@@ -132,7 +140,7 @@ STRICTER = {
 }
 
 
-RULES = {"batch.size", "max.in.flight.requests.per.connection"}
+RULES = {"sasl.mechanism", "batch.size", "max.in.flight.requests.per.connection"}
 """Differences that show only with other configs: tests/test_config.py has them."""
 
 
@@ -171,6 +179,8 @@ def test_types_and_defaults_are_kafkas(name: str, kafka: Kafka) -> None:
     assert row.type.value == kind.lower()
     if name == "client.id":
         assert (row.default, default) == ("aioproducer", "")
+    elif name in PEM_BY_DEFAULT:
+        assert (row.default, default) == ("PEM", "JKS")
     elif name == "enable.metrics.push":
         assert (row.default, default) == (False, "true")
     elif row.default is dataclasses.MISSING:

@@ -419,7 +419,7 @@ async def test_nothing_waits_on_a_task_that_died(cluster: EmbeddedCluster, monke
         ({"linger_ms": 1}, ConfigException, "unknown reader config 'linger.ms'"),
         ({"isolation_level": "committed"}, ConfigException, "read_uncommitted, read_committed"),
         ({"fetch_max_wait_ms": "soon"}, ConfigException, "'soon'"),
-        ({"security_protocol": "SSL"}, ConfigException, "PLAINTEXT"),
+        ({"security_protocol": "TLS"}, ConfigException, "one of plaintext, ssl, sasl_plaintext, sasl_ssl"),
         ({"bootstrap_servers": "nowhere"}, ConfigException, "nowhere"),
     ],
 )

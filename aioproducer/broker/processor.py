@@ -190,7 +190,7 @@ class Processor:
         except OSError as error:
             if isinstance(error, ssl.SSLError):
                 self._security.metrics.failed(self._now(), again=False)
-            self._log_close(connection.address, f"it was lost before it was made: {error}")
+            self._log_close(connection.address, f"it was lost before it was made: {str(error) or type(error).__name__}")
         finally:
             if not channel.was_opened:
                 connection.socket.close()

@@ -50,6 +50,8 @@ class BrokerLink:
         """Somebody wants a connection."""
         self.connection: Connection | None = None
         """The one there is, when it can be used."""
+        self.reauthenticating = False
+        """The client says anew who it is: nothing else may be sent until it has."""
         self.resting = False
         """The connection ends, or has ended, because nobody needed it."""
         self.versions: dict[int, tuple[int, int]] = {}
@@ -73,7 +75,7 @@ class BrokerLink:
             self.wanted.set()
 
     def ready(self) -> bool:
-        return self.state is _READY
+        return self.state is _READY and not self.reauthenticating
 
     def load(self) -> tuple[bool, int]:
         """What is least where a request is answered soonest: a throttled link comes after all others."""
@@ -88,6 +90,7 @@ class BrokerLink:
         return (
             connection is not None
             and self.state is _READY
+            and not self.reauthenticating
             and connection.writable
             and len(connection.in_flight) < self.max_in_flight
             and self.throttled_until <= now

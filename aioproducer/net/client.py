@@ -13,6 +13,7 @@ from typing import TypeVar
 from aioproducer.config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
+    AuthenticationException,
     KafkaError,
     NetworkException,
     RebootstrapRequiredException,
@@ -27,6 +28,7 @@ from aioproducer.net.cluster import Node
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
+from aioproducer.net.security import ClientSecurity
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
@@ -42,7 +44,9 @@ HEAD_START = 1.0
 
 
 class KafkaClient:
-    """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer.
+    """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer,
+    ``on_refused(error)`` each time that a broker does not believe who the client is, or the client the broker: whoever
+    waits for metadata waits in vain then, as far as anybody can tell.
 
     Bootstrap servers are links with negative ids; they serve until the cluster's own brokers are known, and again when
     none of those can be reached (KIP-899) or gives metadata (KIP-1102), unless metadata.recovery.strategy=none.
@@ -58,6 +62,7 @@ class KafkaClient:
         creates_topics: bool = True,
         on_link: Callable[[BrokerLink], None] = lambda link: None,
         on_metadata: Callable[[], None] = lambda: None,
+        on_refused: Callable[[AuthenticationException], None] = lambda error: None,
         topics_in_use: Callable[[], Iterable[str]] = tuple,
         metrics: NetworkMetrics | None = None,
     ) -> None:
@@ -66,6 +71,7 @@ class KafkaClient:
         self._random = random
         self._on_link = on_link
         self._on_metadata = on_metadata
+        self._on_refused = on_refused
         self._topics_in_use = topics_in_use
         self._metrics = NetworkMetrics(MetricRegistry()) if metrics is None else metrics
         self._loop = asyncio.get_running_loop()
@@ -78,6 +84,9 @@ class KafkaClient:
             random=random,
             creates_topics=creates_topics,
         )
+        self._security = ClientSecurity(config, random)
+        self._refusal: AuthenticationException | None = None
+        """The last time that a broker did not believe who we are."""
         self._links: dict[int, BrokerLink] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._retired: list[BrokerLink] = []
@@ -163,10 +172,17 @@ class KafkaClient:
                 known = [link for link in idle if link.node_id >= 0] or idle
                 known[next(self._turn) % len(known)].want()
                 self._next_try = now + HEAD_START
-            self._changed.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._next_try if idle else None):
-                    await self._changed.wait()
+                    await self._next_change()
+
+    async def _next_change(self) -> None:
+        """Raises :class:`AuthenticationException` if that is what has come of a connection."""
+        refusal = self._refusal
+        self._changed.clear()
+        await self._changed.wait()
+        if self._refusal is not None and self._refusal is not refusal:
+            raise self._refusal.fresh()
 
     def _candidates(self) -> list[BrokerLink]:
         """Who may be asked about the cluster."""
@@ -199,8 +215,7 @@ class KafkaClient:
             if link.ready():
                 return link
             link.want()
-            self._changed.clear()
-            await self._changed.wait()
+            await self._next_change()
 
     async def close(self, grace: float = 0.0) -> None:
         """Closes every connection; the tasks are the supervisor's to stop.
@@ -227,7 +242,14 @@ class KafkaClient:
     def _add_link(self, node_id: int, address: Address) -> None:
         most = self._config.max_in_flight_requests_per_connection
         link = BrokerLink(node_id, address, most, on_change=self._link_changed)
-        task = LinkTask(link, self._config, self._random, on_crash=self._supervisor.crash, metrics=self._metrics)
+        task = LinkTask(
+            link,
+            self._config,
+            self._random,
+            security=self._security,
+            on_crash=self._supervisor.crash,
+            metrics=self._metrics,
+        )
         self._links[node_id] = link
         self._tasks[node_id] = self._supervisor.spawn(task.run(), f"aioproducer broker {link}")
 
@@ -241,6 +263,9 @@ class KafkaClient:
 
     def _link_changed(self, link: BrokerLink) -> None:
         self._changed.set()
+        if link.state is LinkState.BACKOFF and isinstance(link.last_error, AuthenticationException):
+            self._refusal = link.last_error
+            self._on_refused(link.last_error)
         if link.state is LinkState.BACKOFF and link.node_id >= 0 and link.last_error is not None:
             # Lost, and not just idle: it may have moved, or its partitions have other leaders now.
             self.request_update()
@@ -260,16 +285,16 @@ class KafkaClient:
                 self._rebootstrap(f"no metadata for metadata.recovery.rebootstrap.trigger.ms={trigger}")
 
     async def _ask_for_metadata(self) -> None:
-        link = await self.any_ready()
-        for topic in self._topics_in_use():
-            self.metadata.use_topic(topic, self._loop.time())
-        request = self.metadata.request(self._loop.time())
         try:
+            link = await self.any_ready()
+            for topic in self._topics_in_use():
+                self.metadata.use_topic(topic, self._loop.time())
+            request = self.metadata.request(self._loop.time())
             response = await link.call(request, MetadataResponse, self.metadata.version_for(link.versions))
             if response.error_code != ErrorCode.NONE:
                 raise error_for(response.error_code, f"{link} answered a metadata request with an error")
         except KafkaError as error:
-            log.debug("metadata from %s failed: %s", link, error)
+            log.debug("asking for metadata failed: %s", error)
             self.metadata_error = error
             self.metadata.failed(self._loop.time())
             if isinstance(error, RebootstrapRequiredException) and self._config.rebootstraps:

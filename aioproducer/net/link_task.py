@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 import socket
 from collections.abc import Callable
@@ -13,12 +14,13 @@ from random import Random
 from aioproducer.backoff import backoff
 from aioproducer.config import ClientConfig
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import KafkaError, NetworkException, TimeoutException, error_for
+from aioproducer.errors import AuthenticationException, KafkaError, NetworkException, TimeoutException, error_for
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.connection import Connection
 from aioproducer.net.connection_protocol import ConnectionProtocol
 from aioproducer.net.host_addresses import in_turn, resolve
+from aioproducer.net.security import ClientSecurity
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -32,7 +34,8 @@ except PackageNotFoundError:
 
 
 class LinkTask:
-    """Connects a link when somebody wants it, learns what the broker speaks, and tells each change of state.
+    """Connects a link when somebody wants it, learns what the broker speaks, says who the client is, and tells each
+    change of state.
 
     The name is resolved for every attempt, and each of its addresses has socket.connection.setup.timeout.ms: one that
     swallows everything does not keep it from the next.
@@ -48,11 +51,15 @@ class LinkTask:
         config: ClientConfig,
         random: Random,
         *,
+        security: ClientSecurity,
         on_crash: Callable[[BaseException], None],
         metrics: NetworkMetrics,
     ) -> None:
         self._link = link
         self._config = config
+        self._security = security
+        self._session_due: float | None = None
+        """When the broker wants to be told anew who the client is."""
         self._random = random
         self._on_crash = on_crash
         self._metrics = metrics
@@ -126,17 +133,21 @@ class LinkTask:
         try:
             async with asyncio.timeout(allowed):
                 transport, _ = await self._loop.create_connection(
-                    lambda: ConnectionProtocol(connection), host, self._link.address.port
+                    lambda: ConnectionProtocol(connection),
+                    host,
+                    self._link.address.port,
+                    **self._security.transport_options(self._link.address),
                 )
                 self._tune(transport.get_extra_info("socket"))
                 await self._negotiate(connection)
+                await self._authenticate(connection)
             if connection.error is not None:  # lost in the very tick in which it became usable
                 raise connection.error
         except (OSError, OverflowError, KafkaError, asyncio.CancelledError) as error:
             # Whatever was reached by then: nothing of it may stay open.
-            reason = self._explained(error, allowed)
+            reason = self._security.refusal(str(self._link), error) or self._explained(error, allowed)
             connection.close(reason)
-            if isinstance(error, KafkaError | asyncio.CancelledError):
+            if reason is error or isinstance(error, asyncio.CancelledError):
                 raise
             raise reason from error
         self._answers_to_connect = connection.answers
@@ -149,12 +160,13 @@ class LinkTask:
         if isinstance(error, TimeoutError):
             return TimeoutException(
                 f"{self._link} was not ready within {allowed * 1000:.0f} ms (socket.connection.setup.timeout.ms): "
-                "does a Kafka broker listen there, and without TLS?"
+                f"does a Kafka broker listen there, and with security.protocol={self._config.security_protocol}?"
             )
         if isinstance(error, asyncio.CancelledError):
             return NetworkException(f"the client stopped while it connected to {self._link}")
         # Not only OSError: a host name may be none (UnicodeError), a port that a broker told us out of range.
-        return NetworkException(f"cannot connect to {self._link}: {getattr(error, 'strerror', None) or error}")
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return NetworkException(f"cannot connect to {self._link}: {why}")
 
     def _new_connection(self) -> Connection:
         return Connection(
@@ -191,6 +203,22 @@ class LinkTask:
         self._link.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
         self._link.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
 
+    async def _authenticate(self, connection: Connection) -> None:
+        again_in = await self._security.authenticate(connection, self._link.versions)
+        self._session_due = None if again_in is None else self._loop.time() + again_in
+
+    async def _reauthenticate(self, connection: Connection) -> None:
+        """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it."""
+        self._link.reauthenticating = True
+        try:
+            await self._authenticate(connection)
+        except KafkaError as error:
+            connection.close(error)
+        finally:
+            self._link.reauthenticating = False
+        if connection.error is None:
+            self._link.changed()
+
     def _connection_closed(self, connection: Connection, error: KafkaError) -> None:
         link = self._link
         if link.connection is not connection:
@@ -203,7 +231,7 @@ class LinkTask:
             self._reported = False
         if link.state is LinkState.CLOSED:
             pass
-        elif link.resting or (useful and not connection.unsettled):
+        elif link.resting or (useful and not connection.unsettled and not isinstance(error, AuthenticationException)):
             # Nobody needed it just now, and brokers close idle connections, too. Should this one be gone for good, who
             # connects next will find out.
             link.failures = 1
@@ -226,13 +254,16 @@ class LinkTask:
         link.change(LinkState.READY)
         idle = self._config.connections_max_idle_ms / 1000
         while not self._lost.is_set():
-            if idle < 0:
-                await self._lost.wait()
-                break
+            due = math.inf if idle < 0 else connection.last_active + idle
+            if self._session_due is not None:
+                due = min(due, self._session_due)
             try:
-                async with asyncio.timeout_at(connection.last_active + idle):
+                async with asyncio.timeout_at(None if due == math.inf else due):
                     await self._lost.wait()
             except TimeoutError:
+                if self._session_due is not None and self._loop.time() >= self._session_due:
+                    await self._reauthenticate(connection)
+                    continue
                 quiet = self._loop.time() - connection.last_active
                 if not connection.in_flight and quiet >= idle:
                     link.resting = True

@@ -10,6 +10,7 @@ from typing import TypeVar
 from aioproducer.backoff import backoff
 from aioproducer.config import ClientConfig
 from aioproducer.errors import (
+    AuthenticationException,
     IllegalStateException,
     KafkaError,
     TimeoutException,
@@ -38,9 +39,15 @@ class RetryingClient:
         self._supervisor = Supervisor(self._crashed)
         self._scopes: set[asyncio.Timeout] = set()
         self._fatal: KafkaError | None = None
+        self._refusal: AuthenticationException | None = None
         self._news = asyncio.Event()
         self.client = KafkaClient(
-            config, self._supervisor, self._random, creates_topics=False, on_metadata=self._news.set
+            config,
+            self._supervisor,
+            self._random,
+            creates_topics=False,
+            on_metadata=self._news.set,
+            on_refused=self._refused,
         )
         self.client.start()
 
@@ -69,8 +76,16 @@ class RetryingClient:
             await self._next_metadata()
 
     async def _next_metadata(self) -> None:
+        """Raises :class:`AuthenticationException` if a broker does not believe who we are."""
+        refusal = self._refusal
         self._news.clear()
         await self._news.wait()
+        if self._refusal is not None and self._refusal is not refusal:
+            raise self._refusal.fresh()
+
+    def _refused(self, error: AuthenticationException) -> None:
+        self._refusal = error
+        self._news.set()
 
     async def retry(self, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
         """What ``attempt`` returns in the end, tried again after every retriable error.

@@ -10,7 +10,7 @@ from random import Random
 from aioproducer.backoff import backoff
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import AuthorizationException, KafkaError, error_for, with_advice
+from aioproducer.errors import AuthenticationException, AuthorizationException, KafkaError, error_for, with_advice
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -25,8 +25,8 @@ class ProducerIdSource:
     """Asks for an id, and tells what comes of it.
 
     ``request`` sends the question to the cluster. ``on_id()`` is called when there is an id; ``on_refused(error)`` when
-    the broker does not allow it at present: rights may be given while we live, so only what is pending fails and the
-    next record asks again; ``on_fatal(error)`` when it never will.
+    the broker does not allow it, or does not believe who we are, at present: that may change while we live, so only
+    what is pending fails and the next record asks again; ``on_fatal(error)`` when it never will.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ProducerIdSource:
                 self.last_error = None
             except KafkaError as error:
                 self.last_error = error
-                refused = isinstance(error, AuthorizationException)
+                refused = isinstance(error, AuthorizationException | AuthenticationException)
                 if not refused and not error.retriable:
                     self._on_fatal(error)
                     return

@@ -13,6 +13,7 @@ from random import Random
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
+    AuthenticationException,
     IllegalStateException,
     KafkaError,
     TimeoutException,
@@ -90,6 +91,7 @@ class Sender:
         self._news = asyncio.Event()
         self._stopped = False
         self.fatal: KafkaError | None = None
+        self._refusal: AuthenticationException | None = None
         """Why this producer is of no further use."""
         self._supervisor = Supervisor(self._crashed)
         self._compressor = Compressor(sealer, self._loop, on_done=self._compressed, on_crash=self._supervisor.crash)
@@ -131,6 +133,7 @@ class Sender:
             random,
             on_link=self._link_changed,
             on_metadata=self._metadata_arrived,
+            on_refused=self._refused,
             topics_in_use=self._topics_in_use,
             metrics=metrics.network,
         )
@@ -235,6 +238,7 @@ class Sender:
         allowed = self._config.max_block_ms / 1000
         began = self._loop.time()
         self._client.use_topic(topic)
+        refusal = self._refusal
         try:
             async with asyncio.timeout(allowed):
                 while (known := self._client.metadata.cluster.topics.get(topic)) is None:
@@ -242,6 +246,8 @@ class Sender:
                         raise self.fatal.fresh()
                     if self._stopped:
                         raise IllegalStateException("the producer was closed while it waited for metadata")
+                    if self._refusal is not None and self._refusal is not refusal:
+                        raise self._refusal.fresh()
                     code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
                     if code is not ErrorCode.NONE and not error_class(code).retriable:
                         raise self._no_topic(topic, code)
@@ -328,6 +334,14 @@ class Sender:
                 self._lot.fail_topic(topic, self._no_topic(topic, code))
         if self._lot.metadata:
             self._client.request_update()
+        self._news.set()
+        self._alarm.ring()
+
+    def _refused(self, error: AuthenticationException) -> None:
+        """Whoever waits for metadata is told at once; with the next record it is tried again, as Kafka does."""
+        self._refusal = error
+        for topic in list(self._lot.metadata):
+            self._lot.fail_topic(topic, error)
         self._news.set()
         self._alarm.ring()
 

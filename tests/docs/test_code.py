@@ -83,6 +83,7 @@ class Reading:
             "keys": [b"1", b"2"],
             "logging": logging,
             "offsets": {TopicPartition("in", 0): 42},
+            "password": "secret",
             "producer": producer,
             "pyarrow": pyarrow,
             "to_json": lambda value: json.dumps(value).encode(),

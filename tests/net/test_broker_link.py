@@ -20,6 +20,7 @@ from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.in_flight_request import MessageRequest
 from aioproducer.net.link_task import LinkTask, close
+from aioproducer.net.security import ClientSecurity
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.framing import encode_response
@@ -59,6 +60,7 @@ class Watched:
             self.link,
             configs,
             Random(1),
+            security=ClientSecurity(configs, Random(1)),
             on_crash=self.crashes.append,
             metrics=NetworkMetrics(MetricRegistry()),
         )

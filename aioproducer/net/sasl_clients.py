@@ -1,0 +1,90 @@
+"""The client's half of each SASL mechanism: challenges of the broker in, tokens for it out."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from aioproducer.errors import SaslAuthenticationException
+from aioproducer.sasl import PLAIN, Credentials, scramp
+
+MIN_ITERATIONS = 4096
+MAX_ITERATIONS = 1_000_000
+"""It is the broker that says how often the password is hashed: too seldom would give it away to whoever listens, and
+more than this would keep a thread busy for as long as a hostile one likes."""
+
+_ITERATIONS = re.compile(r"(?:^|,)i=([0-9]{1,9})(?:,|$)")
+
+
+class SaslClient(Protocol):
+    """One exchange; Java's class of this name."""
+
+    is_slow: bool
+    """Whether :meth:`evaluate_challenge` is to be called in a thread."""
+
+    def initial_response(self) -> bytes:
+        """The first token."""
+
+    def evaluate_challenge(self, challenge: bytes) -> bytes | None:
+        """The next token; None if there is none and all is well. Raises :class:`SaslAuthenticationException`."""
+
+
+def sasl_client(credentials: Credentials) -> SaslClient:
+    """Begins an exchange."""
+    return PlainSaslClient(credentials) if credentials.mechanism == PLAIN else ScramSaslClient(credentials)
+
+
+class PlainSaslClient:
+    """PLAIN (RFC 4616): name and password as they are, which is for TLS."""
+
+    is_slow = False
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+
+    def initial_response(self) -> bytes:
+        return f"\0{self._credentials.username}\0{self._credentials.password.value}".encode()
+
+    def evaluate_challenge(self, challenge: bytes) -> None:
+        return None
+
+
+class ScramSaslClient:
+    """SCRAM (RFC 5802, RFC 7677): the broker has to prove that it knows the password, too."""
+
+    is_slow = True
+
+    def __init__(self, credentials: Credentials) -> None:
+        library = scramp()
+        self._refused = (library.ScramException, UnicodeDecodeError, ValueError, LookupError)
+        self._mechanism = credentials.mechanism
+        self._client = library.ScramClient([self._mechanism], credentials.username, credentials.password.value)
+        self._proved = False
+
+    def initial_response(self) -> bytes:
+        first: str = self._client.get_client_first()
+        return first.encode()
+
+    def evaluate_challenge(self, challenge: bytes) -> bytes | None:
+        try:
+            message = challenge.decode()
+            if self._proved:
+                self._client.set_server_final(message)
+                return None
+            _check_iterations(message)
+            self._client.set_server_first(message)
+            final: str = self._client.get_client_final()
+        except self._refused:
+            what = "proof that it knows the password is wrong" if self._proved else "first message cannot be read"
+            raise SaslAuthenticationException(f"{self._mechanism}: the broker's {what}") from None
+        self._proved = True
+        return final.encode()
+
+
+def _check_iterations(message: str) -> None:
+    found = _ITERATIONS.search(message)
+    count = int(found[1]) if found else 0
+    if not MIN_ITERATIONS <= count <= MAX_ITERATIONS:
+        raise SaslAuthenticationException(
+            f"the broker wants the password hashed {count} times: {MIN_ITERATIONS} to {MAX_ITERATIONS} are accepted"
+        )
