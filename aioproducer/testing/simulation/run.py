@@ -393,7 +393,7 @@ class Simulation:
 
     def _check_nothing_left(self) -> None:
         names = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        tasks = [name for name in names if not name.startswith("kafka-")]  # the brokers' are still there
+        tasks = [name for name in names if not name.startswith("data-plane-kafka-")]  # the brokers' are still there
         if tasks:
             self.violations.add("no task is left", sorted(tasks))
         ends = [end.name for end in self.network.open if end.is_client and end.transport is not None]
