@@ -175,7 +175,7 @@ async def test_from_config(cluster: EmbeddedCluster) -> None:
             {"bootstrap_servers": "x:1", "client_ids": "x"},
             "unknown admin config 'client.ids'; did you mean 'client.id'",
         ),
-        ({"bootstrap_servers": "x:1", "security_protocol": "SSL"}, "PLAINTEXT"),
+        ({"bootstrap_servers": "x:1", "security_protocol": "TLS"}, "one of plaintext, ssl, sasl_plaintext, sasl_ssl"),
         ({"bootstrap_servers": "nowhere"}, "nowhere"),
     ],
 )
