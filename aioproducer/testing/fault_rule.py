@@ -1,11 +1,12 @@
-"""One rule of a :class:`~aioproducer.testing.fault_script.FaultScript`: when it strikes, and what it struck."""
+"""The rules of a :class:`~aioproducer.testing.fault_script.FaultScript`: when they strike, and what they struck."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from aioproducer.broker import Partition, ReceivedRequest
+from aioproducer.broker import AppendFault, Partition, ReceivedRequest, RequestFault
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.testing.message_entries import entries
@@ -99,3 +100,44 @@ class FaultRule:
 
     def __str__(self) -> str:
         return f"{self.when}: {self.effect}"
+
+
+Effect = Callable[[ReceivedRequest], RequestFault | None]
+"""What a rule makes of a request."""
+
+
+@dataclass(slots=True, eq=False)
+class ScriptedRules:
+    """What a script says so far, for a cluster with so many ``nodes`` (None: whatever it has)."""
+
+    nodes: int | None
+    begun: list[When] = field(default_factory=list)
+    """These say when, and not yet what."""
+    connections: list[FaultRule] = field(default_factory=list)
+    requests: list[tuple[FaultRule, Effect]] = field(default_factory=list)
+    appends: list[tuple[FaultRule, AppendFault]] = field(default_factory=list)
+
+    def begin(self, when: When) -> When:
+        """Raises :class:`FaultScriptError` for what cannot be."""
+        if when.node is not None:
+            self.check_node(when.node)
+        if when.nth < 1:
+            raise FaultScriptError(f"nth counts from 1, so it cannot be {when.nth}")
+        if when.times is not None and when.times < 1:
+            raise FaultScriptError(f"times must be at least 1, or None for every time, not {when.times}")
+        self.begun.append(when)
+        return when
+
+    def add(self, when: When, effect: str, optional: bool) -> FaultRule:
+        """What shall happen is said."""
+        self.begun = [begun for begun in self.begun if begun is not when]
+        return FaultRule(when, effect, optional)
+
+    def all(self) -> list[FaultRule]:
+        """Connections first, then requests, then appends, each in the order they were written."""
+        return [*self.connections, *(rule for rule, _ in self.requests), *(rule for rule, _ in self.appends)]
+
+    def check_node(self, node: int) -> None:
+        if node < 0 or (self.nodes is not None and node >= self.nodes):
+            has = "" if self.nodes is None else f": the cluster has nodes 0 to {self.nodes - 1}"
+            raise FaultScriptError(f"there is no node {node}{has}")

@@ -224,6 +224,19 @@ async def test_the_cluster_changes_just_before_a_request(
     assert called == ["called"]
 
 
+async def test_a_replica_that_lags_from_a_request_on(
+    cluster: EmbeddedCluster, client: RawClient, faults: FaultScript
+) -> None:
+    cluster.create_topic("r", assignments=[[0, 1]])
+    faults.on(ApiKey.PRODUCE, nth=2).hold_replica("r", 0, node=1)
+    faults.on(ApiKey.PRODUCE, nth=3).release_replica("r", 0, node=1)
+    data = [TopicProduceData("r", cluster.topic("r").id, [PartitionProduceData(0, make_batch(b"v"))])]
+    request = ProduceRequest(acks=-1, timeout_ms=5, topic_data=data)
+    found = [await codes(client, request) for _ in range(3)]
+    assert found == [[ErrorCode.NONE], [ErrorCode.REQUEST_TIMED_OUT], [ErrorCode.NONE]]
+    assert cluster.log("r").high_watermark == 3
+
+
 async def test_producers_that_are_forgotten(cluster: EmbeddedCluster, client: RawClient, faults: FaultScript) -> None:
     data = [PartitionProduceData(0, make_batch(b"v", producer_id=7, producer_epoch=0, base_sequence=0))]
     request = ProduceRequest(acks=-1, topic_data=[TopicProduceData("t", cluster.topic("t").id, data)])
