@@ -1,19 +1,23 @@
-"""The data source for Spark: ``df.write.format("aioproducer")`` and ``df.writeStream.format("aioproducer")``.
+"""Spark: topics as a data source, to be read and written.
 
 ::
 
     from aioproducer.spark import register
 
     register(spark)  # where the package is installed, Spark finds it by itself
-    df.write.format("aioproducer").option("kafka.bootstrap.servers", "localhost:9092").option("topic", "t").mode(
-        "append"
-    ).save()
+    options = {"kafka.bootstrap.servers": "localhost:9092"}
+    df.write.format("aioproducer").options(**options, topic="t").mode("append").save()
+    spark.read.format("aioproducer").options(**options, subscribe="t").load()
 
 Needs PySpark 4.1 or newer (``pip install 'aioproducer[spark]'``), on the executors as well, and no jars. Read in this
-order: ``data_source.py`` is what Spark asks; ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the
-user wants before any task runs; ``writer.py`` is a task's write, ``topic_streams.py`` the way of its rows;
-``exactly_once.py`` and ``marker.py`` see to it that a repeated task writes nothing twice, ``epoch_commit.py`` that the
-tasks are the same ones.
+order: ``data_source.py`` is what Spark asks.
+
+- Writing: ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the user wants before any task runs;
+  ``writer.py`` is a task's write, ``topic_streams.py`` the way of its rows; ``exactly_once.py`` and ``marker.py`` see
+  to it that a repeated task writes nothing twice, ``epoch_commit.py`` that the tasks are the same ones.
+- Reading: ``source_options.py`` and ``source_schema.py`` check, ``source.py`` and ``stream_source.py`` plan with
+  ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules); ``range_reader.py`` is a task's
+  read, ``arrow_columns.py`` makes its rows.
 """
 
 from __future__ import annotations

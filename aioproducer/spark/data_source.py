@@ -10,7 +10,7 @@ except ImportError as error:
     raise ImportError("aioproducer.spark needs PySpark 4.1 or newer: pip install 'aioproducer[spark]'") from error
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceArrowWriter
+    from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 
 
@@ -22,6 +22,21 @@ class AioproducerDataSource(DataSource):
         return "aioproducer"
 
     # Imported when they are asked for: of one reader or writer, each task imports only what it needs.
+
+    def schema(self) -> StructType:
+        from aioproducer.spark.source_schema import source_schema
+
+        return source_schema(self.options)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from aioproducer.spark.source import BatchReader
+
+        return BatchReader(self.options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from aioproducer.spark.stream_source import StreamReader
+
+        return StreamReader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from aioproducer.spark.writer import BatchWriter

@@ -1,0 +1,155 @@
+"""Which offsets a batch reads, and how they are shared out among tasks. Rules; nothing is asked of anybody here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from aioproducer.types import TopicPartition
+
+Offsets = Mapping[TopicPartition, int]
+"""For each partition the offset of the next record to read."""
+
+OffsetsByTopic = dict[str, dict[str, int]]
+"""The same as Spark keeps it in a checkpoint; Spark's Kafka source writes the same JSON."""
+
+
+class OffsetRange(NamedTuple):
+    """What one task reads: the offsets from ``begin`` to before ``end``."""
+
+    topic: str
+    partition: int
+    begin: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Offsets; compaction, and markers of transactions, may leave fewer records."""
+        return self.end - self.begin
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+def to_json(offsets: Offsets) -> OffsetsByTopic:
+    """As Spark keeps them."""
+    told: OffsetsByTopic = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        told.setdefault(topic, {})[str(partition)] = offset
+    return told
+
+
+def from_json(told: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+    """As they are used here."""
+    return {
+        TopicPartition(topic, int(partition)): offset
+        for topic, of_topic in told.items()
+        for partition, offset in of_topic.items()
+    }
+
+
+def split(ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
+    """The ranges that are not empty, cut into pieces of nearly one size: none larger than ``max_records``, and at least
+    ``min_partitions`` of them if there are as many offsets. Each partition's pieces follow each other."""
+    wanted = [each for each in ranges if each.size > 0]
+    pieces = [-(-each.size // max_records) if max_records is not None else 1 for each in wanted]
+    if min_partitions is not None:
+        # Each has its share of them, rounded up.
+        total = sum(each.size for each in wanted)
+        if sum(pieces) < min_partitions:
+            pieces = [
+                max(count, min(each.size, -(-each.size * min_partitions // total)))
+                for each, count in zip(wanted, pieces, strict=True)
+            ]
+    return [
+        OffsetRange(
+            each.topic,
+            each.partition,
+            each.begin + each.size * piece // count,
+            each.begin + each.size * (piece + 1) // count,
+        )
+        for each, count in zip(wanted, pieces, strict=True)
+        for piece in range(count)
+    ]
+
+
+def limited(begins: Offsets, ends: Offsets, limit: int) -> dict[TopicPartition, int]:
+    """The ends of a batch that has no more than ``limit`` offsets: each partition's share is as its part of all that is
+    there, but at least one where something is there, as long as the limit allows."""
+    sizes = {partition: ends[partition] - begins[partition] for partition in sorted(ends)}
+    waiting = {partition: size for partition, size in sizes.items() if size > 0}
+    if sum(waiting.values()) <= limit:
+        return dict(ends)
+    taken = dict.fromkeys(sizes, 0)
+    # Who has most goes first, so that which ones are left out at a small limit changes with what is taken.
+    for partition in sorted(waiting, key=lambda partition: -waiting[partition])[:limit]:
+        taken[partition] = 1
+    spare = limit - sum(taken.values())
+    rest = sum(size - taken[partition] for partition, size in waiting.items())
+    passed = given = 0
+    for partition, size in waiting.items():
+        passed += size - taken[partition]
+        share = spare * passed // rest - given
+        given += share
+        taken[partition] += share
+    return {
+        partition: begins[partition] + taken[partition] if sizes[partition] > 0 else ends[partition]
+        for partition in sizes
+    }
+
+
+def ranges(begins: Offsets, ends: Offsets) -> list[OffsetRange]:
+    """What lies between; partitions that have no end are left out."""
+    return [OffsetRange(*partition, begins[partition], ends[partition]) for partition in sorted(ends)]
+
+
+def impossible(begins: Offsets, ends: Offsets, asked: Iterable[TopicPartition], latest: Offsets) -> list[str]:
+    """What of a batch cannot be, in words. ``asked``: partitions whose beginning the user has given as an offset;
+    ``latest``: the ends of those logs whose end the user has given so."""
+    return [
+        *(
+            f"{partition} is to be read from offset {begins[partition]} to {ends[partition]}"
+            for partition in sorted(asked)
+            if begins[partition] > ends[partition]
+        ),
+        *(
+            f"{partition} is to be read up to offset {ends[partition]}, and its log ends at {end}"
+            for partition, end in sorted(latest.items())
+            if ends[partition] > end
+        ),
+    ]
+
+
+def losses(begins: Offsets, ends: Offsets, earliest: Offsets, added: Offsets) -> list[str]:
+    """What a batch can no longer read although it should, in words: nothing if all is there.
+
+    ``begins``: where the last batch ended; ``ends``: where this one is to end; ``earliest``: the first offset of each
+    partition's log now; ``added``: of those that the last batch did not know, the first offset.
+    """
+    said = []
+    for partition, begin in sorted(begins.items()):
+        if partition not in ends:
+            said.append(f"{partition} is gone: it was read up to offset {begin}")
+        elif ends[partition] < begin:
+            said.append(
+                f"{partition} ends at offset {ends[partition]}, and it was read up to {begin}: "
+                "was the topic deleted and created anew?"
+            )
+        elif earliest.get(partition, begin) > begin < ends[partition]:
+            said.append(f"{partition} begins at offset {earliest[partition]}: those from {begin} on were deleted")
+    said += [
+        f"{partition}, which is new, begins at offset {first}: those before it were deleted"
+        for partition, first in sorted(added.items())
+        if first > 0
+    ]
+    return said
+
+
+def readable(planned: Sequence[OffsetRange], earliest: Offsets) -> list[OffsetRange]:
+    """What is left of the ranges after such losses."""
+    return [
+        each._replace(begin=min(max(each.begin, earliest.get(each.topic_partition, each.begin)), each.end))
+        for each in planned
+        if each.size > 0
+    ]

@@ -1,0 +1,110 @@
+"""What a plan asks the cluster: which partitions there are, where they begin and end, and where a time is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aioproducer.admin import AdminConfig, KafkaAdmin, ListOffsetsResultInfo, OffsetSpec, TopicDescription
+from aioproducer.config_def import table
+from aioproducer.errors import IllegalArgumentException, KafkaError, UnknownTopicOrPartitionException
+from aioproducer.spark.loop_thread import LoopThread
+from aioproducer.spark.source_options import EARLIEST, LATEST, Position, SourceOptions
+from aioproducer.types import TopicPartition
+
+_SPECS = {EARLIEST: OffsetSpec.earliest(), LATEST: OffsetSpec.latest()}
+
+
+class OffsetReader:
+    """Asks for what ``options`` say is to be read, on an event loop in a thread of its own."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._thread = LoopThread()
+        known = table(AdminConfig)
+        self._admin = KafkaAdmin.from_config({name: value for name, value in options.configs.items() if name in known})
+        self._thread.run(self._admin.start())
+
+    def close(self) -> None:
+        """Ends connections and thread."""
+        try:
+            self._thread.run(self._admin.close())
+        finally:
+            self._thread.close()
+
+    def __enter__(self) -> OffsetReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def partitions(self, *, gone: bool = False) -> list[TopicPartition]:
+        """What is subscribed to, as it is now. UnknownTopicOrPartitionException for what there is not, unless ``gone``
+        says that it may have been there."""
+        subscription = self._options.subscription
+        if subscription.pattern is not None:
+            topics = self._thread.run(self._admin.list_topics())
+            return [
+                partition
+                for name, described in topics.items()
+                if subscription.pattern.fullmatch(name)
+                for partition in _partitions(described)
+            ]
+        wanted = subscription.topics or tuple(sorted({partition.topic for partition in subscription.partitions}))
+        found: list[TopicPartition] = []
+        for name, described in self._thread.run(self._admin.describe_topics(wanted)).items():
+            if isinstance(described, TopicDescription):
+                found += _partitions(described)
+            elif not (gone and isinstance(described, UnknownTopicOrPartitionException)):
+                described.add_note(f"the option that names topic {name!r} is subscribe, or assign")
+                raise described
+        if not subscription.partitions:
+            return found
+        missing = subscription.partitions.difference(found)
+        if missing and not gone:
+            raise UnknownTopicOrPartitionException(
+                f'option "assign" names {", ".join(map(str, sorted(missing)))}, and there is no such partition'
+            )
+        return sorted(subscription.partitions.intersection(found))
+
+    def offsets(self, partitions: Iterable[TopicPartition], offset: int) -> dict[TopicPartition, int]:
+        """Of each partition the EARLIEST or the LATEST."""
+        return self._listed(dict.fromkeys(partitions, _SPECS[offset]))
+
+    def resolve(
+        self, positions: Mapping[TopicPartition, Position], option: str, *, latest_if_none: bool
+    ) -> dict[TopicPartition, int]:
+        """The positions as offsets. A time after that of every record is the end of the partition, if
+        ``latest_if_none``; else it raises IllegalArgumentException."""
+        specs = {partition: spec for partition, at in positions.items() if (spec := _spec(at)) is not None}
+        found = self._listed(specs)
+        late = [partition for partition in specs if found[partition] < 0]
+        if late and not latest_if_none:
+            raise IllegalArgumentException(
+                f'option "{option}": {", ".join(map(str, late))} has no record from that time on; with '
+                "startingOffsetsByTimestampStrategy=latest reading begins at the end there"
+            )
+        found |= self.offsets(late, LATEST)
+        return {partition: found.get(partition, at.value) for partition, at in positions.items()}
+
+    def _listed(self, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
+        level: Any = "read_committed" if self._options.read_committed else "read_uncommitted"
+        answers = self._thread.run(self._admin.list_offsets(specs, isolation_level=level))
+        offsets = {}
+        for partition, answer in answers.items():
+            if isinstance(answer, KafkaError):
+                raise answer
+            assert isinstance(answer, ListOffsetsResultInfo)
+            offsets[partition] = answer.offset
+        return offsets
+
+
+def _spec(position: Position) -> OffsetSpec | None:
+    """What the leader is to be asked; None for an offset that is one already."""
+    if position.is_offset:
+        return None
+    return OffsetSpec.for_timestamp(position.value) if position.kind == "time" else _SPECS[position.value]
+
+
+def _partitions(described: TopicDescription) -> list[TopicPartition]:
+    return [TopicPartition(info.topic, info.partition) for info in described.partitions]

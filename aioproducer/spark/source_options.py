@@ -1,0 +1,250 @@
+"""The source's options: those of Spark's own Kafka source, where they have a meaning here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Self
+
+from aioproducer.config import UNSUPPORTED_BY_CLIENTS, client_config
+from aioproducer.errors import IllegalArgumentException
+from aioproducer.reader import ReaderConfig
+from aioproducer.spark.options import check_known, kafka_configs, number, one_of, text
+from aioproducer.types import TopicPartition
+
+LATEST, EARLIEST = -1, -2
+"""Offsets with a meaning of their own, as Spark's JSON has them."""
+
+FETCH_BYTES = "4194304"
+"""max.partition.fetch.bytes, unless it is given: a task reads nothing but its partition."""
+
+_SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
+_STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
+_ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+_STRATEGY = "startingOffsetsByTimestampStrategy"
+_INCLUDE = ("includeHeaders", "includeBatch")
+_PLANNING = ("failOnDataLoss", "minPartitions", "maxRecordsPerPartition")
+_LIMIT = "maxOffsetsPerTrigger"
+
+BATCH_OPTIONS = (*_SUBSCRIPTIONS, *_STARTING, *_ENDING, _STRATEGY, *_PLANNING, *_INCLUDE)
+STREAM_OPTIONS = (*_SUBSCRIPTIONS, *_STARTING, _STRATEGY, *_PLANNING, _LIMIT, *_INCLUDE)
+
+_REFUSED = {
+    "key.deserializer": "keys and values are bytes: cast the columns",
+    "value.deserializer": "keys and values are bytes: cast the columns",
+    "group.id": "there is no consumer group: a stream's offsets are in its checkpoint",
+    "auto.offset.reset": 'set option "startingOffsets"',
+    "enable.auto.commit": "nothing is committed: a stream's offsets are in its checkpoint",
+    "interceptor.classes": "records are read as columns, not one by one",
+}
+
+
+class Position(NamedTuple):
+    """Where in a partition: at an offset, maybe LATEST or EARLIEST, or at the first record from a time (ms) on."""
+
+    kind: Literal["offset", "time"]
+    value: int
+
+    @property
+    def is_offset(self) -> bool:
+        """Whether it is known without asking anybody."""
+        return self.kind == "offset" and self.value >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Where to begin or to end: in all partitions alike, or in each where ``each`` says."""
+
+    option: str
+    everywhere: Position | None
+    each: Mapping[TopicPartition, Position] = field(default_factory=dict)
+
+    def of(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
+        """The position in each partition; IllegalArgumentException if there is not one for exactly these."""
+        wanted = sorted(partitions)
+        if self.everywhere is not None:
+            return dict.fromkeys(wanted, self.everywhere)
+        missing = [str(partition) for partition in wanted if partition not in self.each]
+        beyond = [str(partition) for partition in sorted(self.each) if partition not in set(wanted)]
+        wrong = [
+            *([f"it does not name {', '.join(missing)}"] if missing else []),
+            *([f"it names {', '.join(beyond)}, which are not read"] if beyond else []),
+        ]
+        if wrong:
+            raise IllegalArgumentException(
+                f'option "{self.option}" must name every partition that is read, and no other: {"; ".join(wrong)} '
+                "(as an offset, -2 is the earliest and -1 the latest)"
+            )
+        return {partition: self.each[partition] for partition in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What is read: topics, topics by a pattern, or partitions. One of the three."""
+
+    topics: tuple[str, ...] = ()
+    pattern: re.Pattern[str] | None = None
+    partitions: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Checked, as far as that can be done without a broker."""
+
+    configs: Mapping[str, str] = field(repr=False)
+    """Of the readers, by their dotted names; ``bootstrap.servers`` among them."""
+    subscription: Subscription
+    starting: Positions
+    ending: Positions
+    """Of a batch."""
+    latest_if_none: bool
+    """Whether a partition that has no record from the starting time on is begun at its end; it is an error if not."""
+    fail_on_data_loss: bool
+    min_partitions: int | None
+    max_records_per_partition: int | None
+    max_offsets_per_trigger: int | None
+    """Of a stream."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], *, streaming: bool) -> Self:
+        """IllegalArgumentException or ConfigException for what is wrong with them."""
+        check_known(options, STREAM_OPTIONS if streaming else BATCH_OPTIONS, "stream" if streaming else "source")
+        configs = {"max.partition.fetch.bytes": FETCH_BYTES, **kafka_configs(options, _REFUSED)}
+        client_config(ReaderConfig, configs, owner="reader", unsupported=(*UNSUPPORTED_BY_CLIENTS, "client.rack"))
+        starting = _positions(options, _STARTING, LATEST if streaming else EARLIEST)
+        ending = _positions(options, _ENDING, LATEST)
+        if not streaming:
+            _check_not(starting, LATEST, "a batch cannot begin at the latest offset, where there is nothing yet")
+        _check_not(ending, EARLIEST, "a batch cannot end at the earliest offset, before which there is nothing")
+        return cls(
+            configs,
+            _subscription(options),
+            starting,
+            ending,
+            one_of(options, _STRATEGY, ("error", "latest"), "error") == "latest",
+            one_of(options, "failOnDataLoss", ("true", "false"), "true") == "true",
+            number(options, "minPartitions", 0, at_least=1) or None,
+            number(options, "maxRecordsPerPartition", 0, at_least=1) or None,
+            number(options, _LIMIT, 0, at_least=1) or None,
+        )
+
+    @property
+    def read_committed(self) -> bool:
+        return self.configs.get("isolation.level") == "read_committed"
+
+
+def _subscription(options: Mapping[str, str]) -> Subscription:
+    given = {name: value for name in _SUBSCRIPTIONS if (value := text(options, name)) is not None}
+    if len(given) != 1:
+        said = " and ".join(f'"{name}"' for name in given) or "none of them is"
+        raise IllegalArgumentException(
+            f'exactly one of the options "subscribe", "subscribePattern" and "assign" says what is read; {said} given'
+        )
+    ((option, value),) = given.items()
+    if option == "subscribe":
+        topics = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
+        if not topics:
+            raise IllegalArgumentException('option "subscribe" names no topic; it is names, separated by commas')
+        return Subscription(topics=topics)
+    if option == "subscribePattern":
+        try:
+            return Subscription(pattern=re.compile(value))
+        except re.error as error:
+            raise IllegalArgumentException(
+                f'option "subscribePattern" is "{value}", which is no regular expression of Python\'s: {error}'
+            ) from error
+    example = '{"topic": [0, 1]}'
+    partitions = {
+        TopicPartition(topic, _number(option, number, example))
+        for topic, numbers in _mapping(option, value, example).items()
+        for number in _list(option, numbers, example)
+    }
+    if not partitions:
+        raise IllegalArgumentException(f'option "assign" names no partition; it is, for example, {example}')
+    return Subscription(partitions=frozenset(partitions))
+
+
+def _positions(options: Mapping[str, str], names: tuple[str, str, str], default: int) -> Positions:
+    """Of the three ways to say it the first that is there counts, as in Spark."""
+    everywhere, by_timestamp, by_offset = names
+    value = text(options, everywhere)
+    if value is not None:
+        return Positions(everywhere, Position("time", _time(everywhere, value)))
+    value = text(options, by_timestamp)
+    if value is not None:
+        example = '{"topic": {"0": 1700000000000, "1": 1700000000000}}'
+        each = _each(by_timestamp, value, example, lambda told: Position("time", _time(by_timestamp, told)))
+        return Positions(by_timestamp, None, each)
+    value = text(options, by_offset)
+    if value is None:
+        return Positions(by_offset, Position("offset", default))
+    if value.strip().lower() in ("earliest", "latest"):
+        return Positions(by_offset, Position("offset", EARLIEST if value.strip().lower() == "earliest" else LATEST))
+    example = 'earliest, latest, or {"topic": {"0": 23, "1": -2}}'
+    return Positions(by_offset, None, _each(by_offset, value, example, lambda told: _offset(by_offset, told)))
+
+
+def _check_not(positions: Positions, offset: int, why: str) -> None:
+    refused = Position("offset", offset)
+    if positions.everywhere == refused or refused in positions.each.values():
+        raise IllegalArgumentException(f'option "{positions.option}": {why}')
+
+
+def _each(option: str, value: str, example: str, position: Callable[[Any], Position]) -> dict[TopicPartition, Position]:
+    return {
+        TopicPartition(topic, _number(option, partition, example)): position(told)
+        for topic, of_topic in _mapping(option, value, example).items()
+        for partition, told in _mapping(option, of_topic, example).items()
+    }
+
+
+def _offset(option: str, told: object) -> Position:
+    if not isinstance(told, int) or isinstance(told, bool) or told < EARLIEST:
+        raise IllegalArgumentException(
+            f'option "{option}": {told!r} is no offset; it is at least 0, or -1 for the latest, -2 for the earliest'
+        )
+    return Position("offset", told)
+
+
+def _time(option: str, told: object) -> int:
+    time = _integer(told)
+    if time is None or time < 0:
+        raise IllegalArgumentException(f'option "{option}": {told!r} is no time; it is in milliseconds since 1970')
+    return time
+
+
+def _number(option: str, told: object, example: str) -> int:
+    partition = _integer(told)
+    if partition is None or partition < 0:
+        raise IllegalArgumentException(f'option "{option}": {told!r} is no partition; it is, for example, {example}')
+    return partition
+
+
+def _integer(told: object) -> int | None:
+    if isinstance(told, bool) or not isinstance(told, int | str):
+        return None
+    try:
+        return int(told)
+    except ValueError:
+        return None
+
+
+def _mapping(option: str, value: object, example: str) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise IllegalArgumentException(
+                f'option "{option}" is "{value}", which is no JSON ({error}); it is, for example, {example}'
+            ) from error
+    if not isinstance(value, dict):
+        raise IllegalArgumentException(f'option "{option}": {value!r} is no JSON object; it is, for example, {example}')
+    return value
+
+
+def _list(option: str, value: object, example: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise IllegalArgumentException(f'option "{option}": {value!r} is no JSON list; it is, for example, {example}')
+    return value

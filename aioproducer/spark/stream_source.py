@@ -1,0 +1,166 @@
+"""``spark.readStream.format("aioproducer")``: what comes into topics, one batch after another."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from aioproducer.errors import IllegalArgumentException, OffsetOutOfRangeException
+from aioproducer.spark.offset_plan import (
+    OffsetsByTopic,
+    from_json,
+    limited,
+    losses,
+    ranges,
+    readable,
+    split,
+    to_json,
+)
+from aioproducer.spark.offset_reader import OffsetReader
+from aioproducer.spark.source import read_partition
+from aioproducer.spark.source_options import EARLIEST, LATEST, SourceOptions
+from aioproducer.spark.source_schema import arrow_schema
+from aioproducer.types import TopicPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+else:
+    try:
+        from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+    except ImportError:  # before Spark 4.2 a stream's source is told of no limits and no triggers
+
+        class SupportsTriggerAvailableNow: ...
+
+
+log = logging.getLogger(__name__)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batch after batch, in a process of the driver's that lives as long as the query; tasks read.
+
+    Offsets are those of Spark's Kafka source, ``{"topic": {"0": 23}}``. They are kept in the query's checkpoint and
+    nowhere else.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._options = SourceOptions.of(options, streaming=True)
+        self._schema = arrow_schema(schema)
+        self._reader: OffsetReader | None = None
+        self._initial: dict[TopicPartition, int] = {}
+        self._target: dict[TopicPartition, int] | None = None
+        self._latest: dict[TopicPartition, int] | None = None
+        if self._options.max_offsets_per_trigger is not None and not _has_limits():
+            raise IllegalArgumentException(
+                'option "maxOffsetsPerTrigger" needs Spark 4.2 or newer: earlier versions do not tell a source in '
+                "Python where its batch begins"
+            )
+
+    # Planning
+
+    def initialOffset(self) -> OffsetsByTopic:
+        options, reader = self._options, self._cluster()
+        positions = options.starting.of(reader.partitions())
+        self._initial = reader.resolve(positions, options.starting.option, latest_if_none=options.latest_if_none)
+        return to_json(self._initial)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+        limit = self._options.max_offsets_per_trigger
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def latestOffset(
+        self, start: Mapping[str, Mapping[str, int]] | None = None, limit: ReadLimit | None = None
+    ) -> OffsetsByTopic:
+        """Where the next batch ends: at the present end, or so far that it keeps ``limit``. Spark 4.1 tells neither."""
+        reader = self._cluster()
+        if self._target is None:
+            self._latest = reader.offsets(reader.partitions(gone=True), LATEST)
+        ends = dict(self._target or self._latest or {})
+        max_rows: int | None = getattr(limit, "max_rows", None)
+        if start is not None and max_rows is not None:
+            begins = from_json(start)
+            begins |= self._beginnings(begins, ends)
+            ends = limited(begins, ends, max_rows)
+        return to_json(ends)
+
+    def reportLatestOffset(self) -> OffsetsByTopic | None:
+        return None if self._latest is None else to_json(self._latest)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        reader = self._cluster()
+        self._target = self._latest = reader.offsets(reader.partitions(gone=True), LATEST)
+
+    def partitions(
+        self, start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]
+    ) -> Sequence[InputPartition]:
+        begins, ends = from_json(start), from_json(end)
+        if begins == ends:
+            return []
+        added = self._beginnings(begins, ends)
+        earliest = self._cluster().offsets([each for each in ends if ends[each] > begins.get(each, 0)], EARLIEST)
+        said = losses(self._not_begun_anew(begins, ends), ends, earliest, added)
+        if said and self._options.fail_on_data_loss:
+            raise OffsetOutOfRangeException(
+                f"{'; '.join(said)}. With failOnDataLoss=false the query goes on with what is left"
+            )
+        for loss in said:
+            log.warning("data may have been lost: %s", loss)
+        planned = readable(ranges({**begins, **added}, ends), earliest)
+        options = self._options
+        return [
+            InputPartition(each) for each in split(planned, options.min_partitions, options.max_records_per_partition)
+        ]
+
+    def _not_begun_anew(
+        self, begins: dict[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """The beginnings, without those that came after the end of a batch that is planned again.
+
+        A query that was stopped before its first batch was committed asks for its beginning anew, and "latest" is
+        another one by then. What lay between was never promised.
+        """
+        return {
+            partition: begin
+            for partition, begin in begins.items()
+            if not (self._initial.get(partition) == begin > ends.get(partition, begin))
+        }
+
+    def _beginnings(
+        self, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Where partitions are begun that the last batch did not know: with their first record."""
+        return self._cluster().offsets([partition for partition in ends if partition not in begins], EARLIEST)
+
+    # Reading
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return read_partition(self._options, self._schema, partition)
+
+    # The rest of its life
+
+    def commit(self, end: Mapping[str, Mapping[str, int]]) -> None:
+        """Nothing: the checkpoint has the offsets, and no group of Kafka's is told."""
+
+    def stop(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _cluster(self) -> OffsetReader:
+        if self._reader is None:
+            self._reader = OffsetReader(self._options)
+        return self._reader
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For the tasks, which plan nothing."""
+        return {**self.__dict__, "_reader": None}
+
+
+def _has_limits() -> bool:
+    """Whether Spark tells where a batch begins and how much it may have."""
+    return hasattr(DataSourceStreamReader, "getDefaultReadLimit")

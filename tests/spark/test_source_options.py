@@ -1,0 +1,171 @@
+"""The source's options: what they mean, and what is wrong with them."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from typing import Any
+
+import pytest
+
+from aioproducer.errors import ConfigException, IllegalArgumentException
+from aioproducer.spark.source_options import (
+    EARLIEST,
+    FETCH_BYTES,
+    LATEST,
+    Position,
+    Positions,
+    SourceOptions,
+    Subscription,
+)
+from aioproducer.types import TopicPartition
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+SERVERS = {"kafka.bootstrap.servers": "b:1"}
+
+
+def options(*, streaming: Any = False, **given: str) -> SourceOptions:
+    return SourceOptions.of({**SERVERS, "subscribe": "t", **given}, streaming=streaming)
+
+
+def test_a_batch_reads_everything_and_a_stream_what_comes() -> None:
+    batch, stream = options(), options(streaming=True)
+    assert (batch.starting.everywhere, batch.ending.everywhere) == (
+        Position("offset", EARLIEST),
+        Position("offset", LATEST),
+    )
+    assert stream.starting.everywhere == Position("offset", LATEST)
+    for each in (batch, stream):
+        assert each.subscription == Subscription(topics=("t",))
+        assert each.fail_on_data_loss
+        assert not each.latest_if_none
+        assert not each.read_committed
+        assert (each.min_partitions, each.max_records_per_partition, each.max_offsets_per_trigger) == (None,) * 3
+        assert each.configs == {"bootstrap.servers": "b:1", "max.partition.fetch.bytes": FETCH_BYTES}
+
+
+def test_names_may_be_written_in_any_case() -> None:
+    lower = {**SERVERS, "subscribe": "t", "failondataloss": "FALSE", "minpartitions": "7", "includebatch": "true"}
+    chosen = SourceOptions.of(lower, streaming=False)
+    assert (chosen.fail_on_data_loss, chosen.min_partitions) == (False, 7)
+
+
+def test_what_is_subscribed_to() -> None:
+    assert options(subscribe=" a, b,a,").subscription.topics == ("a", "b")
+    given = {**SERVERS, "assign": '{"t": [1, 0], "u": [2]}'}
+    assert SourceOptions.of(given, streaming=False).subscription.partitions == {A, B, TopicPartition("u", 2)}
+    given = {**SERVERS, "subscribePattern": "t.*"}
+    assert SourceOptions.of(given, streaming=False).subscription.pattern == re.compile("t.*")
+
+
+def test_configs_go_to_the_readers() -> None:
+    chosen = options(**{"kafka.isolation.level": "read_committed", "kafka.max.partition.fetch.bytes": "100"})
+    assert chosen.read_committed
+    assert chosen.configs["max.partition.fetch.bytes"] == "100"
+
+
+def test_the_options_can_be_sent_to_tasks_and_hide_the_configs() -> None:
+    chosen = SourceOptions.of({**SERVERS, "subscribePattern": "t.*"}, streaming=True)
+    assert pickle.loads(pickle.dumps(chosen)) == chosen
+    assert "b:1" not in repr(chosen)
+
+
+@pytest.mark.parametrize(
+    ("given", "everywhere", "each"),
+    [
+        ({"startingOffsets": "earliest"}, Position("offset", EARLIEST), {}),
+        (
+            {"startingOffsets": '{"t": {"0": 23, "1": -2}}'},
+            None,
+            {A: Position("offset", 23), B: Position("offset", -2)},
+        ),
+        ({"startingTimestamp": "1000"}, Position("time", 1000), {}),
+        ({"startingOffsetsByTimestamp": '{"t": {"0": 5}}'}, None, {A: Position("time", 5)}),
+        ({"startingOffsetsByTimestamp": '{"t": {"0": "5"}}'}, None, {A: Position("time", 5)}),
+        ({"startingOffsets": "earliest", "startingTimestamp": "7"}, Position("time", 7), {}),
+    ],
+)
+def test_where_to_begin(
+    given: dict[str, str], everywhere: Position | None, each: dict[TopicPartition, Position]
+) -> None:
+    starting = options(**given).starting
+    assert (starting.everywhere, starting.each) == (everywhere, each)
+
+
+def test_where_to_end() -> None:
+    assert options(endingOffsets='{"t": {"0": 5}}').ending.each == {A: Position("offset", 5)}
+    assert options(endingTimestamp="9").ending.everywhere == Position("time", 9)
+
+
+def test_positions_must_be_for_exactly_what_is_read() -> None:
+    everywhere = Positions("startingOffsets", Position("offset", EARLIEST))
+    assert everywhere.of([B, A]) == {A: Position("offset", EARLIEST), B: Position("offset", EARLIEST)}
+    each = Positions("startingOffsets", None, {A: Position("offset", 3)})
+    assert each.of([A]) == {A: Position("offset", 3)}
+    with pytest.raises(IllegalArgumentException, match=r'"startingOffsets" .* it does not name t-1 \('):
+        each.of([A, B])
+    with pytest.raises(IllegalArgumentException, match=r"it does not name t-1; it names t-0, which are not read"):
+        each.of([B])
+
+
+BOTH: list[tuple[dict[str, str], str]] = [
+    ({"subscribe": "t", "assign": '{"t": [0]}'}, 'exactly one .*; "subscribe" and "assign" given'),
+    ({}, "exactly one .*; none of them is given"),
+    ({"subscribe": ", ,"}, "names no topic"),
+    ({"subscribePattern": "t("}, "no regular expression of Python's"),
+    ({"assign": "t"}, r'"assign" is "t", which is no JSON .* for example, \{"topic": \[0, 1\]\}'),
+    ({"assign": '{"t": 0}'}, "0 is no JSON list"),
+    ({"assign": '{"t": [-1]}'}, "-1 is no partition"),
+    ({"assign": '{"t": [true]}'}, "True is no partition"),
+    ({"assign": "{}"}, "names no partition"),
+    (
+        {"subscribe": "t", "startingOffsets": "first"},
+        '"startingOffsets" is "first", which is no JSON .* earliest, latest, or',
+    ),
+    ({"subscribe": "t", "startingOffsets": "[]"}, r"\[\] is no JSON object"),
+    ({"subscribe": "t", "startingOffsets": '{"t": {"0": -3}}'}, "-3 is no offset"),
+    ({"subscribe": "t", "startingOffsets": '{"t": {"0": "5"}}'}, "'5' is no offset"),
+    ({"subscribe": "t", "startingOffsets": '{"t": {"x": 5}}'}, "'x' is no partition"),
+    ({"subscribe": "t", "startingTimestamp": "-1"}, "'-1' is no time"),
+    ({"subscribe": "t", "startingOffsetsByTimestamp": '{"t": {"0": 1.5}}'}, "1.5 is no time"),
+    ({"subscribe": "t", "startingOffsetsByTimestampStrategy": "first"}, "must be error or latest"),
+    ({"subscribe": "t", "failOnDataLoss": "maybe"}, "must be true or false"),
+    ({"subscribe": "t", "minPartitions": "0"}, "must be an integer of at least 1"),
+    ({"subscribe": "t", "startOffsets": "latest"}, 'did you mean "startingOffsets"'),
+    ({"subscribe": "t", "kafka.group.id": "g"}, '"kafka.group.id" may not be set: there is no consumer group'),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), BOTH)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_what_is_wrong(given: dict[str, str], message: str, streaming: bool) -> None:
+    with pytest.raises(IllegalArgumentException, match=message):
+        SourceOptions.of({**SERVERS, **given}, streaming=streaming)
+
+
+@pytest.mark.parametrize(
+    ("given", "streaming", "message"),
+    [
+        ({"startingOffsets": "latest"}, False, "a batch cannot begin at the latest offset"),
+        ({"startingOffsets": '{"t": {"0": -1}}'}, False, "a batch cannot begin at the latest offset"),
+        ({"endingOffsets": "earliest"}, False, "a batch cannot end at the earliest offset"),
+        ({"endingOffsets": "latest"}, True, 'no option "endingOffsets"'),
+        ({"maxOffsetsPerTrigger": "5"}, False, 'no option "maxOffsetsPerTrigger"'),
+    ],
+)
+def test_what_has_no_meaning_in_a_batch_or_in_a_stream(given: dict[str, str], streaming: bool, message: str) -> None:
+    with pytest.raises(IllegalArgumentException, match=message):
+        options(streaming=streaming, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kafka.isolation.level": "committed"}, "read_committed"),
+        ({"kafka.fetch.min.byte": "1"}, "did you mean 'fetch.min.bytes'"),
+        ({"kafka.linger.ms": "1"}, "linger.ms"),
+    ],
+)
+def test_wrong_configs_are_told_before_any_task_runs(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigException, match=message):
+        options(**given)
