@@ -1,4 +1,4 @@
-"""Spark: topics as a data source, to be read and written.
+"""Spark: topics as a data source, to be read and written; and DataFrames sent by a producer in the driver.
 
 ::
 
@@ -18,6 +18,7 @@ order: ``data_source.py`` is what Spark asks.
 - Reading: ``source_options.py`` and ``source_schema.py`` check, ``source.py`` and ``stream_source.py`` plan with
   ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules); ``range_reader.py`` is a task's
   read, ``arrow_columns.py`` makes its rows.
+- In the driver: ``dataframe.py``, ``spark_job.py``.
 """
 
 from __future__ import annotations
@@ -29,11 +30,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from aioproducer.spark.data_source import AioproducerDataSource
+    from aioproducer.spark.dataframe import Progress, produce_dataframe
+    from aioproducer.spark.spark_job import run_job
 
-__all__ = ["AioproducerDataSource", "register"]
+__all__ = ["AioproducerDataSource", "Progress", "produce_dataframe", "register", "run_job"]
 
 # The audit's reports are read, and the command line starts, without PySpark.
-_HOMES = {"AioproducerDataSource": "aioproducer.spark.data_source"}
+_HOMES = {
+    "AioproducerDataSource": "aioproducer.spark.data_source",
+    "Progress": "aioproducer.spark.dataframe",
+    "produce_dataframe": "aioproducer.spark.dataframe",
+    "run_job": "aioproducer.spark.spark_job",
+}
 
 
 def __getattr__(name: str) -> Any:
