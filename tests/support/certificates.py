@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,17 @@ def make_certificates(directory: Path) -> Certificates:
     made = Certificates(*(directory / f"{name}.pem" for name in Certificates.__dataclass_fields__))
     authority.cert_pem.write_to_path(made.authority)
     other.cert_pem.write_to_path(made.other_authority)
-    names = ("127.0.0.1", "localhost")
-    authority.issue_cert(*names, common_name="broker").private_key_and_cert_chain_pem.write_to_path(made.broker)
-    of_client = authority.issue_cert("client.example", common_name="alice", organization_name="Example, Inc.")
-    of_client.private_key_and_cert_chain_pem.write_to_path(made.client)
-    other.issue_cert("x.example").private_key_and_cert_chain_pem.write_to_path(made.stranger)
+    _write(made.broker, authority.issue_cert("127.0.0.1", "localhost", common_name="broker"))
+    _write(made.client, authority.issue_cert("client.example", common_name="alice", organization_name="Example, Inc."))
+    _write(made.stranger, other.issue_cert("stranger.example"))
     return made
+
+
+def _write(path: Path, issued: Any) -> None:
+    """With the key in PKCS #8, as Java reads no other form."""
+    from cryptography.hazmat.primitives import serialization
+
+    key = serialization.load_pem_private_key(issued.private_key_pem.bytes(), None).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(key + b"".join(blob.bytes() for blob in issued.cert_chain_pems))

@@ -28,22 +28,17 @@ _Refusal = tuple[ErrorCode, str]
 def handle(
     context: BrokerContext, request: Request, message: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    """A user's changes are made all or none."""
     changes: list[_Change] = [*message.deletions, *message.upsertions]
-    times = Counter((change.name, change.mechanism) for change in changes)
+    times = Counter(change.name for change in changes)
     refused: dict[str, _Refusal] = {}
-    todo: list[tuple[str, Callable[[], object]]] = []
     for change in changes:
         found = _change(context, change)
-        if times[change.name, change.mechanism] > 1:
-            found = ErrorCode.DUPLICATE_RESOURCE, "a user's credential may be changed once in a request"
+        if times[change.name] > 1:
+            found = ErrorCode.DUPLICATE_RESOURCE, "a user may be changed once in a request, by one mechanism"
         if isinstance(found, tuple):
-            refused.setdefault(change.name, found)
+            refused[change.name] = found
         else:
-            todo.append((change.name, found))
-    for name, make in todo:
-        if name not in refused:
-            make()
+            found()
     results = []
     for name in dict.fromkeys(change.name for change in changes):
         code, text = refused.get(name, (ErrorCode.NONE, None))
