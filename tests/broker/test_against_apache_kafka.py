@@ -561,9 +561,20 @@ NOT_COMPARED = {
     "advertised.listeners",
     "listener.security.protocol.map",
     "inter.broker.listener.name",
+    "sasl.enabled.mechanisms",
+    "ssl.client.auth",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.type",
 }
 """The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. Kafka has neither
-the third nor the fifth, and no default for the fourth. The listeners of the two are not the same."""
+the third nor the fifth, and no default for the fourth. The listeners of the two are not the same. Kafka's
+defaults of the mechanisms and of the types of stores are Java's, and it can change what is of TLS while it runs."""
 
 
 async def described(broker: Asker, kind: int, name: str, *keys: str) -> Any:

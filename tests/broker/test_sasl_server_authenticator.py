@@ -380,3 +380,15 @@ class TestConfigs:
             told = await client.request(DescribeConfigsRequest([DescribeConfigsResource(4, "0", None)]), 4)
             assert len(told.results[0].configs) > 40
             assert "planted" not in repr(told)
+
+    async def test_a_secret_is_told_to_be_one(self) -> None:
+        from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+
+        async with sasl_cluster(ssl__key__password="planted") as cluster:
+            client = await connect(cluster)
+            await log_in(client)
+            resource = DescribeConfigsResource(4, "0", ["ssl.key.password"])
+            told = await client.request(DescribeConfigsRequest([resource], include_synonyms=True), 4)
+            (config,) = told.results[0].configs
+            assert (config.value, config.is_sensitive) == (None, True)
+            assert [synonym.value for synonym in config.synonyms] == [None]

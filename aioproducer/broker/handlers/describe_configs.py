@@ -83,13 +83,15 @@ def _told(
     entry: ConfigEntry, kind: ConfigResourceType, message: DescribeConfigsRequest
 ) -> DescribeConfigsResourceResult:
     key = entry.key
+    secret = key.type is Type.PASSWORD
     synonyms = entry.synonyms if message.include_synonyms else ()
     return DescribeConfigsResourceResult(
         key.name,
-        entry.value,
+        None if secret else entry.value,
         read_only=kind is ConfigResourceType.BROKER and key.name not in DYNAMIC_BROKER_CONFIGS,
         config_source=entry.source,
-        synonyms=[DescribeConfigsSynonym(*synonym) for synonym in synonyms],
+        is_sensitive=secret,
+        synonyms=[DescribeConfigsSynonym(name, None if secret else value, of) for name, value, of in synonyms],
         config_type=_TYPES[key.type],
         documentation=_documentation(key, kind) if message.include_documentation else None,
     )
