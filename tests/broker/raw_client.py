@@ -37,7 +37,7 @@ class RawClient:
         await self.send_bytes(frame)
         return correlation_id
 
-    async def send_bytes(self, data: bytes) -> None:
+    async def send_bytes(self, data: bytes | memoryview) -> None:
         self.writer.write(data)
         await self.writer.drain()
 
