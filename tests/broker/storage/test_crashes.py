@@ -16,6 +16,8 @@ from aioproducer.broker.storage.commit import Commit, Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.journal import JournalWrite
+from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.errors import KafkaError
 from tests.broker.storage.crash_machine import CrashMachine
 
 TestCrashes = CrashMachine.TestCase
@@ -107,6 +109,11 @@ def directories_of_deleted_topics_stay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DataDirectory, "delete_topic", delete)
 
 
+@planted
+def where_a_log_begins_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DataDirectory, "log_start_moved", lambda self, batches, log_start_offset, producer_state: None)
+
+
 @pytest.mark.parametrize("plant", PLANTED, ids=[plant.__name__ for plant in PLANTED])
 def test_a_planted_mistake_is_found(
     plant: Plant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -127,7 +134,7 @@ def test_a_planted_mistake_is_found(
                 suppress_health_check=list(HealthCheck),
             ),
         )
-    assert not isinstance(found.value, KeyboardInterrupt)
+    assert not isinstance(found.value, KeyboardInterrupt | pytest.fail.Exception), "time was up, and nothing found"
 
 
 def crashed_while_records_are_deleted(seed: int, crash_after: int) -> CrashMachine:
@@ -200,3 +207,30 @@ def test_a_marker_that_is_written_before_the_decision_is_found(monkeypatch: pyte
     monkeypatch.setattr(Commit, "run", run)
     with pytest.raises(AssertionError):
         decided(3)
+
+
+def torn(seed: int) -> CrashMachine:
+    """Three times the machine crashes while the log is written to; the seed says how much of it is left."""
+    machine = CrashMachine()
+    machine.start(seed=seed)
+    for _ in range(3):
+        machine.produce(name="a", index=0, count=4)
+        machine.commit_all()
+        machine.produce(name="a", index=0, count=4)
+        machine.begin_commit()
+        machine.crash(after=1, again=[], code=None)
+    return machine
+
+
+SEEDS = range(20)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_write_that_was_torn_is_cut_off(seed: int) -> None:
+    torn(seed)
+
+
+def test_what_is_cut_off_and_stays_in_the_file_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StoredBatches, "_cut", lambda self, segment, bad, later: None)
+    with pytest.raises((AssertionError, KafkaError)):
+        all(torn(seed) for seed in SEEDS)
