@@ -1,0 +1,121 @@
+"""Flights through Spark: a file of CSV or Parquet, a topic, and back, with a report of what arrived.
+
+python examples/flights_spark.py                                  every flight from New York in 2013, embedded broker
+python examples/flights_spark.py localhost:9092                   … on a cluster, in a topic of its own
+python examples/flights_spark.py localhost:9092 flights.parquet   … from a file with a column tailnum
+"""
+
+from __future__ import annotations
+
+import asyncio
+import lzma
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+# Workers are to be this interpreter, which has the package.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from aioproducer.admin import KafkaAdmin, NewTopic
+from aioproducer.spark import register
+from aioproducer.testing.threaded_cluster import ThreadedCluster
+
+PARTITIONS = 6
+
+
+@contextmanager
+def bootstrap_servers() -> Iterator[str]:
+    if len(sys.argv) > 1:
+        yield sys.argv[1]
+    else:
+        with ThreadedCluster() as cluster:
+            yield cluster.bootstrap_servers
+
+
+async def create_topic(servers: str, name: str) -> None:
+    async with KafkaAdmin(bootstrap_servers=servers) as admin:
+        await admin.create_topic(NewTopic(name, PARTITIONS))
+
+
+def flights(spark: SparkSession, directory: str) -> DataFrame:
+    """The file named on the command line, or the flights that come with the package."""
+    if len(sys.argv) > 2:
+        reader: Any = spark.read
+        return reader.parquet(sys.argv[2]) if sys.argv[2].endswith(".parquet") else reader.csv(sys.argv[2], header=True)
+    unpacked = Path(directory, "flights.csv")
+    with (
+        (files("aioproducer.cli") / "data" / "flights.csv.xz").open("rb") as packed,
+        lzma.open(packed) as lines,
+        unpacked.open("wb") as copy,
+    ):
+        shutil.copyfileobj(lines, copy)
+    return spark.read.csv(str(unpacked), header=True)
+
+
+def records(flights: DataFrame) -> DataFrame:
+    """Each flight as JSON, by its aircraft."""
+    return flights.select(f.col("tailnum").alias("key"), f.to_json(f.struct("*")).alias("value"))
+
+
+def write(rows: DataFrame, options: dict[str, str], topic: str) -> None:
+    """Exactly once: run again with the same writeId, tasks that have written write nothing."""
+    writer = rows.write.format("aioproducer").options(**options, topic=topic)
+    writer.option("deliveryGuarantee", "exactly-once").option("writeId", topic).mode("append").save()
+
+
+def report(spark: SparkSession, rows: DataFrame, options: dict[str, str], topic: str) -> bool:
+    """What is in the topic, beside what was to be; whether they are the same."""
+    source = spark.read.format("aioproducer").options(**options, subscribe=topic, includeBatch="true")
+    read = source.option("kafka.isolation.level", "read_committed").load().where("NOT batch.control")
+    read.groupBy("partition").agg(
+        f.count("*").alias("records"),
+        f.countDistinct("key").alias("aircraft"),
+        f.countDistinct("batch.baseOffset").alias("batches"),
+        f.round(f.avg("batch.sizeInBytes")).cast("int").alias("bytes of a batch"),
+        f.countDistinct("batch.producerId").alias("producers"),
+    ).orderBy("partition").show()
+    arrived = read.select(f.col("key").cast("string"), f.col("value").cast("string"))
+    sent_and_read = rows.withColumn("sent", f.lit(1)).union(arrived.withColumn("sent", f.lit(-1)))
+    differences = sent_and_read.groupBy("key", "value").agg(
+        f.sum("sent").alias("more"), f.sum(f.abs("sent")).alias("both")
+    )
+    (found,) = differences.agg(
+        f.sum("both"), f.sum(f.greatest("more", f.lit(0))), f.sum(f.greatest(-f.col("more"), f.lit(0)))
+    ).collect()
+    both, missing, foreign = found
+    sent = (both + missing - foreign) // 2
+    print(f"{sent} flights sent, {both - sent} read: {missing} missing, {foreign} twice or of others")
+    return not missing and not foreign
+
+
+def main() -> int:
+    builder = SparkSession.builder.master("local[2]").appName("flights").config("spark.sql.shuffle.partitions", "4")
+    spark = builder.config("spark.ui.enabled", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    register(spark)
+    topic = f"flights-{uuid.uuid4()}"
+    try:
+        with TemporaryDirectory() as directory, bootstrap_servers() as servers:
+            asyncio.run(create_topic(servers, topic))
+            options = {"kafka.bootstrap.servers": servers}
+            rows = flights(spark, directory).select(
+                f.col("tailnum").alias("key"), f.to_json(f.struct("*")).alias("value")
+            )
+            write(rows, options, topic)
+            return 0 if report(spark, rows, options, topic) else 1
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
