@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.plot import BOTTOM, COLORS, HEIGHT, TOP, WIDTH, line, text
+from aioproducer.svg import BOTTOM, COLORS, GRID, HEIGHT, TOP, WIDTH, line, text
 from benchmarks.ratios import Spread
 
 NAMES = 150
@@ -35,7 +35,7 @@ class Bars:
         yield text((NAMES + WIDTH) / 2, HEIGHT - 10, self.x)
         for tick in TICKS:
             if low <= tick <= high:
-                yield line(across(tick), TOP, across(tick), HEIGHT - BOTTOM, "#8c959f" if tick == 1 else "#e4e8ec")
+                yield line(across(tick), TOP, across(tick), HEIGHT - BOTTOM, "#8c959f" if tick == 1 else GRID)
                 yield text(across(tick), HEIGHT - BOTTOM + 16, f"{tick:g}")
         height = (HEIGHT - BOTTOM - TOP) / len(self.ratios)
         for number, (name, ratio) in enumerate(self.ratios):

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from aioproducer.svg import svg
 from benchmarks.case import Case
 from benchmarks.curve_works import AXES, Axis
 from benchmarks.figures import FIGURES
-from benchmarks.plot import Chart, Series, svg
+from benchmarks.plot import Chart, Series
 from benchmarks.ratios import Spread
 from benchmarks.report import NOTHING, Report, markdown_table
 

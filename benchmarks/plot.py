@@ -1,26 +1,12 @@
-"""Charts of lines as SVG: small, the same for the same figures, and without a library."""
+"""Charts of lines on logarithmic axes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Protocol
 
-COLORS = ("#0969da", "#cf222e", "#1a7f37", "#8250df", "#bf8700", "#57606a")
-WIDTH, HEIGHT = 460, 340
-LEGEND = 16
-"""The height of a line of the legend, which stands above the lines, in two columns."""
-
-LEFT, RIGHT, TOP, BOTTOM = 62, 16, 40, 46
-
-
-class Drawn(Protocol):
-    """What has a place of WIDTH and HEIGHT in a picture."""
-
-    def svg(self, left: float = 0.0) -> Iterator[str]:
-        """The lines of a group, moved to the right by ``left``."""
+from aioproducer.svg import BOTTOM, COLORS, GRID, HEIGHT, LEFT, LEGEND, RIGHT, TOP, WIDTH, line, text
 
 
 @dataclass(frozen=True)
@@ -51,10 +37,10 @@ class Chart:
         yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, self.x)
         yield text(14, (top + HEIGHT - BOTTOM) / 2, self.y, turned=True)
         for value in sorted({x for x, _ in self.series[0].points}):
-            yield line(across(value), top, across(value), HEIGHT - BOTTOM, "#e4e8ec")
+            yield line(across(value), top, across(value), HEIGHT - BOTTOM, GRID)
             yield text(across(value), HEIGHT - BOTTOM + 16, f"{value:g}")
         for value in up.ticks():
-            yield line(LEFT, up(value), WIDTH - RIGHT, up(value), "#e4e8ec")
+            yield line(LEFT, up(value), WIDTH - RIGHT, up(value), GRID)
             yield text(LEFT - 6, up(value) + 4, f"{value:g}", anchor="end")
         for number, one in enumerate(self.series):
             yield from self._series(one, COLORS[number % len(COLORS)], number, across, up)
@@ -96,26 +82,3 @@ class _Axis:
         return [
             value for decade in decades for step in steps if self._low <= (value := step * 10.0**decade) <= self._high
         ]
-
-
-def svg(*charts: Drawn) -> str:
-    """The charts side by side."""
-    width = WIDTH * len(charts)
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{HEIGHT}" viewBox="0 0 {width} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12" fill="#1f2328">',
-        f'<rect width="{width}" height="{HEIGHT}" fill="white"/>',
-        *(line for number, chart in enumerate(charts) for line in chart.svg(number * WIDTH)),
-        "</svg>",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def line(x1: float, y1: float, x2: float, y2: float, color: str) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"/>'
-
-
-def text(x: float, y: float, words: str, *, anchor: str = "middle", weight: str = "", turned: bool = False) -> str:
-    more = f' font-weight="{weight}"' if weight else ""
-    more += f' transform="rotate(-90 {x:.1f} {y:.1f})"' if turned else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from aioproducer.svg import svg
 from benchmarks.bars import Bars
 from benchmarks.case import Case, Done, Summary
 from benchmarks.environment import Environment
 from benchmarks.figures import FIGURES, RATIOS, Figure
-from benchmarks.plot import svg
 from benchmarks.ratios import Spread
 from benchmarks.run import Description, Measurement
 from benchmarks.targets import TARGETS, Verdict, judge

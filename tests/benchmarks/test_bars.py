@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from aioproducer.svg import WIDTH, svg
 from benchmarks.bars import NAMES, Bars
-from benchmarks.plot import WIDTH, svg
 from benchmarks.ratios import Spread
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,7 +4,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from benchmarks.plot import Chart, Series, svg
+from aioproducer.svg import svg
+from benchmarks.plot import Chart, Series
 
 SVG = "{http://www.w3.org/2000/svg}"
 
