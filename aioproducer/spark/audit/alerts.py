@@ -1,0 +1,101 @@
+"""When to call somebody: what the reports of a metrics topic say, from one moment to the next.
+
+Whether a figure is beyond its threshold each producer has judged itself, as ``health()`` does, since it knows its own
+configs. Here it is told when that begins and when it is over, and who has fallen silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from aioproducer import HealthFinding, Severity
+
+SILENT_AFTER = 3
+"""Intervals without a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is wanted of a record of the metrics topic."""
+
+    client_id: str
+    instance: str
+    number: int
+    time_ms: int
+    interval_ms: int
+    last: bool
+    health: tuple[HealthFinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something begins, or is over."""
+
+    client_id: str
+    instance: str
+    time_ms: int
+    metric: str
+    severity: Severity
+    over: bool
+    what: str
+
+    def __str__(self) -> str:
+        return f"{'over' if self.over else self.severity.name}: {self.client_id}: {self.metric}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is known of one producer."""
+
+    newest: Report
+    begun: dict[str, Severity] = field(default_factory=dict)
+    silent: bool = False
+
+
+SILENCE = "reports"
+"""The name under which silence is told, beside those of metrics."""
+
+
+def alerts(known: dict[str, Watched], reports: Iterable[Report], now_ms: int) -> tuple[dict[str, Watched], list[Alert]]:
+    """What is known after these reports, by instance, and what is to be told of them. Producers that were closed are
+    forgotten."""
+    known = dict(known)
+    told: list[Alert] = []
+    for report in sorted(reports, key=lambda report: (report.instance, report.number)):
+        before = known.get(report.instance)
+        if before is not None and report.number <= before.newest.number:
+            continue  # the reporter's own producer may repeat one
+        told += _changes(before, report)
+        known[report.instance] = Watched(report, {finding.metric: finding.severity for finding in report.health})
+        if report.last:
+            del known[report.instance]
+    for instance, watched in known.items():
+        newest = watched.newest
+        if not watched.silent and now_ms > newest.time_ms + SILENT_AFTER * newest.interval_ms:
+            what = f"no report for {(now_ms - newest.time_ms) / 1000:.0f} s, due every {newest.interval_ms / 1000:g} s"
+            told.append(_alert(newest, SILENCE, Severity.CRITICAL, what, time_ms=now_ms))
+            known[instance] = Watched(newest, watched.begun, silent=True)
+    return known, told
+
+
+def _changes(before: Watched | None, report: Report) -> Iterable[Alert]:
+    begun = {} if before is None else before.begun
+    if before is not None and before.silent:
+        yield _alert(report, SILENCE, Severity.CRITICAL, "there is one again", over=True)
+    for finding in report.health:
+        if begun.get(finding.metric) != finding.severity:
+            what = f"{finding.value:g} (threshold {finding.threshold:g}): {finding.what_to_do}"
+            yield _alert(report, finding.metric, finding.severity, what)
+    still = {finding.metric for finding in report.health}
+    for metric, severity in begun.items():
+        if metric not in still:
+            why = "the producer was closed" if report.last else "back within its threshold"
+            yield _alert(report, metric, severity, why, over=True)
+
+
+def _alert(
+    report: Report, metric: str, severity: Severity, what: str, *, over: bool = False, time_ms: int | None = None
+) -> Alert:
+    moment = report.time_ms if time_ms is None else time_ms
+    return Alert(report.client_id, report.instance, moment, metric, severity, over, what)

@@ -1,0 +1,37 @@
+"""Records that have the same key and value, where no two are meant to."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.tell import tell
+
+_CONTENT = ["topic", "content", "content_too"]
+
+
+def equal_records(observations: DataFrame) -> DataFrame:
+    """All of them, the first ones too, by two digests of 64 bits each. What was read without values has none.
+
+    Copies of one record, by stamp or by sequence, are told of as duplicates, and not here.
+    """
+    sequenced = F.xxhash64("topic", "partition", "producer_id", "producer_epoch", "sequence")
+    compared = observations.where("content IS NOT NULL").withColumn(
+        "record",
+        F.when(F.col("counter").isNotNull(), F.xxhash64("stream", "counter"))
+        .when(F.col("sequence").isNotNull(), sequenced)
+        .otherwise(F.xxhash64("topic", "partition", "offset")),
+    )
+    several = compared.groupBy(*_CONTENT).agg(
+        F.count("*").alias("equal"), F.min("record").alias("one"), F.max("record").alias("other")
+    )
+    return tell(
+        compared.join(several.where("one <> other").select(*_CONTENT, "equal"), _CONTENT),
+        Kind.EQUAL,
+        F.format_string("one of %d", "equal"),
+        first_offset="offset",
+        last_offset="offset",
+        first_counter="counter",
+        last_counter="counter",
+    )

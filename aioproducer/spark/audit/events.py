@@ -1,0 +1,49 @@
+"""The events of delivery logs, as columns (``docs/schemas.md``), from files or from a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.tell import tell
+
+TORN: Final = "torn"
+"""The event that a line is which is no event: broken off, or something else altogether."""
+
+_SCHEMA = (
+    "event string, stream string, counter long, time_ms long, topic string, partition int, offset long, "
+    "outcome string, error string, count long"
+)
+
+
+def events_of_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Files of lines of JSON, or directories or patterns of them; compressed ones, too."""
+    return _parsed(spark.read.text(list(paths)).where("value <> ''"))
+
+
+def events_of_topic(source: DataFrame) -> DataFrame:
+    """The records of a TopicSink's topic."""
+    return _parsed(source.select(F.col("value").cast("string").alias("value")))
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    parsed = lines.select(F.from_json("value", _SCHEMA).alias("parsed")).select("parsed.*")
+    return parsed.withColumn("event", F.coalesce("event", F.lit(TORN)))
+
+
+def incomplete_logs(events: DataFrame) -> DataFrame:
+    """One finding if lines are missing: those that a FileSink counted as lost, and those that broke off."""
+    counted = events.where(F.col("event").isin("lost", TORN)).agg(
+        F.coalesce(F.sum("count"), F.lit(0)).alias("lost"),
+        F.count_if(F.col("event") == TORN).alias("torn"),
+    )
+    return tell(
+        counted.where("lost + torn > 0"),
+        Kind.INCOMPLETE_LOG,
+        F.format_string("%d lines were lost, %d broke off", "lost", "torn"),
+        records=F.col("lost") + F.col("torn"),
+    )

@@ -1,0 +1,84 @@
+"""What each stamped record was told to be, and what it is: one row for each number of each stream.
+
+| column | type | |
+|---|---|---|
+| stream, counter | string, long | the record |
+| copies | long | how often it is in the topics |
+| first_place, last_place | long | digests of where; equal unless there are several copies |
+| first_write, last_write | long | digests of producer id, epoch and sequence; equal copies were sequenced as one |
+| sent, acked, not_sent, unknown | long | how many events of this kind its log has |
+| due | long | acknowledgements whose record must still be there |
+| acked_place | long | the digest of where it was acknowledged; null if that was not told |
+| sent_ms, acked_ms | long | when, by the log |
+
+Everything that is kept for a record has a fixed size: names are looked up again for what is found to be wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from aioproducer.spark.audit.options import AuditOptions
+
+RECORD: Final = ("stream", "counter")
+_TOLD: Final = {"event": "string", "due": "boolean", "acked_place": "long", "time_ms": "long"}
+
+
+def ledger(observations: DataFrame, events: DataFrame | None, bounds: DataFrame, options: AuditOptions) -> DataFrame:
+    """The rows of all records that are stamped, or are in ``events`` as one of a topic in ``bounds``."""
+    place = place_digest()
+    sequenced = F.xxhash64("topic", "partition", "producer_id", "producer_epoch", "sequence")
+    rows = observations.where("stream IS NOT NULL AND counter IS NOT NULL").select(
+        *RECORD,
+        place.alias("place"),
+        F.when(F.col("sequence").isNull(), place).otherwise(sequenced).alias("write"),
+        *(F.lit(None).cast(kind).alias(name) for name, kind in _TOLD.items()),
+    )
+    if events is not None:
+        rows = rows.unionByName(_told(events, bounds, options), allowMissingColumns=True)
+    return rows.groupBy(*RECORD).agg(
+        F.count("place").alias("copies"),
+        F.min("place").alias("first_place"),
+        F.max("place").alias("last_place"),
+        F.min("write").alias("first_write"),
+        F.max("write").alias("last_write"),
+        *(F.count_if(F.col("event") == name).alias(name) for name in ("sent", "acked", "not_sent", "unknown")),
+        F.count_if("due").alias("due"),
+        F.max("acked_place").alias("acked_place"),
+        F.min(F.when(F.col("event") == "sent", F.col("time_ms"))).alias("sent_ms"),
+        F.min(F.when(F.col("event") == "acked", F.col("time_ms"))).alias("acked_ms"),
+    )
+
+
+def place_digest() -> Column:
+    """Topic, partition and offset in one number."""
+    return F.xxhash64("topic", "partition", "offset")
+
+
+def _told(events: DataFrame, bounds: DataFrame, options: AuditOptions) -> DataFrame:
+    """What the log says of records of these topics."""
+    topics = F.broadcast(bounds.select("topic").distinct())
+    first = F.broadcast(bounds.select("topic", "partition", "first"))
+    acked = F.col("event") == "acked"
+    # What was before the first offset may have been deleted in good order; of an unknown offset nobody can tell.
+    kept = F.when(F.col("offset") < 0, F.col("first") == 0).otherwise(F.col("offset") >= F.col("first"))
+    return (
+        events.where("counter IS NOT NULL AND event IN ('sent', 'acked', 'failed')")
+        .join(topics, "topic", "left_semi")
+        .join(first, ["topic", "partition"], "left")
+        .select(
+            *RECORD,
+            F.when(F.col("event") == "failed", F.col("outcome")).otherwise(F.col("event")).alias("event"),
+            (acked & F.coalesce(kept, F.lit(True)) & (F.col("time_ms") < options.now_ms)).alias("due"),
+            F.when(acked & (F.col("offset") >= 0), place_digest()).alias("acked_place"),
+            "time_ms",
+        )
+    )
+
+
+def with_several_copies(ledger: DataFrame) -> DataFrame:
+    """stream and counter of the records that are there more than once."""
+    return ledger.where("copies > 1").select(*RECORD)

@@ -1,0 +1,78 @@
+"""One narrow row for each record of the topics: what the rules look at, and nothing else.
+
+| column | type | |
+|---|---|---|
+| topic, partition, offset | string, int, long | where it is |
+| timestamp_ms, appended | long, boolean | its timestamp; whether the broker set it (LogAppendTime) |
+| producer_id, producer_epoch, sequence | long, int, int | null without a producer id; sequence: the record's own |
+| transactional, control, committed | boolean | committed: of a control record, what it says; null of others |
+| batch_offset, batch_records, batch_bytes | long, int, int | its batch, as it is in the log |
+| key | binary | |
+| content, content_too | long | two digests of key and value; null where values are not read |
+| stream, counter, sent_ms | string, long, long | what a DeliveryLog stamped it with; null if none did |
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from aioproducer.delivery_log import COUNTER_HEADER, SENT_HEADER, STREAM_HEADER
+from aioproducer.errors import IllegalArgumentException
+
+_RECORD = "topic string, partition int, offset bigint, timestamp timestamp, timestampType int, key binary"
+_HEADERS = "headers array<struct<key:string,value:binary>>"
+_BATCH = (
+    "batch struct<baseOffset:bigint,sizeInBytes:int,recordCount:int,compression:string,producerId:bigint,"
+    "producerEpoch:int,sequence:int,leaderEpoch:int,transactional:boolean,control:boolean>"
+)
+
+
+def source_schema(*, values: bool) -> str:
+    """The columns that are wanted of the source; values are large, and only wanted to compare contents."""
+    return ", ".join([_RECORD, *(["value binary"] if values else []), _HEADERS, _BATCH])
+
+
+def observe(source: DataFrame) -> DataFrame:
+    """The rows of the source, which has the columns of ``source_schema``, with or without ``value``."""
+    wanted = [part.split()[0] for part in (*_RECORD.split(", "), _HEADERS, _BATCH)]
+    missing = [name for name in wanted if name not in source.columns]
+    if missing:
+        raise IllegalArgumentException(
+            f"the audit's source has no column {', '.join(missing)}: read it with includeHeaders and includeBatch"
+        )
+    batch = F.col("batch")
+    control = batch["control"]
+    digests = [(F.lit(salt), F.col("key").isNull(), F.col("key"), F.col("value")) for salt in (1, 2)]
+    content = [F.xxhash64(*digest) for digest in digests] if "value" in source.columns else [F.lit(None)] * 2
+    return source.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("timestamp_ms"),
+        (F.col("timestampType") == 1).alias("appended"),
+        batch["producerId"].alias("producer_id"),
+        batch["producerEpoch"].alias("producer_epoch"),
+        F.when(~control, batch["sequence"]).alias("sequence"),
+        batch["transactional"].alias("transactional"),
+        control.alias("control"),
+        # A marker's key is its version and its type, two bytes each; type 1 is a commit.
+        F.when(control, F.hex(F.substring("key", 3, 2)) == "0001").alias("committed"),
+        batch["baseOffset"].alias("batch_offset"),
+        batch["recordCount"].alias("batch_records"),
+        batch["sizeInBytes"].alias("batch_bytes"),
+        F.when(~control, F.col("key")).alias("key"),
+        *(
+            F.when(~control, digest).cast("long").alias(f"content{more}")
+            for digest, more in zip(content, ("", "_too"), strict=True)
+        ),
+        stamp(STREAM_HEADER).cast("string").alias("stream"),
+        stamp(COUNTER_HEADER).cast("string").try_cast("long").alias("counter"),
+        stamp(SENT_HEADER).cast("string").try_cast("long").alias("sent_ms"),
+    )
+
+
+def stamp(name: str) -> Column:
+    """The value of the last header of this name; null if there is none."""
+    named = F.filter("headers", lambda header: header["key"] == name)
+    return F.get(named, F.size(named) - 1)["value"]

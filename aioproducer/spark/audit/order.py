@@ -1,0 +1,36 @@
+"""The records of a stream stand in a partition in the order in which they were sent."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.ledger import RECORD
+from aioproducer.spark.audit.tell import tell
+
+
+def wrong_order(observations: DataFrame, several: DataFrame) -> DataFrame:
+    """Records behind one with a higher number. Those of which there are ``several`` (stream, counter) are left out:
+    one of their copies is behind."""
+    before = (
+        Window.partitionBy("topic", "partition", "stream")
+        .orderBy("offset")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
+    )
+    columns = ("topic", "partition", "offset", *RECORD, "producer_id", "producer_epoch", "key")
+    behind = (
+        observations.where("stream IS NOT NULL AND counter IS NOT NULL")
+        .select(*columns)
+        .withColumn("seen", F.max("counter").over(before))
+        .where("counter < seen")
+    )
+    return tell(
+        behind.join(several, list(RECORD), "left_anti"),
+        Kind.REORDERED,
+        F.format_string("number %d comes after %d", "counter", "seen"),
+        first_offset="offset",
+        last_offset="offset",
+        first_counter="counter",
+        last_counter="counter",
+    )

@@ -1,0 +1,95 @@
+"""Sequences of a producer follow each other in each partition, epoch by epoch: gaps, duplicates, reorderings.
+
+They are what the broker goes by. A gap is a batch that the log lost or should not have taken, a duplicate a retry that
+it did not recognise.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from aioproducer.spark.audit.batches import SEQUENCES
+from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.tell import tell
+
+_PRODUCER = ("topic", "partition", "producer_id")
+_EPOCH = (*_PRODUCER, "producer_epoch")
+
+
+def wrong_sequences(batches: DataFrame, bounds: DataFrame) -> DataFrame:
+    """Where sequences are not those that were due. Of a partition that is read from offset 0 on (``bounds``), the
+    first of an epoch is 0; of others the beginning may have been deleted."""
+    numbered = _positions(batches.where("base_sequence IS NOT NULL AND NOT control"))
+    in_order = Window.partitionBy(*_EPOCH).orderBy("position", "first_offset")
+    before = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
+    from_zero = bounds.where("first = 0").select("topic", "partition", F.lit(0).alias("beginning"))
+    placed = (
+        numbered.join(F.broadcast(from_zero), ["topic", "partition"], "left")
+        .withColumn("due", F.coalesce(F.max("position_end").over(before), "beginning", "position"))
+        .withColumn("twice", F.least("due", "position_end") - F.col("position"))
+    )
+    sequence = F.pmod(F.col("position"), F.lit(SEQUENCES))
+    missing = F.col("position") - F.col("due")
+    gaps = tell(
+        placed.where(missing > 0),
+        Kind.GAP,
+        F.format_string("sequence %d where %d was due", sequence, F.pmod(F.col("due"), F.lit(SEQUENCES))),
+        # What is there is the batch behind the gap: it is told where it begins, and no more.
+        last_offset="first_offset",
+        first_counter=F.lit(None),
+        last_counter=F.lit(None),
+        records=missing,
+    )
+    duplicates = tell(
+        placed.where("twice > 0"),
+        Kind.DUPLICATE,
+        F.format_string("%d records from sequence %d on are there once more", "twice", sequence),
+        records="twice",
+    )
+    late = tell(
+        placed.where("twice <= 0 AND position < seen"),
+        Kind.REORDERED,
+        F.format_string("sequence %d comes after %d", sequence, F.pmod(F.col("seen") - 1, F.lit(SEQUENCES))),
+        records="batch_records",
+    )
+    return gaps.unionByName(duplicates).unionByName(late).unionByName(_old_epochs(numbered))
+
+
+def _positions(batches: DataFrame) -> DataFrame:
+    """Where batches are in their epoch, as if sequences never began anew (``position`` to ``position_end``), and the
+    furthest position that the log had before (``seen``)."""
+    by_offset = Window.partitionBy(*_EPOCH).orderBy("first_offset")
+    step = F.col("base_sequence") - F.lag("base_sequence").over(by_offset)
+    half = SEQUENCES // 2
+    turn = F.when(step < -half, 1).when(step > half, -1).otherwise(0)
+    position = F.col("base_sequence") + F.sum("turn").over(by_offset) * F.lit(SEQUENCES)
+    before = by_offset.rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
+    return (
+        batches.withColumn("turn", turn)
+        .withColumn("position", position)
+        .withColumn("position_end", F.col("position") + F.col("batch_records"))
+        .withColumn("seen", F.max("position_end").over(before))
+    )
+
+
+def _old_epochs(batches: DataFrame) -> DataFrame:
+    """Batches of an epoch that had ended: their writer should have been fenced."""
+    before = (
+        Window.partitionBy(*_PRODUCER)
+        .orderBy("first_offset")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
+    )
+    return tell(
+        batches.withColumn("newest", F.max("producer_epoch").over(before)).where("producer_epoch < newest"),
+        Kind.REORDERED,
+        F.format_string("epoch %d writes after epoch %d", "producer_epoch", "newest"),
+        records="batch_records",
+    )
+
+
+def newest(batches: DataFrame) -> DataFrame:
+    """The furthest batch of each producer in each partition: what comes later is judged by these."""
+    numbered = _positions(batches.where("base_sequence IS NOT NULL AND NOT control"))
+    furthest = Window.partitionBy(*_PRODUCER).orderBy(F.desc("producer_epoch"), F.desc("position"), "first_offset")
+    return numbered.withColumn("rank", F.row_number().over(furthest)).where("rank = 1").select(*batches.columns)

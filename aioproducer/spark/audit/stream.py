@@ -1,0 +1,80 @@
+"""The audit of what is being written: the rules of single partitions, over one micro-batch and the tails of the former.
+
+A stream is judged by what it has seen so far. Whatever needs the whole (what was acknowledged and never comes,
+transactions torn, two copies far from each other) is the batch job's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from aioproducer.spark.audit.batches import batches
+from aioproducer.spark.audit.finding import Finding
+from aioproducer.spark.audit.latencies import late_minutes, latencies
+from aioproducer.spark.audit.ledger import RECORD
+from aioproducer.spark.audit.observations import observe
+from aioproducer.spark.audit.offsets import wrong_offsets
+from aioproducer.spark.audit.options import AuditOptions
+from aioproducer.spark.audit.order import wrong_order
+from aioproducer.spark.audit.sequences import wrong_sequences
+from aioproducer.spark.audit.tails import Tails, after, kept, no_tails
+from aioproducer.spark.audit.tell import finding_of
+
+
+def judge(tails: Tails, observations: DataFrame, batches: DataFrame, options: AuditOptions) -> DataFrame:
+    """The findings in what follows the tails."""
+    records = observations.where("NOT control")
+    nothing = observations.select(*RECORD).limit(0)
+    anywhere = tails.bounds.limit(0)  # where a log begins is nothing that a stream would know
+    return reduce(
+        DataFrame.unionByName,
+        [
+            wrong_offsets(batches, tails.bounds),
+            wrong_sequences(batches.unionByName(tails.batches), anywhere),
+            wrong_order(records.unionByName(tails.streams), nothing),
+            late_minutes(latencies(records, None), options),
+        ],
+    )
+
+
+class StreamAudit:
+    """Takes the micro-batches of ``foreachBatch``, one after the other, and tells what it finds in each.
+
+    ``on_batch`` is given the number of records, the findings (at most ``options.examples``), and how many there are.
+    With ``place`` all findings are appended to the Parquet files there.
+    """
+
+    def __init__(
+        self, options: AuditOptions, on_batch: Callable[[int, Sequence[Finding], int], None], place: str | None = None
+    ) -> None:
+        self._options = options
+        self._on_batch = on_batch
+        self._place = place
+        self._tails: Tails | None = None
+
+    def take(self, source: DataFrame, number: int) -> None:
+        """The micro-batch of this number, with the columns of ``source_schema``."""
+        observations = observe(source).persist()
+        try:
+            all_batches = batches(observations)
+            tails = no_tails(observations, all_batches) if self._tails is None else self._tails
+            findings = judge(tails, observations, all_batches, self._options).persist()
+            try:
+                self._tell(observations, findings)
+            finally:
+                findings.unpersist()
+            self._tails = kept(source.sparkSession, after(tails, observations, all_batches))
+        finally:
+            observations.unpersist()
+
+    def _tell(self, observations: DataFrame, findings: DataFrame) -> None:
+        count = findings.count()
+        if count and self._place is not None:
+            findings.write.mode("append").parquet(self._place)
+        first = findings.orderBy("topic", "partition", "first_offset").limit(self._options.examples)
+        shown = [finding_of(row) for row in first.collect()] if count else []
+        self._on_batch(observations.where(~F.col("control")).count(), shown, count)
