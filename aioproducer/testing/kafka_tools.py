@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
-import tempfile
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,21 +26,12 @@ from aioproducer.testing.kafka_output import (
     parse_performance,
     parse_table,
 )
+from aioproducer.testing.kafka_tool_run import CLIENT_PROPERTIES, ToolOutput, run_tool, tail
 from aioproducer.testing.process_guard import ProcessGuard
 
 _QUICK: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 # What bin/kafka-producer-perf-test.sh runs with.
 PERFORMANCE: Final = ("-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:+ExplicitGCInvokesConcurrent")
-
-_CLIENT_PROPERTIES: Final = "client.properties"
-
-
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
-    """What a tool that ended with exit status 0 printed."""
-
-    stdout: bytes
-    stderr: str
 
 
 def _transactions(transactional_id: str) -> tuple[str, ...]:
@@ -281,7 +269,7 @@ class KafkaTools:
         )
         # A record that could not be sent is logged and nothing else comes of it.
         if " ERROR " in output.stderr:
-            raise KafkaFailed(f"the console producer did not deliver everything:\n{_tail(output.stderr)}")
+            raise KafkaFailed(f"the console producer did not deliver everything:\n{tail(output.stderr)}")
 
     async def producer_performance(
         self,
@@ -330,13 +318,15 @@ class KafkaTools:
         jvm_flags: Iterable[str] = _QUICK,
     ) -> ToolOutput:
         """Run any main class of the release; with ``config_option``, the client configs are given to it in a file."""
-        config_file = () if config_option is None else (config_option, _CLIENT_PROPERTIES)
+        config_file = () if config_option is None else (config_option, CLIENT_PROPERTIES)
         jvm = jvm_command(self._java, self._libs, [*jvm_flags], log_level="warn")
         # Tools with subcommands want it before these.
         command = [*jvm, main_class, *config_file, *arguments]
         properties = properties_text({**self._configs, **(configs or {})})
         guard = ProcessGuard()
-        running = asyncio.ensure_future(asyncio.to_thread(_run, guard, main_class, command, properties, stdin, timeout))
+        running = asyncio.ensure_future(
+            asyncio.to_thread(run_tool, guard, main_class, command, properties, stdin, timeout)
+        )
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -345,32 +335,6 @@ class KafkaTools:
             await asyncio.wait([running])
             running.exception()  # looked at, as asyncio wants every exception to be
             raise
-
-
-def _run(
-    guard: ProcessGuard, name: str, command: list[str], properties: str, stdin: bytes, timeout: float
-) -> ToolOutput:
-    with guard, tempfile.TemporaryDirectory(prefix="aioproducer-tool-") as scratch:
-        Path(scratch, _CLIENT_PROPERTIES).write_text(properties, encoding="utf-8")
-        pipe = subprocess.PIPE
-        process = guard.spawn(command, cwd=Path(scratch), stdin=pipe, stdout=pipe, stderr=pipe)
-        try:
-            stdout, said = process.communicate(stdin, timeout=timeout)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            stdout, said = process.communicate()
-            raise KafkaFailed(f"{name} was not done within {timeout:g} s:\n{_tail(_text(said, stdout))}") from None
-    if process.returncode != 0:
-        raise KafkaFailed(f"{name} ended with exit status {process.returncode}:\n{_tail(_text(said, stdout))}")
-    return ToolOutput(stdout, _text(said))
-
-
-def _text(*outputs: bytes) -> str:
-    return "\n".join(output.decode(errors="replace") for output in outputs)
-
-
-def _tail(text: str, lines: int = 40) -> str:
-    return "\n".join(text.strip().splitlines()[-lines:])
 
 
 def _options(name: str, properties: Mapping[str, str] | None) -> list[str]:
