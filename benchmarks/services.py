@@ -122,12 +122,17 @@ class Report:
         compared = [client for client in CLIENTS if client not in (REFERENCE, FLOOR)]
         lines = []
         for records in dict.fromkeys(run.records for run in self.runs):
-            found = [spread.median for client in compared if (spread := self.ratio(records, client))]
-            if found:
-                verdict = "reached" if min(found) >= TARGET else "missed"
-                lines.append(
-                    f"{records} a request, target {TARGET} times the better of the others: {verdict}, {min(found):.2f}."
-                )
+            found = {client: spread.median for client in compared if (spread := self.ratio(records, client))}
+            if not found:
+                continue
+            better = min(found, key=lambda client: found[client])
+            verdict = "reached" if found[better] >= TARGET else "missed"
+            line = (
+                f"{records} a request, target {TARGET} times the better of the others: {verdict}, {found[better]:.2f}"
+            )
+            if most := ratios(self.of(records, FLOOR), self.of(records, better)):
+                line += f"; a client that costs nothing would have {most.median:.2f}"
+            lines.append(f"- {line}.")
         return lines
 
     def _trouble(self) -> list[str]:
