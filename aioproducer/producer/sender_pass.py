@@ -119,7 +119,6 @@ class SenderPass:
 
     def run(self) -> None:
         """What is due ends or goes out, and what was freed is given to who waits for it."""
-        self._alarm.up()
         now = self._last = self._loop.time()
         self.count += 1
         self._accumulator.must_yield = False
@@ -130,6 +129,7 @@ class SenderPass:
         self._schedule.hurry(now, wanted=bool(self._lot.memory))
         if self._id_source.ids.current is None and self.transactions is None:
             self._id_source.ask_if_missing(work=bool(self._completer.incomplete))
+        self._alarm.up()  # whatever has rung by now is seen to below
         for node in self._schedule.ready.nodes():
             self._send_to(node, now)
         self._failures.tell(now)
@@ -172,7 +172,8 @@ class SenderPass:
             if self._lot.memory:
                 self._alarm.ring()  # a batch that is closed takes less than it was charged
             if self._loop.time() - now > TURN:
-                self._alarm.ring()
+                if ready:
+                    self._alarm.ring()
                 break
         self._note_link(node, link, now)
 

@@ -145,3 +145,16 @@ async def calls_of_a_request(requests: int = 200) -> float:
 @virtual
 async def test_a_request_takes_few_calls_of_python(world: World) -> None:
     assert 5 < await calls_of_a_request() < (20 if COMPILED else 190)
+
+
+@virtual
+async def test_a_request_is_two_passes_of_the_sender(world: World) -> None:
+    """One when it leaves, also if that is the end of a linger, and one when it is answered."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=5) as producer:
+            _ = await producer.send("t", b"v")
+            before = producer._sender._pass.count
+            for _ in range(100):
+                _ = await producer.send("t", b"v")
+            assert producer._sender._pass.count - before <= 202
