@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from benchmarks import (
+    audit,
     broker,
     connections,
     curves_command,
@@ -26,6 +27,7 @@ from benchmarks.comparison import compare_or_say_why_not
 from benchmarks.works import WORKS
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "audit": audit.main,
     "connections": connections.main,
     "broker": broker.main,
     "curves": curves_command.main,

@@ -12,6 +12,12 @@ import typer
 _ON_TERMINAL = sys.stdout.isatty() and sys.stderr.isatty()
 
 
+def _audit(app: typer.Typer) -> None:
+    from aioproducer.cli.audit import audit
+
+    app.command("audit")(audit)
+
+
 def _broker(app: typer.Typer) -> None:
     from aioproducer.cli.broker import broker
 
@@ -48,6 +54,7 @@ _COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
     "topics": _topics,
     "broker": _broker,
     "perf": _perf,
+    "audit": _audit,
 }
 
 

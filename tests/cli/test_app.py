@@ -13,6 +13,7 @@ COMMANDS = [
     ["send"],
     ["broker"],
     ["perf"],
+    ["audit"],
     ["topics"],
     ["topics", "list"],
     ["topics", "create"],
@@ -31,7 +32,7 @@ def test_help(run: Run, command: list[str], option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["topics", name] for name in ("list", "create", "describe", "delete")] + [["send"]]
+    "command", [["topics", name] for name in ("list", "create", "describe", "delete")] + [["send"], ["audit"]]
 )
 def test_commands_that_talk_to_a_broker_take_the_same_options(run: Run, command: list[str]) -> None:
     out = run(*command, "--help").out
@@ -67,6 +68,8 @@ def test_version(run: Run) -> None:
         (["broker", "--brokers", "0"], "'--brokers'"),
         (["broker", "--port", "65536"], "'--port'"),
         (["demo", "--partitions", "0"], "'--partitions'"),
+        (["audit"], "name the topics to audit"),
+        (["audit", "t", "--skew", "0"], "'--skew'"),
     ],
 )
 def test_a_wrong_command_line_is_status_2(run: Run, arguments: list[str], message: str) -> None:

@@ -1,0 +1,256 @@
+"""``aioproducer audit``: proves by a Spark job what was delivered to topics; a report, and an exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from aioproducer.admin import AdminConfig
+from aioproducer.cli import report
+from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, Quiet, client_configs, known_to
+from aioproducer.cli.running import FAILED, InputError, Interrupt, run, until_interrupted
+from aioproducer.cli.terminal import Terminal
+from aioproducer.reader import ReaderConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from aioproducer.spark.audit.finding import Finding
+    from aioproducer.spark.audit.options import AuditOptions
+    from aioproducer.spark.audit.summary import Summary
+
+_LOOK_EVERY = 1.0
+"""Seconds between two looks whether a producer has fallen silent."""
+
+
+class Start(StrEnum):
+    """Where watching begins."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+
+
+def audit(
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC", help="What to audit.", show_default=False)
+    ] = None,
+    delivery_log: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--delivery-log",
+            metavar="FILE or topic:NAME",
+            help="What the producers wrote down themselves (DeliveryLog): files, or a topic; may be repeated. Without "
+            "it nothing that was acknowledged can be missed.",
+            show_default=False,
+        ),
+    ] = None,
+    metrics_topic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOPIC", help="Where producers report their metrics (MetricsTopicReporter).", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIRECTORY", help="For the report and the Parquet files.")
+    ] = Path("delivery-audit"),
+    read_committed: Annotated[
+        bool, typer.Option("--read-committed", help="Read the topics once more, as readers of committed records do.")
+    ] = False,
+    unique: Annotated[bool, typer.Option("--unique", help="No two records have the same key and value.")] = False,
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="The producers write to other topics, too: gaps in their numbers are none."),
+    ] = False,
+    keyed: Annotated[bool, typer.Option("--keyed", help="All records of a key are in one partition.")] = False,
+    latency: Annotated[
+        float, typer.Option(metavar="MS", min=1, help="Within what 99 of 100 records of a minute have to be there.")
+    ] = 15_000,
+    skew: Annotated[
+        float, typer.Option(metavar="TIMES", min=1, help="How many times the average partition one may have.")
+    ] = 4,
+    transaction_timeout: Annotated[
+        int, typer.Option(metavar="MS", min=1, help="How long a transaction may be open.")
+    ] = 60_000,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Go on watching what comes, until Ctrl-C, instead of auditing what is there."),
+    ] = False,
+    start: Annotated[Start, typer.Option("--from", help="With --watch: where to begin.")] = Start.LATEST,
+    every: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="With --watch: how often to look.")] = 10,
+    master: Annotated[
+        str, typer.Option(metavar="URL", help="Where Spark runs: this machine, or a cluster.")
+    ] = "local[*]",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="What Spark's driver may take.")] = "2g",
+    bootstrap_server: BootstrapServer = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
+    quiet: Quiet = False,
+) -> None:
+    """Prove what was delivered to topics.
+
+    Finds gaps, duplicates, reorderings, torn and open transactions, what was acknowledged and is missing, and more,
+    by a Spark job; writes a report and all findings to a directory. The exit status is 0 only if nothing was found.
+    """
+    if not topics and not (watch and metrics_topic):
+        raise typer.BadParameter("name the topics to audit", param_hint="TOPIC")
+    terminal = Terminal(quiet=quiet)
+
+    async def command(interrupt: Interrupt) -> int:
+        if find_spec("pyspark") is None:
+            raise InputError("the audit is a Spark job, and pyspark is not installed: pip install 'aioproducer[spark]'")
+        from aioproducer.spark.audit.options import AuditOptions
+        from aioproducer.spark.audit.session import audit_session
+
+        options = AuditOptions(
+            now_ms=round(time.time() * 1000),
+            unique=unique,
+            partial=partial,
+            keyed=keyed,
+            latency_ms=latency,
+            skew=skew,
+            transaction_ms=transaction_timeout,
+        )
+        configs = client_configs(bootstrap_server, config, override)
+        wanted = Wanted(topics or [], delivery_log or [], metrics_topic, output, read_committed, start, every)
+        output.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="aioproducer-audit-", ignore_cleanup_errors=True) as scratch:
+            terminal.note("Starting Spark")
+            spark = await asyncio.to_thread(audit_session, master, memory, scratch)
+            try:
+                work = Audit(spark, configs, wanted, options, terminal)
+                if watch:
+                    return await work.watch(interrupt)
+                return await until_interrupted(terminal, interrupt, work.run())
+            finally:
+                await asyncio.to_thread(spark.stop)
+
+    run(terminal, command)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    topics: Sequence[str]
+    delivery_logs: Sequence[str]
+    metrics_topic: str | None
+    output: Path
+    read_committed: bool
+    start: Start
+    every: int
+
+
+class Audit:
+    """One run of the command, in a session of Spark."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        configs: dict[str, str],
+        wanted: Wanted,
+        options: AuditOptions,
+        terminal: Terminal,
+    ) -> None:
+        self._spark = spark
+        self._config = known_to(ReaderConfig, known_to(AdminConfig, configs))
+        self._wanted = wanted
+        self._options = options
+        self._terminal = terminal
+
+    async def run(self) -> int:
+        """Audits what is there; the exit status."""
+        from aioproducer.spark.audit.run import audit_topics
+
+        wanted = self._wanted
+        summary = await audit_topics(
+            self._spark,
+            self._config,
+            wanted.topics,
+            wanted.output,
+            self._options,
+            delivery_logs=wanted.delivery_logs,
+            metrics_topic=wanted.metrics_topic,
+            read_committed=wanted.read_committed,
+            on_progress=lambda step: self._terminal.note(f"Working on {step}"),
+        )
+        return self._tell(summary)
+
+    def _tell(self, summary: Summary) -> int:
+        terminal = self._terminal
+        terminal.say(summary.verdict)
+        for found in summary.found:
+            terminal.fail(f"{found.kind.value}: {report.count(found.records, 'record')} in {found.findings:,} places")
+            for finding in found.examples[:3]:
+                terminal.fail(f"    {finding}")
+        terminal.say(f"The report is {self._wanted.output / 'report.html'}")
+        return 0 if summary.ok else FAILED
+
+    async def watch(self, interrupt: Interrupt) -> int:
+        """Watches what comes, until Ctrl-C; status 0 if nothing was found until then."""
+        from aioproducer.spark.audit.source import Source
+        from aioproducer.spark.audit.watch import ProducerWatch, watch_producers, watch_topics
+
+        source = Source(self._spark, self._config)
+        wanted, start, interval = self._wanted, self._wanted.start.value, f"{self._wanted.every} seconds"
+        told = Told(self._terminal)
+        producers = ProducerWatch(told.alert)
+
+        def begin() -> list[Any]:
+            queries = []
+            if wanted.topics:
+                place = str(wanted.output.absolute())
+                queries.append(watch_topics(source, wanted.topics, start, self._options, told.batch, place, interval))
+            if wanted.metrics_topic is not None:
+                queries.append(watch_producers(source, wanted.metrics_topic, start, producers, interval))
+            return queries
+
+        queries = await asyncio.to_thread(begin)
+        self._terminal.note("Watching; Ctrl-C ends it")
+        try:
+            while not interrupt.once.is_set() and all(query.isActive for query in queries):
+                producers.look()
+                try:
+                    async with asyncio.timeout(_LOOK_EVERY):
+                        await interrupt.once.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            for query in queries:
+                await asyncio.to_thread(query.stop)
+        for query in queries:
+            if (error := query.exception()) is not None:
+                raise InputError(f"{query.name}: {error}")
+        self._terminal.say(f"{report.count(told.records, 'record')} watched, {report.count(told.found, 'finding')}")
+        return FAILED if told.found else 0
+
+
+class Told:
+    """What watching has shown so far."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self.records = 0
+        self.found = 0
+
+    def batch(self, records: int, findings: Sequence[Finding], count: int) -> None:
+        self.records += records
+        self.found += count
+        self._terminal.note(f"{report.count(records, 'record')}, {report.count(count, 'finding')}")
+        for finding in findings:
+            self._terminal.fail(str(finding))
+
+    def alert(self, alert: Any) -> None:
+        if alert.over:
+            self._terminal.note(str(alert))
+            return
+        self.found += 1
+        self._terminal.fail(str(alert))

@@ -1,0 +1,74 @@
+"""An audit from end to end: topics of a cluster in, Parquet tables and ``report.html`` in a directory out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from aioproducer.spark.audit.bounds import bounds_frame, find_bounds
+from aioproducer.spark.audit.events import events_of_files, events_of_topic
+from aioproducer.spark.audit.job import audit
+from aioproducer.spark.audit.metrics_reports import metrics_reports
+from aioproducer.spark.audit.options import AuditOptions
+from aioproducer.spark.audit.report import html
+from aioproducer.spark.audit.source import Source
+from aioproducer.spark.audit.summary import Summary
+from aioproducer.spark.spark_job import run_job
+
+TOPIC = "topic:"
+"""What a delivery log begins with that is a topic, not a file."""
+REPORT = "report.html"
+
+
+async def audit_topics(
+    spark: SparkSession,
+    config: Mapping[str, str],
+    topics: Sequence[str],
+    place: Path,
+    options: AuditOptions,
+    *,
+    delivery_logs: Sequence[str] = (),
+    metrics_topic: str | None = None,
+    read_committed: bool = False,
+    on_progress: Callable[[str], None] = lambda step: None,
+) -> Summary:
+    """Audits all that the topics have now.
+
+    ``config`` are client configs in Kafka's names, bootstrap.servers among them; ``delivery_logs`` files, or topics as
+    ``topic:NAME``. With ``read_committed`` the topics are read once more, as readers of committed records do.
+    Cancelled, it cancels Spark's jobs.
+    """
+    bounds = await find_bounds(topics, config, config)
+
+    def work() -> Summary:
+        place.mkdir(parents=True, exist_ok=True)
+        source = Source(spark, config)
+        summary = audit(
+            source.records(bounds, values=options.unique),
+            bounds_frame(spark, bounds),
+            str(place.absolute()),
+            options,
+            events=_events(source, spark, delivery_logs),
+            committed=source.records(bounds, committed=True) if read_committed else None,
+            reports=None if metrics_topic is None else metrics_reports(source.values(metrics_topic)),
+            on_progress=on_progress,
+        )
+        (place / REPORT).write_text(html(summary))
+        return summary
+
+    return await run_job(spark, work, description=f"audit of {', '.join(topics)}")
+
+
+def _events(source: Source, spark: SparkSession, delivery_logs: Sequence[str]) -> DataFrame | None:
+    files = [log for log in delivery_logs if not log.startswith(TOPIC)]
+    frames = [events_of_topic(source.values(log.removeprefix(TOPIC))) for log in delivery_logs if log not in files]
+    if files:
+        frames.append(events_of_files(spark, files))
+    if not frames:
+        return None
+    first, *others = frames
+    for other in others:
+        first = first.unionByName(other)
+    return first

@@ -1,0 +1,54 @@
+"""Topics through the data source, with the columns that an audit wants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from aioproducer.spark import register
+from aioproducer.spark.audit.bounds import Bound, ending_offsets, starting_offsets
+from aioproducer.spark.audit.observations import source_schema
+
+
+class Source:
+    """A cluster as Spark reads it; ``config`` are client configs in Kafka's names, bootstrap.servers among them."""
+
+    def __init__(self, spark: SparkSession, config: Mapping[str, str]) -> None:
+        register(spark)
+        self._spark = spark
+        self._options = {f"kafka.{name}": value for name, value in config.items()}
+
+    def records(self, bounds: Sequence[Bound], *, values: bool = False, committed: bool = False) -> DataFrame:
+        """All within the bounds, markers of transactions too; or what a reader of committed records is given."""
+        topics = sorted({bound.topic for bound in bounds})
+        return (
+            self._with_batches(self._spark.read, topics, values=values)
+            .option("startingOffsets", starting_offsets(bounds))
+            .option("endingOffsets", ending_offsets(bounds))
+            .option("kafka.isolation.level", "read_committed" if committed else "read_uncommitted")
+            .load()
+        )
+
+    def values(self, topic: str) -> DataFrame:
+        """The values of all records that a topic has now."""
+        return self._values(self._spark.read, topic).option("startingOffsets", "earliest").load()
+
+    def record_stream(self, topics: Sequence[str], start: str) -> DataFrame:
+        """The records of topics as they come, from ``earliest`` or ``latest`` on."""
+        reader = self._with_batches(self._spark.readStream, topics, values=False)
+        return reader.option("startingOffsets", start).load()
+
+    def value_stream(self, topic: str, start: str) -> DataFrame:
+        """The values of a topic's records as they come."""
+        return self._values(self._spark.readStream, topic).option("startingOffsets", start).load()
+
+    def _with_batches(self, reader: Any, topics: Sequence[str], *, values: bool) -> Any:
+        reader = reader.format("aioproducer").options(**self._options).option("subscribe", ",".join(topics))
+        reader = reader.option("includeHeaders", True).option("includeBatch", True)
+        return reader.schema(source_schema(values=values))
+
+    def _values(self, reader: Any, topic: str) -> Any:
+        reader = reader.format("aioproducer").options(**self._options).option("subscribe", topic)
+        return reader.schema("value binary")

@@ -1,0 +1,78 @@
+"""A running system, watched: its topics by the rules of a stream, its producers by what they report of themselves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.streaming import StreamingQuery
+
+from aioproducer import HealthFinding, Severity
+from aioproducer.spark.audit.alerts import Alert, Report, Watched, alerts
+from aioproducer.spark.audit.finding import Finding
+from aioproducer.spark.audit.metrics_reports import metrics_reports
+from aioproducer.spark.audit.options import AuditOptions
+from aioproducer.spark.audit.source import Source
+from aioproducer.spark.audit.stream import StreamAudit
+
+
+class ProducerWatch:
+    """Takes the micro-batches of a metrics topic, and the time; tells alerts.
+
+    What it holds goes by the number of producers that are running.
+    """
+
+    def __init__(self, on_alert: Callable[[Alert], None]) -> None:
+        self._on_alert = on_alert
+        self._known: dict[str, Watched] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def take(self, source: DataFrame, number: int) -> None:
+        """The values of the records that came."""
+        self._go_on([report_of(row) for row in metrics_reports(source).collect()])
+
+    def look(self) -> None:
+        """Whether somebody has fallen silent."""
+        self._go_on([])
+
+    def _go_on(self, reports: Sequence[Report]) -> None:
+        with self._one_at_a_time:
+            self._known, told = alerts(self._known, reports, round(time.time() * 1000))
+        for alert in told:
+            self._on_alert(alert)
+
+
+def report_of(row: Row) -> Report:
+    """A row of ``metrics_reports``."""
+    health = tuple(
+        HealthFinding(
+            found["metric"], found["value"], found["threshold"], Severity[found["severity"]], found["what_to_do"]
+        )
+        for found in row["health"] or ()
+    )
+    return Report(
+        row["client_id"], row["instance"], row["number"], row["time_ms"], row["interval_ms"], row["last"], health
+    )
+
+
+def watch_topics(
+    source: Source,
+    topics: Sequence[str],
+    start: str,
+    options: AuditOptions,
+    on_batch: Callable[[int, Sequence[Finding], int], None],
+    place: str,
+    interval: str,
+) -> StreamingQuery:
+    """A query that audits topics every ``interval`` (as ``10 seconds``); findings go to Parquet below ``place``."""
+    taking = StreamAudit(options, on_batch, f"{place}/watched-findings.parquet")
+    stream = source.record_stream(topics, start).writeStream.queryName("audit of " + ", ".join(topics))
+    return stream.foreachBatch(taking.take).trigger(processingTime=interval).start()
+
+
+def watch_producers(source: Source, topic: str, start: str, watching: ProducerWatch, interval: str) -> StreamingQuery:
+    """A query that reads a metrics topic every ``interval``."""
+    stream = source.value_stream(topic, start).writeStream.queryName(f"alerts of {topic}")
+    return stream.foreachBatch(watching.take).trigger(processingTime=interval).start()
