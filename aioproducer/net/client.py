@@ -87,7 +87,8 @@ class KafkaClient:
         self._security = ClientSecurity(config, random)
         self._refusal: AuthenticationException | None = None
         """The last time that a broker did not believe who we are."""
-        self._links: dict[int, BrokerLink] = {}
+        self.links: dict[int, BrokerLink] = {}
+        """To the brokers that are known, by id; bootstrap servers have ids below 0."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._retired: list[BrokerLink] = []
         """Links to brokers that are gone or have moved, until what was under way there has ended."""
@@ -115,21 +116,18 @@ class KafkaClient:
 
         None of a node that is unknown, or was not connected to yet.
         """
-        link = None if node_id is None else self._links.get(node_id)
+        link = None if node_id is None else self.links.get(node_id)
         return None if link is None or not link.versions else link.features.get("transaction.version", 0)
 
     def speaks(self, node_id: int | None, api: ApiKey, version: int) -> bool:
         """Whether the node, as far as is known of it, does not lack this version of an API."""
-        link = None if node_id is None else self._links.get(node_id)
+        link = None if node_id is None else self.links.get(node_id)
         return link is None or not link.versions or link.versions.get(api, (0, -1))[1] >= version
 
     def node_told(self, node: Node) -> None:
         """Somebody named a broker, as coordinators are: it may be one that no metadata has told of yet."""
-        if node.node_id not in self._links:
+        if node.node_id not in self.links:
             self._add_link(node.node_id, node.address)
-
-    def link(self, node_id: int) -> BrokerLink | None:
-        return self._links.get(node_id)
 
     def use_topic(self, topic: str) -> None:
         """The topic's metadata is wanted from now on."""
@@ -142,13 +140,13 @@ class KafkaClient:
 
     def reachable(self) -> bool:
         """Whether there is a connection to any broker."""
-        return any(link.ready() for link in self._links.values())
+        return any(link.ready() for link in self.links.values())
 
     def unreachable(self) -> str:
         """What stands between us and the cluster, in words; empty if nothing does that we know of."""
         if self.reachable():
             return ""
-        errors = [str(link.last_error) for link in self._links.values() if link.last_error is not None]
+        errors = [str(link.last_error) for link in self.links.values() if link.last_error is not None]
         if errors:
             return "no broker can be reached: " + "; ".join(errors)
         return "" if self.metadata.version else "no broker has answered yet"
@@ -160,14 +158,14 @@ class KafkaClient:
         keeps its socket.connection.setup.timeout.ms, but not us from the others.
         """
         while True:
-            ready = [link for link in self._links.values() if link.ready()]
+            ready = [link for link in self.links.values() if link.ready()]
             if ready:
                 # Not always the same of those with as much to do: that one may be the one that does not answer.
                 start = next(self._turn) % len(ready)
                 return min(ready[start:] + ready[:start], key=BrokerLink.load)
             now = self._loop.time()
             idle = [link for link in self._candidates() if link.state is LinkState.IDLE]
-            connecting = any(link.state is LinkState.CONNECTING for link in self._links.values())
+            connecting = any(link.state is LinkState.CONNECTING for link in self.links.values())
             if idle and (not connecting or now >= self._next_try):
                 known = [link for link in idle if link.node_id >= 0] or idle
                 known[next(self._turn) % len(known)].want()
@@ -186,7 +184,7 @@ class KafkaClient:
 
     def _candidates(self) -> list[BrokerLink]:
         """Who may be asked about the cluster."""
-        links = list(self._links.values())
+        links = list(self.links.values())
         return links if self._config.rebootstraps else [link for link in links if link.node_id >= 0] or links
 
     async def request(
@@ -209,7 +207,7 @@ class KafkaClient:
 
     async def _ready(self, node_id: int) -> BrokerLink:
         while True:
-            link = self._links.get(node_id)
+            link = self.links.get(node_id)
             if link is None:
                 raise NetworkException(f"node {node_id} is not among the brokers of the cluster")
             if link.ready():
@@ -233,7 +231,7 @@ class KafkaClient:
             link.abort(error)
 
     def _all_links(self) -> list[BrokerLink]:
-        return [*self._links.values(), *self._retired]
+        return [*self.links.values(), *self._retired]
 
     def _add_bootstrap(self, addresses: Iterable[Address]) -> None:
         for number, address in enumerate(addresses, start=1):
@@ -250,11 +248,11 @@ class KafkaClient:
             on_crash=self._supervisor.crash,
             metrics=self._metrics,
         )
-        self._links[node_id] = link
+        self.links[node_id] = link
         self._tasks[node_id] = self._supervisor.spawn(task.run(), f"aioproducer broker {link}")
 
     def _drop_link(self, node_id: int, reason: str) -> None:
-        link = self._links.pop(node_id)
+        link = self.links.pop(node_id)
         self._metrics.forget_node(node_id)
         self._changed.set()  # whoever waits for it to be ready waits in vain
         self._supervisor.cancel(self._tasks.pop(node_id))
@@ -273,7 +271,7 @@ class KafkaClient:
 
     async def _keep_metadata(self) -> None:
         """The metadata task: asks when the rules say so, and takes the answers in."""
-        if not self._links:
+        if not self.links:
             await self._find_canonical_bootstrap()
         while True:
             await self._until_due()
@@ -312,7 +310,7 @@ class KafkaClient:
         if not self.metadata.cluster.nodes:
             return
         log.warning("%s: starting again from bootstrap.servers", why, extra={"kafka": {"event": "rebootstrap"}})
-        for node_id in [node_id for node_id in self._links if node_id >= 0]:
+        for node_id in [node_id for node_id in self.links if node_id >= 0]:
             self._drop_link(node_id, "is forgotten: the client starts again from bootstrap.servers")
         self.metadata.rebootstrap()
 
@@ -333,19 +331,19 @@ class KafkaClient:
     def nodes_changed(self) -> None:
         """Makes the links those of the cluster's present nodes."""
         nodes = self.metadata.cluster.nodes
-        for node_id, link in list(self._links.items()):
+        for node_id, link in list(self.links.items()):
             node = nodes.get(node_id)
             if node_id >= 0 and node is None:
                 self._drop_link(node_id, "is no longer in the cluster")
             elif node is not None and node.address != link.address:
                 self._drop_link(node_id, f"has moved to {node.address}")
         for node_id, node in nodes.items():
-            if node_id not in self._links:
+            if node_id not in self.links:
                 self._add_link(node_id, node.address)
         if nodes:
             self._rest_bootstrap()
 
     def _rest_bootstrap(self) -> None:
-        for link in self._links.values():
+        for link in self.links.values():
             if link.node_id < 0 and link.ready() and link.in_flight() == 0:
                 link.rest()

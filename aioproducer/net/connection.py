@@ -38,10 +38,10 @@ class _Guard:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, Exception):
-            self._on_crash(error)
-            return True
-        return False
+        if error is None or not isinstance(error, Exception):
+            return False
+        self._on_crash(error)
+        return True
 
 
 @final

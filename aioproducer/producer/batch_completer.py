@@ -24,6 +24,7 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.producer.sealer import Sealer
+from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.split import split, target_size
 
 log = logging.getLogger(__name__)
@@ -32,8 +33,8 @@ log = logging.getLogger(__name__)
 class BatchCompleter:
     """Every batch from its first record on, until it has ended (Kafka's ``IncompleteBatches``), and its end.
 
-    ``again(queue, when)`` is called when a queue may have something to send at ``when``: a retry, or what a batch's end
-    let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here.
+    ``again(queue, when, now)`` is called when a queue may have something to send at ``when``: a retry, or what a
+    batch's end let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class BatchCompleter:
         random: Random,
         sealer: Sealer,
         *,
-        again: Callable[[PartitionQueue, float], None],
+        again: Callable[[PartitionQueue, float, float], None],
         compress: Callable[[PartitionQueue, ProducerBatch], object],
         history: WaitHistory,
     ) -> None:
@@ -82,22 +83,22 @@ class BatchCompleter:
             batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
         batch.in_flight = False
         queue.in_flight -= 1
-        sequences = queue.sequences
-        stamped = sequences is not None and batch.has_sequence()
+        sequences: PartitionSequences | None = queue.sequences
+        stamped = sequences if batch.has_sequence() else None
         if batch.result.done():
             # It expired or was aborted while it was under way. Only now nothing reads its bytes any more (KAFKA-19012).
             if code == ErrorCode.NONE:
                 log.info("%r was appended after all, after it had been given up", batch)
-            if stamped:
-                sequences.abandon(batch)
+            if stamped is not None:
+                stamped.abandon(batch)
             self._release(batch)
-            self._again(queue, now)
+            self._again(queue, now, now)
             return
         expired = batch.created + self._timeout <= now
         action = decide(code, batch, sequences, retries=self._config.retries, expired=expired)
         if action in (Action.SUCCEED, Action.SUCCEED_DUPLICATE):
-            if stamped:
-                sequences.resolve(batch)
+            if stamped is not None:
+                stamped.resolve(batch)
             self._metrics.records_delivered(batch.count, now)
             known = action is Action.SUCCEED
             if batch.attempts > 1 and append_time == batch.max_timestamp:
@@ -108,8 +109,8 @@ class BatchCompleter:
                 batch.succeed(base_offset if known else -1, append_time if known else -1)
                 self.incomplete.pop(batch, None)  # not before: what a bug keeps from being told is ended by abort
         elif action is Action.FAIL:
-            if stamped:
-                sequences.abandon(batch)
+            if stamped is not None:
+                stamped.abandon(batch)
             error: KafkaError = self._error(queue, batch, code, message, now)
             if refused:
                 error.refused_records = refused
@@ -125,12 +126,12 @@ class BatchCompleter:
         elif action is Action.SPLIT:
             self._split(queue, batch, message, now)
         else:
-            if action is Action.RESTAMP:
+            if action is Action.RESTAMP and sequences is not None:
                 log.warning("%r: %s; it goes out again under the producer's next epoch", batch, code.name)
                 sequences.unstamp(batch)
             self._retry(queue, batch, code, now)
             return
-        self._again(queue, now)
+        self._again(queue, now, now)
 
     def _retry(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> None:
         self._attempt_ended(queue, batch, code, now)
@@ -142,7 +143,7 @@ class BatchCompleter:
         batch.retry_at = now + wait
         log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
         queue.insert_retry(batch)
-        self._again(queue, batch.retry_at)
+        self._again(queue, batch.retry_at, now)
 
     def _split(self, queue: PartitionQueue, batch: ProducerBatch, message: str, now: float) -> None:
         """The batch was refused as too large: smaller ones take its place."""
@@ -194,16 +195,18 @@ class BatchCompleter:
 
     def next_expiry(self) -> float | None:
         """When the oldest batch has used up delivery.timeout.ms."""
-        for batch in self.incomplete:
-            return batch.created + self._timeout
+        oldest = self._oldest()
+        return None if oldest is None else oldest.created + self._timeout
+
+    def _oldest(self) -> ProducerBatch | None:
+        for batch in self.incomplete:  # next(iter(…)) would be two calls
+            return batch
         return None
 
     def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
         """Fails the batches whose delivery.timeout.ms is over, wherever they are."""
-        while self.incomplete:
-            batch, queue = next(iter(self.incomplete.items()))
-            if batch.created + self._timeout > now:
-                return
+        while (batch := self._oldest()) is not None and batch.created + self._timeout <= now:
+            queue = self.incomplete[batch]
             if batch.in_flight:
                 ledger = self._waited(queue, batch, batch.sent_at)
                 ledger.book(now, Reason.IN_FLIGHT.value)
@@ -211,7 +214,7 @@ class BatchCompleter:
                 ledger = self._waited(queue, batch, now)
             error = self._too_late(queue, batch, why_waiting(queue, batch), ledger)
             self._give_up(queue, batch, error)
-            self._again(queue, now)
+            self._again(queue, now, now)
 
     def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
         """Books what the batch waited for since its last attempt, or since its first record."""
@@ -246,9 +249,10 @@ class BatchCompleter:
 
     def fail_all(self, error: KafkaError) -> None:
         """Fails everything that has not ended; what comes after it goes on."""
+        now = self._accumulator.loop.time()
         for batch, queue in tuple(self.incomplete.items()):
             self._give_up(queue, batch, error)
-            self._again(queue, self._accumulator.loop.time())
+            self._again(queue, now, now)
 
     def give_up_waiting(self, error: KafkaError) -> None:
         """Fails what is not under way."""

@@ -79,7 +79,9 @@ class ProduceResult:
         self.error: DeliveryError | None = None
         self.told = False
         """Somebody has been given the error."""
-        self.waiters: list[tuple[i64, Any]] = []
+        # In step, and no pairs: where many tasks await their records, those would be a tenth of what it costs here.
+        self.waiters: list[Any] = []
+        self._awaited: list[i64] = []
         self.callbacks: list[tuple[i64, Any]] = []
         # The headers of the records whose end interceptors are to be told, in record order.
         self.intercepted: list[tuple[i64, Any]] = []
@@ -97,7 +99,7 @@ class ProduceResult:
         """Whether somebody would be told of a failure: not ``flush``, an interceptor, or a task that was cancelled."""
         if self.callbacks:
             return True
-        return any(index != WHOLE and not future.done() for index, future in self.waiters)
+        return any(self._awaited[place] != WHOLE and not future.done() for place, future in enumerate(self.waiters))
 
     def succeed(self, base_offset: i64, log_append_time: i64, base_timestamp: i64, sizes: bytes) -> bool:
         """Completes every delivery of the batch; False if it was complete already."""
@@ -127,15 +129,17 @@ class ProduceResult:
         self.targets = targets
         self.state = FORWARDED
         waiters = self.waiters
+        awaited = self._awaited
         callbacks = self.callbacks
         intercepted = self.intercepted
         self.waiters = []
+        self._awaited = []
         self.callbacks = []
         self.intercepted = []
         for index, headers in intercepted:
             self.intercept(index, headers)
-        for index, future in waiters:
-            self.add_waiter(index, future)
+        for place, future in enumerate(waiters):
+            self.add_waiter(awaited[place], future)
         for index, callback in callbacks:
             self.add_callback(index, callback)
 
@@ -151,7 +155,8 @@ class ProduceResult:
     def add_waiter(self, index: i64, future: Any) -> None:
         """``future`` is told what becomes of the record; one for the WHOLE or a SPAN is told of a forwarding, too."""
         if self.state == PENDING:
-            self.waiters.append((index, future))
+            self.waiters.append(future)
+            self._awaited.append(index)
         elif self.state == FORWARDED and index >= 0:
             place = self.target(index)
             place[0].add_waiter(place[1], future)
@@ -223,11 +228,13 @@ class ProduceResult:
 
     def _tell_users(self) -> None:
         waiters = self.waiters
+        awaited = self._awaited
         callbacks = self.callbacks
         if waiters:
             self.waiters = []
-            for index, future in waiters:
-                self._wake(index, future)
+            self._awaited = []
+            for place, future in enumerate(waiters):
+                self._wake(awaited[place], future)
         if callbacks:
             self.callbacks = []
             callbacks.sort(key=_by_index)
@@ -235,12 +242,16 @@ class ProduceResult:
                 callback()
 
     def _wake(self, index: i64, future: Any) -> None:
-        if future.done():  # its task was cancelled
-            return
-        if index < 0:
+        if self.state == SUCCEEDED and index >= 0:
+            try:
+                future.set_result(self.metadata(index))
+            except Exception:
+                if not future.done():  # that it is, because its task was cancelled, is rare: not asked before
+                    raise
+        elif future.done():
+            pass
+        elif index < 0:
             future.set_result(None)
-        elif self.state == SUCCEEDED:
-            future.set_result(self.metadata(index))
         else:
             future.set_exception(self.raised(index))
 
@@ -249,8 +260,7 @@ class ProduceResult:
         hook = self.on_abandoned
         if hook is None or self.state != PENDING or not future.cancelled():
             return
-        self.waiters = [waiter for waiter in self.waiters if not waiter[1].done()]
-        if not self.waiters and not self.callbacks:
+        if not self.callbacks and all(waiter.done() for waiter in self.waiters):
             hook()
 
 

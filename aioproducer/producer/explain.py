@@ -157,7 +157,7 @@ def _window(here: Situation, queue: PartitionQueue) -> dict[str, Any]:
     sequences, leader = queue.sequences, queue.leader
     if sequences is None:
         return {}
-    link = here.client.link(leader)
+    link = here.client.links.get(leader)
     if sequences.window != WINDOW:
         source = WindowSource.ANNOUNCED
     elif link is not None and link.ready() and link.newest(ApiKey.PRODUCE) < KIP_1269_VERSION:
@@ -188,7 +188,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
     if batch.in_flight:
         return [_in_flight(here, batch, now)]
     obstacles: list[Obstacle] = []
-    link = here.client.link(queue.leader)
+    link = here.client.links.get(queue.leader)
     waiting = why_waiting(queue, now, keep_order=here.config.max_in_flight_requests_per_connection == 1)
     own = None if waiting is None else _in_the_queue(here, queue, batch, waiting, now)
     if waiting is Reason.LINGER and own is not None:
@@ -205,7 +205,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
 
 def _in_flight(here: Situation, batch: ProducerBatch, now: float) -> Obstacle:
     waited = now - batch.sent_at
-    link = here.client.link(batch.sent_to)
+    link = here.client.links.get(batch.sent_to)
     where = f"node {batch.sent_to}" if link is None else str(link)
     timeout = here.config.request_timeout_ms
     return Obstacle(

@@ -32,6 +32,8 @@ class PartitionQueue:
         """When to look whether it has; that may be an earlier batch's time."""
         self.ready = False
         """It stands in the ready set."""
+        self.wanted_at: float = -math.inf
+        """When metadata was told last that the topic is in use."""
         self.used = False
         """It has had a batch."""
         self.busy = False

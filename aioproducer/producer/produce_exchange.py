@@ -27,6 +27,7 @@ from aioproducer.producer.produce_request import match_answers, request_start, w
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD
 from aioproducer.producer.sealer import Sealer
+from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.windows import InFlightWindows
@@ -37,8 +38,6 @@ from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionA
 # Asked for with every request: to look a member of an enumeration up takes a while.
 _PRODUCE: Final = ApiKey.PRODUCE
 _NONE: Final = ErrorCode.NONE
-
-_NO_TOPIC_ID: Final = bytes(16)
 
 
 @final
@@ -112,9 +111,9 @@ class ProduceExchange:
         """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
         for one in drained:
             self._prepare(one.queue, one.batch, link, now)
-        names = _topic_ids(drained, self._client.metadata.cluster.topics)
+        names, has_ids = _topic_ids(drained, self._client.metadata.cluster.topics)
         try:
-            version = link.version_for(ProduceRequest, self._newest(has_ids=_NO_TOPIC_ID not in names.values()))
+            version = link.version_for(ProduceRequest, self._newest(has_ids=has_ids))
         except KafkaError as error:
             for one in drained:
                 self._completer.ended(one, error.code, str(error), now)
@@ -146,8 +145,9 @@ class ProduceExchange:
         if batch.drain_order < 0:
             self._drained += 1
             batch.drain_order = self._drained
-        if queue.sequences is not None and not batch.has_sequence():
-            queue.sequences.stamp(batch)
+        sequences: PartitionSequences | None = queue.sequences
+        if sequences is not None and not batch.has_sequence():
+            sequences.stamp(batch)
         self._sealer.seal(batch)
         batch.in_flight = True
         batch.attempts += 1
@@ -232,16 +232,18 @@ class ProduceExchange:
             self._topics.leaders_moved(moved, self._time())
 
 
-def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicMetadata]) -> dict[str, bytes]:
-    """The ids of the batches' topics, 16 bytes each; zero where none is known."""
+def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicMetadata]) -> tuple[dict[str, bytes], bool]:
+    """The ids of the batches' topics, 16 bytes each, and whether all are known; one that is not is zero."""
     ids: dict[str, bytes] = {}
+    all_known = True
     for one in drained:
         name = one.queue.topic
         if name not in ids:
             known = topics.get(name)
-            # Not UUID.bytes, which takes two calls of Python.
-            ids[name] = _NO_TOPIC_ID if known is None else known.topic_id.int.to_bytes(16, "big")
-    return ids
+            number = 0 if known is None else known.topic_id.int  # not its bytes, which are two calls of Python
+            all_known = all_known and number != 0
+            ids[name] = number.to_bytes(16, "big")
+    return ids, all_known
 
 
 def _refused(answer: PartitionAnswer) -> dict[int, str] | None:

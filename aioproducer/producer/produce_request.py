@@ -19,15 +19,20 @@ from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.record_batch_header import encode_batch_header
 
 _ONE_BYTE: Final = [bytes([value]) for value in range(128)]
-"""The varints of one byte."""
+"""The varints of one byte …"""
+
+_ONE_BYTE_MORE: Final = [bytes([value | 0x80]) for value in range(128)]
+"""… and the first bytes of longer ones."""
 
 _NO_TAGS: Final = _ONE_BYTE[0]
+
+_UNCOMPRESSED: Final = CompressionType.NONE  # to look a member of an enumeration up takes a while
 
 
 def seal(batch: ProducerBatch, codec: CompressionType, level: int | None, *, transactional: bool = False) -> None:
     """Makes the batch's final bytes, once: every attempt sends the very same ones."""
     if not batch.body:
-        batch.body = batch.records if codec is CompressionType.NONE else compress(codec, batch.records, level)
+        batch.body = batch.records if codec is _UNCOMPRESSED else compress(codec, batch.records, level)
         batch.records = b""
     if not batch.header:
         batch.header = encode_batch_header(
@@ -111,10 +116,6 @@ def _uvarint(value: i64) -> bytes:
     out = bytearray()
     write_uvarint(out, value)
     return bytes(out)
-
-
-_ONE_BYTE_MORE: Final = [bytes([value | 0x80]) for value in range(128)]
-"""The first bytes of longer varints."""
 
 
 def _compact(name: bytes) -> bytes:

@@ -102,7 +102,7 @@ class Sender:
             failures,
             random,
             sealer,
-            again=self._again,
+            again=self._schedule.again,
             compress=self._compressor.begin,
             history=self._history,
         )
@@ -304,9 +304,6 @@ class Sender:
     def _compressed(self, queue: PartitionQueue) -> None:
         self._schedule.ready.add(queue)
         self._alarm.ring()
-
-    def _again(self, queue: PartitionQueue, when: float) -> None:
-        self._schedule.again(queue, when, self._loop.time())
 
     async def _request_id(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
         return await self._client.request(request, InitProducerIdResponse)

@@ -40,6 +40,9 @@ TURN: Final = 0.001
 YIELD_AFTER: Final = 0.001
 """Seconds of appending without a turn of the loop after which ``enqueue`` gives one."""
 
+WANTED_EVERY: Final = 1.0
+"""Seconds between two times that metadata is told of a topic in use, which it forgets only after some that are not."""
+
 
 @final
 class SenderPass:
@@ -99,7 +102,9 @@ class SenderPass:
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._completer.incomplete[batch] = queue
-        self._client.use_topic(queue.topic)
+        if batch.created - queue.wanted_at >= WANTED_EVERY:
+            queue.wanted_at = batch.created
+            self._client.use_topic(queue.topic)
         if self.transactions is not None:
             self.transactions.partition_used(queue)
         self._schedule.opened(queue, batch)
@@ -124,7 +129,7 @@ class SenderPass:
         self._accumulator.must_yield = False
         self._schedule.take_due(now)
         self._completer.expire(now, self._why_not_delivered)
-        if self._lot:
+        if self._somebody_parked():
             self._lot.expire(now, self._no_metadata)
         self._schedule.hurry(now, wanted=bool(self._lot.memory))
         if self._id_source.ids.current is None and self.transactions is None:
@@ -136,15 +141,19 @@ class SenderPass:
         self._wake_at(self._schedule.next())
         self._wake_at(self._completer.next_expiry())
         self._wake_at(self._failures.next())
-        if self._lot:
+        if self._somebody_parked():
             self._wake_at(self._lot.next_deadline())
+
+    def _somebody_parked(self) -> bool:
+        lot = self._lot  # its length would be a call of Python
+        return bool(lot.memory) or bool(lot.metadata)
 
     def _wake_at(self, when: float | None) -> None:
         if when is not None:
             self._alarm.ring_at(when)
 
     def _send_to(self, node: int, now: float) -> None:
-        link = self._client.link(node)
+        link = self._client.links.get(node)
         if node == NO_LEADER or link is None or not link.ready():
             self._note_link(node, link, now)
             if not self._schedule.ready.waiting(node):

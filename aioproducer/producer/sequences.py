@@ -16,7 +16,7 @@ Rules only: no asyncio, no clock.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from aioproducer.producer.producer_batch import ProducerBatch
 
@@ -61,6 +61,7 @@ class ProducerIds:
             self.current = None
 
 
+@final
 class PartitionSequences:
     """One partition's sequence state."""
 

@@ -12,7 +12,7 @@ from enum import Enum
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.metrics.window_metrics import WindowMetrics
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.sequences import WINDOW
+from aioproducer.producer.sequences import WINDOW, PartitionSequences
 
 KIP_1269_VERSION = 14
 """Produce: from this version on brokers tell the window."""
@@ -35,7 +35,7 @@ class InFlightWindows:
 
     def told(self, queue: PartitionQueue, node: int, window: int) -> None:
         """``node`` has answered for the partition. If it does not lead it any more, it has no say."""
-        sequences = queue.sequences
+        sequences: PartitionSequences | None = queue.sequences
         if sequences is None or queue.leader != node:
             return
         window = max(window, 1)

@@ -40,6 +40,8 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
+_SMALL: Final = 4096
+
 HEADER: Final = Struct(">qiibIhiqqqhii")
 OUTSIDE_CRC: Final = Struct(">qiibI")
 INSIDE_CRC: Final = Struct(">hiqqqhii")
@@ -81,7 +83,9 @@ def encode_batch_header(
         attributes, count - 1, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count
     )
     length = BATCH_OVERHEAD - LOG_OVERHEAD + len(body)
-    return _outside_crc(base_offset, length, partition_leader_epoch, MAGIC, crc32c(inside, body)) + inside
+    # To copy a small batch is cheaper than another call.
+    crc = crc32c(inside + body) if length < _SMALL else crc32c(inside, body)
+    return _outside_crc(base_offset, length, partition_leader_epoch, MAGIC, crc) + inside
 
 
 def _inside_crc(

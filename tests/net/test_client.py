@@ -86,7 +86,7 @@ async def watching(nodes: int = 1, **config: Any) -> AsyncIterator[tuple[Scripte
 
 
 def link_to(client: KafkaClient, node: int) -> BrokerLink:
-    link = client.link(node)
+    link = client.links.get(node)
     assert link is not None
     return link
 
@@ -113,7 +113,7 @@ async def test_bootstrap_connections_rest_when_the_cluster_is_known(
     async with watching(2) as (cluster, _, client):
         await ask(client)
         await asyncio.sleep(100)
-        assert [link.node_id for link in client._links.values() if link.ready()] in ([0], [1])
+        assert [link.node_id for link in client.links.values() if link.ready()] in ([0], [1])
         assert sum(len(broker.connections) for broker in cluster.brokers) == 1
         assert not [record for record in caplog.records if record.name.startswith("aioproducer.net")]
 
@@ -260,7 +260,7 @@ async def test_a_broker_that_has_gone_is_forgotten_but_what_is_under_way_there_i
         waiting = asyncio.ensure_future(_never_there(client))
         cluster._state._alive.pop(0)  # as a broker that shuts down in its own time
         client.request_update()
-        while client.link(0) is not None:
+        while client.links.get(0) is not None:
             await watched.metadata()
         with pytest.raises(NetworkException, match="node 0"):
             await waiting
@@ -280,7 +280,7 @@ async def test_a_broker_is_measured_until_it_has_gone(world: World) -> None:
         assert found["connection-count"] == found["connection-creation-total"] - found["connection-close-total"]
         cluster._state._alive.pop(0)
         client.request_update()
-        while client.link(0) is not None:
+        while client.links.get(0) is not None:
             await watched.metadata()
         later = watched.measured()
         assert len(later.node(0)) == 0
@@ -305,7 +305,7 @@ async def test_a_client_that_ends_while_a_forgotten_broker_owes_an_answer_leaves
         await cluster.brokers[0].received(ApiKey.INIT_PRODUCER_ID)
         cluster._state._alive.pop(0)
         client.request_update()
-        while client.link(0) is not None:
+        while client.links.get(0) is not None:
             await watched.metadata()
         await watched.stop()
         with pytest.raises(NetworkException):

@@ -98,10 +98,10 @@ async def test_whoever_waits_for_a_node_hears_that_it_has_left_the_cluster(
     await client.cluster()
     kafka = client.client
     # Nothing else may wake the waiter: the bootstrap links have come to rest, and node 0 stays as it is.
-    while any(link.state is not LinkState.IDLE for link in kafka._links.values()):
+    while any(link.state is not LinkState.IDLE for link in kafka.links.values()):
         kafka._changed.clear()
         await kafka._changed.wait()
-    monkeypatch.setattr(kafka.link(0), "want", lambda: None)
+    monkeypatch.setattr(kafka.links.get(0), "want", lambda: None)
     waiting = asyncio.ensure_future(kafka.request(MetadataRequest(topics=[]), MetadataResponse, node_id=0))
     await asyncio.sleep(0)
     known = kafka.metadata.cluster

@@ -112,8 +112,8 @@ class PartitionSimulation(Accumulation):
         queue.batches[-1].ready_at = self.loop.now
         self.ready.add(queue)
 
-    def again(self, queue: PartitionQueue, when: float) -> None:
-        if when > self.loop.now:
+    def again(self, queue: PartitionQueue, when: float, now: float) -> None:
+        if when > now:
             self.timers.push(when, queue)
         self.ready.add(queue)
 

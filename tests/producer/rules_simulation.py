@@ -81,7 +81,7 @@ class RulesSimulation(Accumulation):
             ProducerMetrics(),
             FailureLog(),
             Random(0),
-            again=lambda queue, when: self.schedule.again(queue, when, self.loop.now),
+            again=self.schedule.again,
             compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
             history=WaitHistory(),
             sealer=self.sealer,

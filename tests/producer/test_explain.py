@@ -403,7 +403,7 @@ async def test_a_links_reason_is_why_it_takes_nothing(world: World) -> None:
     async with running(max_in_flight_requests_per_connection=2, partitions=3) as (cluster, producer):
         _ = await producer.send("t", b"v")
         client = producer._sender._client
-        link = client.link(0)
+        link = client.links.get(0)
         assert link is not None
         seen = set()
 

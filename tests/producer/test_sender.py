@@ -532,7 +532,7 @@ async def test_a_broker_that_never_reads_blocks_nobody_else_and_costs_bounded_me
         stuck = [producer.send("t", bytes(90_000), partition=0) for _ in range(100)]
         for n in range(50):
             assert (await producer.send("t", b"%d" % n, partition=1)).offset == n
-        link = producer._sender._client.link(0)
+        link = producer._sender._client.links.get(0)
         assert link is not None
         assert link.connection is not None
         transport = link.connection._transport
@@ -826,7 +826,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
         async with make_producer(cluster.bootstrap_servers, **config) as producer:
             _ = await producer.send("t", b"0")
             client = producer._sender._client
-            link = client.link(0)
+            link = client.links.get(0)
             assert link is not None
             await cluster.stop_node(0)
             delivery = producer.send("t", b"1")

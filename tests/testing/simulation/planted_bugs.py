@@ -267,7 +267,7 @@ def metadata_is_asked_for_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 @bug
 def a_lost_connection_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def send_to(original: Any, self: Any, node: int, now: float) -> None:
-        link = self._client.link(node)
+        link = self._client.links.get(node)
         if link is None or link.failures == 0:
             original(self, node, now)
 
