@@ -202,7 +202,7 @@ class Audit:
         source = Source(self._spark, self._config)
         wanted, start, interval = self._wanted, self._wanted.start.value, f"{self._wanted.every} seconds"
         told = Told(self._terminal)
-        producers = ProducerWatch(told.alert)
+        producers = ProducerWatch(told.alert, lag_ms=2000 * wanted.every)
 
         def begin() -> list[Any]:
             queries = []

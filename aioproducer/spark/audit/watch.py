@@ -21,11 +21,13 @@ from aioproducer.spark.audit.stream import StreamAudit
 class ProducerWatch:
     """Takes the micro-batches of a metrics topic, and the time; tells alerts.
 
-    What it holds goes by the number of producers that are running.
+    What it holds goes by the number of producers that are running. ``lag_ms``: so late a report may be read that was
+    written in time; who is silent is judged as of then.
     """
 
-    def __init__(self, on_alert: Callable[[Alert], None]) -> None:
+    def __init__(self, on_alert: Callable[[Alert], None], lag_ms: int) -> None:
         self._on_alert = on_alert
+        self._lag_ms = lag_ms
         self._known: dict[str, Watched] = {}
         self._one_at_a_time = threading.Lock()
 
@@ -39,7 +41,7 @@ class ProducerWatch:
 
     def _go_on(self, reports: Sequence[Report]) -> None:
         with self._one_at_a_time:
-            self._known, told = alerts(self._known, reports, round(time.time() * 1000))
+            self._known, told = alerts(self._known, reports, round(time.time() * 1000) - self._lag_ms)
         for alert in told:
             self._on_alert(alert)
 
