@@ -19,6 +19,8 @@ order: ``data_source.py`` is what Spark asks.
   ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules); ``range_reader.py`` is a task's
   read, ``arrow_columns.py`` makes its rows.
 - In the driver: ``dataframe.py``, ``spark_job.py``.
+- ``audit/`` proves what was delivered: ``run.py`` from topics to a report, ``job.py`` the rules in their order, each in
+  a file of its own; ``watch.py`` the same of what is being written.
 """
 
 from __future__ import annotations
