@@ -75,4 +75,4 @@ async def test_a_turn(client: str) -> None:
     assert done.problems == []
     assert done.requests > 0
     assert client == FLOOR or 3 * done.requests <= logged
-    assert done.cpu_us > 0
+    assert done.cpu_us > 0 or done.requests < 100  # the clock of a process has ticks of 10 ms

@@ -71,14 +71,11 @@ class Link:
 class Client:
     """As much of a KafkaClient as is looked at."""
 
-    def __init__(self, link: Link | None) -> None:
-        self.the_link = link
+    def __init__(self, link: Link) -> None:
+        self.links = {1: link}
         self.metadata = SimpleNamespace(failures={})
         self.metadata_error: KafkaError | None = None
         self.trouble = ""
-
-    def link(self, node: int) -> Link | None:
-        return self.the_link if node == 1 else None
 
     def unreachable(self) -> str:
         return self.trouble
@@ -221,7 +218,7 @@ def test_the_connection_is_full() -> None:
     here.full()
     assert here.explain().reason is Reason.CONNECTION_WINDOW
     assert "has 5 requests that it has not answered yet" in str(here.explain())
-    here.client.the_link = Link(reads=False)
+    here.client.links[1] = Link(reads=False)
     assert here.explain().reason is Reason.SOCKET
     assert "does not read" in str(here.explain())
 
