@@ -79,5 +79,5 @@ async def cost_of_wakes(partitions: int, *, backlog: bool) -> int:
 async def test_a_wake_costs_the_same_whatever_the_number_of_partitions(world: World, backlog: bool) -> None:
     few = await cost_of_wakes(FEW, backlog=backlog)
     many = await cost_of_wakes(MANY, backlog=backlog)
-    assert few > (100 if COMPILED else 500)
+    assert few > (50 if COMPILED else 500)  # else nothing was counted
     assert many < 1.1 * few
