@@ -91,8 +91,8 @@ class Sender:
         self._news = asyncio.Event()
         self._stopped = False
         self.fatal: KafkaError | None = None
-        self._refusal: AuthenticationException | None = None
         """Why this producer is of no further use."""
+        self._refusal: AuthenticationException | None = None
         self._supervisor = Supervisor(self._crashed)
         self._compressor = Compressor(sealer, self._loop, on_done=self._compressed, on_crash=self._supervisor.crash)
         self._completer = BatchCompleter(
