@@ -5,6 +5,7 @@ Each case is a conversation with a broker: it returns what must not differ. Topi
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -126,7 +127,8 @@ class Asker:
 
 async def same(pair: tuple[Asker, Asker], case: Any) -> list[Any]:
     embedded, real = pair
-    ours, theirs = await case(embedded), await case(real)
+    async with asyncio.timeout(60):  # some cases ask until Kafka's broker has heard of something
+        ours, theirs = await case(embedded), await case(real)
     assert ours == theirs
     assert ours
     answers: list[Any] = ours
@@ -664,10 +666,11 @@ async def test_alter_topic_configs(
     async def case(broker: Asker) -> Any:
         await broker.create(topic, max_message_bytes="5000")
         asked = topic if name == "altered" else name
-        before = await described(broker, TOPIC_RESOURCE, topic)
+        # Kafka's broker hears of configs and their changes from its controller a moment later; ours has them already.
+        while (before := await described(broker, TOPIC_RESOURCE, topic))[1]["max.message.bytes"][0] != "5000":
+            pass
         answers = await altered(broker, (TOPIC_RESOURCE, asked, changes))
         told = await described(broker, TOPIC_RESOURCE, topic)
-        # Kafka's broker hears of a change from its controller a moment later; ours has it already.
         changed = answers[0][2] == "NONE" and any(config in before[1] for config, _, _ in changes)
         while changed and told == before:
             told = await described(broker, TOPIC_RESOURCE, topic)
