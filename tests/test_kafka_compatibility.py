@@ -100,7 +100,7 @@ def test_a_class_has_the_name_and_the_ancestors_of_kafkas(cls: type[ApiException
 
 
 def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafka: Kafka) -> None:
-    """Fetch sessions, elections, offsets of groups, share groups."""
+    """Fetch sessions, elections, share groups."""
     retriable = {ErrorCode(code) for code, chain in kafka.errors.values() if "RetriableException" in chain}
     assert retriable - {cls.code for cls in named()} == {
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
@@ -109,7 +109,6 @@ def test_whatever_else_is_retriable_belongs_to_requests_that_are_never_made(kafk
         ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
         ErrorCode.ELECTION_NOT_NEEDED,
-        ErrorCode.UNSTABLE_OFFSET_COMMIT,
         ErrorCode.SHARE_SESSION_NOT_FOUND,
         ErrorCode.INVALID_SHARE_SESSION_EPOCH,
         ErrorCode.SHARE_SESSION_LIMIT_REACHED,
