@@ -369,7 +369,7 @@ def test_a_producer_that_has_failed() -> None:
     ],
 )
 def test_why_there_is_no_metadata(trouble: str, failures: Any, last_error: KafkaError | None, said: str) -> None:
-    client: Any = Client(None)
+    client: Any = Client(Link())
     client.trouble, client.metadata.failures, client.metadata_error = trouble, failures, last_error
     assert said in why_no_metadata(client, "t")
     late = no_metadata(client, WaitHistory(), "t", 10.0, 70.0)
