@@ -1,8 +1,8 @@
-"""The configs of the clients, above all the producer: one table, in Kafka's names, types, defaults and ranges.
+"""The configs of the clients, above all the producer: one table, with Kafka's names, types, defaults and ranges.
 
-Defaults and rules between configs are those of ``ProducerConfig`` in Apache Kafka 4.3 (seed 000), save that KIP-1269
-lifts the limit of 5 on ``max.in.flight.requests.per.connection`` for idempotent producers: the window of 5 batches is
-kept per partition instead.
+Defaults and rules between configs are those of ``ProducerConfig`` in Apache Kafka 4.3 (seed 000), with one exception:
+KIP-1269 lifts the limit of 5 on ``max.in.flight.requests.per.connection`` for idempotent producers. Instead, the window
+of 5 batches is kept per partition.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ REPORTERS = Valid(
 )
 
 AUTO_LINGER_MS = 100
-"""The bound of pipeline=auto where linger.ms is not given: enough for windows of 5 and round trips of 500 ms."""
+"""The limit for pipeline=auto if linger.ms is not given: enough for windows of 5 and round trips of 500 ms."""
 
 SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
@@ -67,7 +67,7 @@ NO_PUSH = Valid("false", lambda wanted: not wanted)
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """What every client of a cluster has (Kafka's ``CommonClientConfigs``). Times are milliseconds, sizes bytes."""
+    """The configs of every client (Kafka's ``CommonClientConfigs``). Times are in milliseconds, sizes in bytes."""
 
     bootstrap_servers: tuple[str, ...] = key(
         Type.LIST, dataclasses.MISSING, NON_EMPTY, "host:port pairs to find the cluster by, separated by commas."
@@ -84,26 +84,26 @@ class ClientConfig:
         Type.LONG, 100, at_least(0), "Wait before the first retry; doubles with each further one."
     )
     retry_backoff_max_ms: int = key(Type.LONG, 1000, at_least(0), "Longest wait before a retry.")
-    metadata_max_age_ms: int = key(Type.LONG, 300000, at_least(0), "Metadata older than this is asked for anew.")
+    metadata_max_age_ms: int = key(Type.LONG, 300000, at_least(0), "Metadata older than this is refreshed.")
     metadata_recovery_strategy: str = key(
         Type.STRING,
         "rebootstrap",
         one_of_in_any_case("none", "rebootstrap"),
-        "Whether bootstrap.servers are asked again when none of the known brokers is of use.",
+        "Whether to go back to bootstrap.servers when none of the known brokers can be used.",
     )
     metadata_recovery_rebootstrap_trigger_ms: int = key(
         Type.LONG,
         300000,
         at_least(0),
-        "Known brokers that have given no metadata for this long are forgotten, and the bootstrap servers asked.",
+        "If the known brokers give no metadata for this long, they are forgotten and the bootstrap servers are asked.",
     )
     reconnect_backoff_ms: int = key(Type.LONG, 50, at_least(0), "Wait before connecting again; doubles each time.")
     reconnect_backoff_max_ms: int = key(Type.LONG, 1000, at_least(0), "Longest wait before connecting again.")
     socket_connection_setup_timeout_ms: int = key(
-        Type.LONG, 10000, at_least(0), "How long one connection may take to be made; doubles with each failure."
+        Type.LONG, 10000, at_least(0), "How long setting up one connection may take; doubles with each failure."
     )
     socket_connection_setup_timeout_max_ms: int = key(
-        Type.LONG, 30000, at_least(0), "Longest time allowed for one connection to be made."
+        Type.LONG, 30000, at_least(0), "Longest time allowed for setting up one connection."
     )
     connections_max_idle_ms: int = key(Type.LONG, 540000, at_least(-1), "Idle connections are closed; -1 means never.")
     send_buffer_bytes: int = key(Type.INT, 131072, at_least(-1), "SO_SNDBUF; -1 leaves it to the system.")
@@ -112,51 +112,50 @@ class ClientConfig:
         Type.STRING,
         "PLAINTEXT",
         one_of_in_any_case("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
-        "Whether connections are encrypted (SSL), and whether brokers are told who the client is (SASL); see "
+        "Whether connections are encrypted (SSL), and whether the client authenticates by SASL; see "
         "[security.md](security.md).",
     )
     sasl_mechanism: str = key(
         Type.STRING,
         "GSSAPI",
         ANY,
-        f"How they are told: {', '.join(MECHANISMS)}. With SASL it has to be given, as Kafka's default is not there.",
+        f"One of {', '.join(MECHANISMS)}. Required with SASL, because Kafka's default is not supported.",
     )
     sasl_jaas_config: Password | None = key(
-        Type.PASSWORD, None, ANY, "Username and password in the notation of Java's clients."
+        Type.PASSWORD, None, ANY, "Username and password, in the notation of Java's clients."
     )
     sasl_plain_username: str | None = key(
-        Type.STRING, None, NON_EMPTY, "The username in place of sasl.jaas.config, whatever the mechanism."
+        Type.STRING, None, NON_EMPTY, "The username, instead of sasl.jaas.config, for every mechanism."
     )
     sasl_plain_password: Password | None = key(Type.PASSWORD, None, ANY, "The password that goes with it.")
     ssl_context: Any = key(
-        Type.CLASS, None, SSL_CONTEXT, "An `ssl.SSLContext` for the connections, in place of all other `ssl.` configs."
+        Type.CLASS, None, SSL_CONTEXT, "An `ssl.SSLContext` for the connections, instead of all other `ssl.` configs."
     )
     ssl_truststore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the trust store.")
     ssl_truststore_location: str | None = key(
         Type.STRING,
         None,
         ANY,
-        "A file with the certificates of those whose word for a broker is believed; without one, those that the system "
-        "believes.",
+        "A file with the certificates of the authorities to trust for brokers; without one, the system's are trusted.",
     )
-    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same, in place of a file.")
+    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same as text, instead of a file.")
     ssl_keystore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the key store.")
     ssl_keystore_location: str | None = key(
-        Type.STRING, None, ANY, "A file with a key and certificates, for brokers that want to see some."
+        Type.STRING, None, ANY, "A file with the client's key and certificates, for brokers that ask for them."
     )
-    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key itself, in place of a file.")
+    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key as text, instead of a file.")
     ssl_keystore_certificate_chain: Password | None = key(Type.PASSWORD, None, ANY, "The certificates that go with it.")
-    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "What the key is encrypted with, if it is.")
+    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "The password of the key, if it is encrypted.")
     ssl_endpoint_identification_algorithm: str = key(
         Type.STRING,
         "https",
         Valid("https, or empty", lambda value: value.lower() in ("https", "")),
-        "Whether a broker's certificate has to be for its host; empty: it need not.",
+        "With https, a broker's certificate must be for its host name; empty turns the check off.",
     )
 
     @property
     def credentials(self) -> Credentials | None:
-        """Who brokers are told that this client is; None if nobody asks. Raises :class:`ConfigException`."""
+        """What the client authenticates with; None without SASL. Raises :class:`ConfigException`."""
         return credentials_of(
             self.security_protocol,
             self.sasl_mechanism,
@@ -169,7 +168,7 @@ class ClientConfig:
     def rebootstraps(self) -> bool:
         return self.metadata_recovery_strategy.lower() == "rebootstrap"
 
-    # What only producers let their users choose.
+    # Only producers let their users choose these.
 
     @property
     def max_in_flight_requests_per_connection(self) -> int:
@@ -186,33 +185,34 @@ class ClientConfig:
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig(ClientConfig):
-    """The configs of a producer, parsed and checked. Times are milliseconds, sizes bytes, unless the text says else."""
+    """A producer's configs, parsed and checked. Times are in milliseconds, sizes in bytes, unless the text says
+    otherwise."""
 
     key_serializer: Any = key(
         Type.CLASS,
         None,
         SERIALIZER,
-        "Turns a key into bytes; without one, keys must be bytes or None. An object, a class to make one of, the name "
-        "of either, or a plain callable; `aioproducer.serializers` has those of Kafka.",
+        "Turns keys into bytes; without one, keys must be bytes or None. An object, a class, the name of either, or a "
+        "plain callable; `aioproducer.serializers` has those of Kafka.",
     )
     value_serializer: Any = key(
-        Type.CLASS, None, SERIALIZER, "Turns a value into bytes; without one, values must be bytes or None."
+        Type.CLASS, None, SERIALIZER, "Turns values into bytes; without one, values must be bytes or None."
     )
     interceptor_classes: tuple[Any, ...] = key(
         Type.CLASSES,
         (),
         INTERCEPTORS,
-        "What sees every record before it is sent, and its end, in this order: objects, classes to make them of, the "
-        "names of either, or plain callables; see `aioproducer.ProducerInterceptor`.",
+        "See every record before it is sent, and when it ends, in this order: objects, classes, the names of either, "
+        "or plain callables; see `aioproducer.ProducerInterceptor`.",
     )
     acks: str = key(
-        Type.STRING, "all", one_of("all", "-1", "0", "1"), "Who must have a record before it counts as delivered."
+        Type.STRING, "all", one_of("all", "-1", "0", "1"), "Which replicas must have a record before it is delivered."
     )
     enable_idempotence: bool = key(
-        Type.BOOLEAN, True, ANY, "Retries neither double nor reorder records; needs acks=all and retries above 0."
+        Type.BOOLEAN, True, ANY, "Retries neither duplicate nor reorder records; needs acks=all and retries above 0."
     )
     transactional_id: str | None = key(
-        Type.STRING, None, NON_EMPTY, "Names the producer over restarts, and makes its records belong to transactions."
+        Type.STRING, None, NON_EMPTY, "Identifies the producer across restarts, and enables transactions."
     )
     transaction_timeout_ms: int = key(
         Type.INT, 60000, ANY, "A transaction that has not ended after this long is aborted by its coordinator."
@@ -225,20 +225,20 @@ class ProducerConfig(ClientConfig):
         Type.STRING,
         "fixed",
         one_of("fixed", "auto"),
-        "With auto a batch that is not full leaves when the line has a place for it, by round trip, window and "
-        "arrivals as they are measured; linger.ms is then the longest it may wait, and 100 if not given.",
+        "With auto, the producer measures round trip, window and arrivals of records, and decides from them when a "
+        "batch that is not full leaves; linger.ms is then its longest wait, 100 if not given.",
     )
     buffer_memory: int = key(
         Type.LONG,
         33554432,
         at_least(0),
-        "Bytes that records may take, bookkeeping included, while they wait or are under way.",
+        "Bytes that records may take, including bookkeeping, while they wait or are under way.",
     )
     parked_memory: int = key(
         Type.LONG,
         16777216,
         at_least(0),
-        "Bytes that records of send() may take, bookkeeping included, while they wait for metadata or memory.",
+        "Bytes that records of send() may take, including bookkeeping, while they wait for metadata or memory.",
     )
     max_block_ms: int = key(
         Type.LONG, 60000, at_least(0), "How long a record may wait for metadata and memory together."
@@ -247,7 +247,7 @@ class ProducerConfig(ClientConfig):
         Type.INT, 1048576, at_least(0), "Largest record, and largest request of several batches."
     )
     max_in_flight_requests_per_connection: int = key(
-        Type.INT, 5, at_least(1), "Requests a connection may have unanswered."
+        Type.INT, 5, at_least(1), "Unanswered requests that a connection may have."
     )
     retries: int = key(Type.INT, INT_MAX, between(0, INT_MAX), "Attempts beyond the first; prefer delivery.timeout.ms.")
     delivery_timeout_ms: int = key(
@@ -263,16 +263,16 @@ class ProducerConfig(ClientConfig):
         Type.LONG,
         -1,
         at_least(-1),
-        "Batches with so many bytes, uncompressed, are compressed in a worker thread, smaller ones on the event loop; "
-        "-1 is what takes about a millisecond with the codec and its level.",
+        "Batches of at least this many uncompressed bytes are compressed in a worker thread, smaller ones on the event "
+        "loop; -1 means what takes about a millisecond with the codec and its level.",
     )
     partitioner_class: Any = key(
         Type.CLASS,
         None,
         PARTITIONER,
-        "Chooses the partition of each record that names none; without one, its key does, and partitions have their "
-        "turns for records without a key. An object, a class to make one of, the name of either, or a plain callable "
-        "(see `aioproducer.partitioners`).",
+        "Chooses the partition of each record that names none; without one, the key decides, and records without a key "
+        "go to partitions in turn. An object, a class, the name of either, or a plain callable (see "
+        "`aioproducer.partitioners`).",
     )
     partitioner_ignore_keys: bool = key(Type.BOOLEAN, False, ANY, "Spread records with a key as if they had none.")
     partitioner_adaptive_partitioning_enable: bool = key(
@@ -287,33 +287,33 @@ class ProducerConfig(ClientConfig):
     partitioner_rack_aware: bool = key(
         Type.BOOLEAN, False, ANY, "Records without a key go to partitions led from client.rack, if there are any."
     )
-    client_rack: str = key(Type.STRING, "", ANY, "Where this producer is, as broker.rack tells it of the brokers.")
+    client_rack: str = key(Type.STRING, "", ANY, "Where this producer is, as broker.rack says for brokers.")
     metadata_max_idle_ms: int = key(Type.LONG, 300000, at_least(5000), "A topic unused for this long is forgotten.")
 
     metric_reporters: tuple[Any, ...] = key(
         Type.CLASSES,
         (),
         REPORTERS,
-        "Who publishes the metrics elsewhere: classes, objects or import paths, such as "
+        "Publish the metrics elsewhere: classes, objects or import paths, such as "
         "`aioproducer.metrics_topic.MetricsTopicReporter`.",
     )
     enable_metrics_push: bool = key(
-        Type.BOOLEAN, False, NO_PUSH, "Brokers are not sent the client's metrics (KIP-714) in this version."
+        Type.BOOLEAN, False, NO_PUSH, "Pushing the client's metrics to brokers (KIP-714) is not supported yet."
     )
-    metrics_num_samples: int = key(Type.INT, 2, at_least(1), "Windows of time that rates and averages are over.")
-    metrics_sample_window_ms: int = key(Type.LONG, 30000, at_least(0), "How long such a window is.")
+    metrics_num_samples: int = key(Type.INT, 2, at_least(1), "Time windows that rates and averages cover.")
+    metrics_sample_window_ms: int = key(Type.LONG, 30000, at_least(0), "The length of such a window.")
     metrics_recording_level: str = key(
         Type.STRING, "INFO", one_of("INFO", "DEBUG", "TRACE"), "How much is measured; DEBUG adds queue times per topic."
     )
 
     @property
     def required_acks(self) -> int:
-        """``acks`` as the protocol has it: -1, 0 or 1."""
+        """``acks`` as the protocol encodes it: -1, 0 or 1."""
         return -1 if self.acks in ("all", "-1") else int(self.acks)
 
     @property
     def adaptive_partitioning(self) -> bool:
-        """Not with a partitioner of the user's own: there is nothing for it to decide then."""
+        """Not with a user's own partitioner, because then there is nothing to decide."""
         return self.partitioner_adaptive_partitioning_enable and self.partitioner_class is None
 
     @property
@@ -327,7 +327,7 @@ class ProducerConfig(ClientConfig):
         return None if self.compression_type == "gzip" and level == -1 else level
 
 
-# Kafka has these and this version does not: refused by name instead of being ignored.
+# Configs that Kafka has and this version does not: they are refused by name instead of being ignored.
 _UNSUPPORTED_BY_ALL = (
     "metadata.cluster.check.enable",
     "config.providers",

@@ -20,14 +20,14 @@ TARGET = Path(__file__).parent.parent / "docs" / "broker-configuration.md"
 HEAD = """\
 # Configuration of the embedded broker
 
-Its configs in Kafka's names: `EmbeddedCluster(configs={"num.partitions": 6})` or
-`aioproducer broker -X num.partitions=6`. They are those of all its nodes. A name that is not in this table, and a value
-that is not possible, raise `ConfigException`. Written by `python scripts/broker_configuration.py` from the tables in
+The broker's configs, with Kafka's names: `EmbeddedCluster(configs={"num.partitions": 6})` or
+`aioproducer broker -X num.partitions=6`. All nodes share them. A name that is not in this table and an invalid value
+raise `ConfigException`. Written by `python scripts/broker_configuration.py` from the tables in
 `aioproducer/broker/broker_config.py`; do not edit.
 
-Configs marked **dynamic** change while it runs: `cluster.alter_broker_configs({"max.connections": 100}, node_id=0)`, or
-what clients ask for with IncrementalAlterConfigs (Kafka's `kafka-configs`), of one node or of all. The numbers of
-threads change to half of what they are at least, and to double at most, in one step, as in Kafka.
+Configs marked **dynamic** can be changed while the broker runs, for one node or for all: by
+`cluster.alter_broker_configs({"max.connections": 100}, node_id=0)`, or by clients with IncrementalAlterConfigs (Kafka's
+`kafka-configs`). As in Kafka, one step can at most halve or double the numbers of threads.
 
 | config | type | default | allowed | what it does |
 |---|---|---|---|---|

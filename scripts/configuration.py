@@ -14,8 +14,8 @@ TARGET = Path(__file__).parent.parent / "docs" / "configuration.md"
 HEAD = """\
 # Configuration
 
-The producer's configs in Kafka's names: `KafkaProducer(linger_ms=5)` or
-`KafkaProducer.from_config({"linger.ms": 5})`. A name that is not in this table, and a value that is not possible, raise
+The producer's configs, with Kafka's names: `KafkaProducer(linger_ms=5)` or
+`KafkaProducer.from_config({"linger.ms": 5})`. A name that is not in this table and an invalid value raise
 `ConfigException`. Written by `python scripts/configuration.py` from `aioproducer/config.py`; do not edit.
 
 | config | type | default | allowed | what it does |
@@ -23,40 +23,40 @@ The producer's configs in Kafka's names: `KafkaProducer(linger_ms=5)` or
 """
 
 DIFFERENCES = {
-    "parked.memory": "Kafka has none: there `send` blocks the thread where here the record is parked.",
-    "compression.thread.bytes": "Kafka has none: there the thread that calls `send` compresses.",
-    "pipeline": "Kafka has none: there every batch that is not full waits for linger.ms.",
-    "key.serializer": "Not only a class, but also an object or a plain callable; and not required: bytes need none.",
+    "parked.memory": "Not in Kafka, where `send` blocks the thread; here the record is parked.",
+    "compression.thread.bytes": "Not in Kafka, where the thread that calls `send` compresses.",
+    "pipeline": "Not in Kafka, where every batch that is not full waits for linger.ms.",
+    "key.serializer": "A class, an object or a plain callable; not required, because bytes need none.",
     "value.serializer": "As key.serializer.",
     "metric.reporters": (
-        "The protocol is Python's (`aioproducer.MetricsReporter`); none by default, as there is no JMX outside the JVM."
+        "Reporters are Python objects (`aioproducer.MetricsReporter`); none by default, because JMX needs a JVM."
     ),
-    "enable.metrics.push": "Kafka's default is true, and true is refused until it is there.",
-    "partitioner.class": "Not only a class, but also an object or a plain callable.",
-    "interceptor.classes": "Not only classes, but also objects or plain callables.",
-    "client.id": "Kafka's is empty, and made up where it is not given.",
+    "enable.metrics.push": "Kafka's default is true; here true is refused until it is supported.",
+    "partitioner.class": "A class, an object or a plain callable.",
+    "interceptor.classes": "Classes, objects or plain callables.",
+    "client.id": "Kafka's default is empty, and Kafka then makes one up.",
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",
-    "connections.max.idle.ms": "Kafka gives no range; -1 means never, and what is below is refused here.",
-    "sasl.mechanism": "GSSAPI and OAUTHBEARER are not there: with them a client cannot be made.",
-    "sasl.plain.username": "Kafka has none: there `sasl.jaas.config` has it.",
+    "connections.max.idle.ms": "Kafka gives no range; -1 means never, and lower values are refused here.",
+    "sasl.mechanism": "GSSAPI and OAUTHBEARER are not supported: a client cannot be made with them.",
+    "sasl.plain.username": "Not in Kafka, where `sasl.jaas.config` contains it.",
     "sasl.plain.password": "As sasl.plain.username.",
-    "ssl.context": "Kafka has none: there `ssl.engine.factory.class` makes what is like it.",
-    "ssl.truststore.type": "Kafka's default is JKS, which is Java's alone.",
+    "ssl.context": "Not in Kafka, where `ssl.engine.factory.class` makes something similar.",
+    "ssl.truststore.type": "Kafka's default is JKS, which only Java reads.",
     "ssl.keystore.type": "As ssl.truststore.type.",
-    "ssl.endpoint.identification.algorithm": "Kafka takes any, and knows none but these.",
-    "batch.size": "Kafka takes one that is larger than buffer.memory, and then accepts no record at all.",
+    "ssl.endpoint.identification.algorithm": "Kafka accepts any value, but knows only these.",
+    "batch.size": "Kafka accepts one larger than buffer.memory, and then takes no record at all.",
     "max.in.flight.requests.per.connection": (
-        "Kafka takes no more than 5 from an idempotent producer; here the window of a partition is bounded, "
-        "and not the connection (KIP-1269)."
+        "Kafka allows an idempotent producer at most 5; here the limit applies to the window of a partition, "
+        "not to the connection (KIP-1269)."
     ),
 }
-"""Where a config of ours is not what Kafka's own table says; tests/test_kafka_compatibility.py compares the rest."""
+"""Configs that differ from Kafka's own table; tests/test_kafka_compatibility.py compares the rest."""
 
 MIDDLE = """
 ## Where a config differs from Kafka's
 
-All others have the name, the type, the default and the range of Kafka's own table; a test asks Kafka's classes.
+All others have the name, type, default and range of Kafka's own table; a test compares them with Kafka's classes.
 
 | config | what differs |
 |---|---|
@@ -65,8 +65,8 @@ All others have the name, the type, the default and the range of Kafka's own tab
 TAIL = """
 ## Kafka's configs that this version does not have
 
-Giving one of these is an error, as a config that is ignored is worse than none (a name that ends in a dot stands for
-all that begin with it and are not in the table above):
+Giving one of these is an error, because a config that is ignored is worse than none. A name that ends in a dot stands
+for all names that begin with it and are not in the table above:
 """
 
 

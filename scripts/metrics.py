@@ -11,24 +11,24 @@ TARGET = Path(__file__).parent.parent / "docs" / "metrics.md"
 HEAD = """\
 # Metrics
 
-`producer.metrics()` answers all of them as they are at that moment: a `MetricsSnapshot`, an immutable mapping of
+`producer.metrics()` returns all metrics as they are at that moment: a `MetricsSnapshot`, an immutable mapping of
 `MetricName(name, group, tags)` to float.
 
 ```python
 found = producer.metrics()
-found["record-send-rate"]  # a plain name is that of the group producer-metrics
+found["record-send-rate"]  # a plain name means the group producer-metrics
 found.topic("orders")["byte-rate"]  # one topic
 found.node(1)["request-latency-avg"]  # one broker; bootstrap servers have ids from -1 down
 found.select("producer-node-metrics")  # a group; also by tag: select(node_id="node-1")
-json.dumps(found.as_dict())  # by group and name; within nodes and topics by node or topic first
+json.dumps(found.as_dict())  # by group and name; the groups of nodes and topics by node or topic first
 ```
 
-Those of the embedded broker are in [broker-metrics.md](broker-metrics.md).
+The metrics of the embedded broker are in [broker-metrics.md](broker-metrics.md).
 
-`producer.health()` holds them against thresholds and answers what is not well, and what to do about it.
-`metric.reporters` names who publishes them elsewhere: objects with the methods of `aioproducer.MetricsReporter`. One is
-`aioproducer.metrics_topic.MetricsTopicReporter`, which writes them to a topic ([schemas.md](schemas.md)). One
-of your own has two methods:
+`producer.health()` compares the metrics with thresholds and returns what is wrong, and what to do about it.
+`metric.reporters` publish metrics elsewhere: they are objects with the methods of `aioproducer.MetricsReporter`. One is
+`aioproducer.metrics_topic.MetricsTopicReporter`, which writes metrics to a topic ([schemas.md](schemas.md)). Your own
+reporter has two methods:
 
 ```python
 class Total:
@@ -43,27 +43,26 @@ KafkaProducer(bootstrap_servers="localhost:9092", metric_reporters=[Total()])
 ```
 
 Names, groups and tags (`client-id`; `node-id`, as in `node-1`; `topic`) are those of Kafka's producer, so dashboards
-and alarms can be taken over. **Own** metrics are not in Kafka.
+and alarms for it can be reused. **Own** metrics are not in Kafka.
 
-- Rates, averages and maxima are over the last `metrics.num.samples` windows of `metrics.sample.window.ms`, counted as
-  Kafka counts them: all but the last window are taken as whole. Totals are since the producer was made.
-- An average or maximum of nothing is NaN, as in Kafka; `as_dict()` has None there.
-- Sensors are told of a batch, a request, an answer, never of a single record. A snapshot takes about 0.15 µs per
-  metric.
-- The metrics of a topic come with the first batch sent to it, and go when it has been unused for
-  `metadata.max.idle.ms`; those of a broker come with the first connection to it, and go when it leaves the cluster.
-  Totals start anew if it comes back. (Kafka's stay for ever.)
-- `metrics.recording.level`: all are of level INFO, as in Kafka's producer, but those marked DEBUG.
+- Rates, averages and maxima cover the last `metrics.num.samples` windows of `metrics.sample.window.ms`, counted as
+  Kafka counts them: all windows but the last are taken as complete. Totals count from when the producer was made.
+- An average or maximum without values is NaN, as in Kafka; `as_dict()` has None there.
+- Sensors record batches, requests and answers, never single records. A snapshot takes about 0.15 µs per metric.
+- The metrics of a topic appear with the first batch sent to it, and disappear when it has been unused for
+  `metadata.max.idle.ms`. Those of a broker appear with the first connection to it, and disappear when it leaves the
+  cluster. If either comes back, its totals start again from 0. (Kafka's stay for ever.)
+- `metrics.recording.level`: all metrics are of level INFO, as in Kafka's producer, except those marked DEBUG.
 
 Where a figure differs from Kafka's of the same name:
 
-- Bytes are counted when a request is handed to the socket and when a whole response is there, not per system call;
+- Bytes are counted when a request is handed to the socket and when a whole response has arrived, not per system call;
   `network-io` counts the same two events.
-- `bufferpool-wait-time-ns-total`, `bufferpool-wait-ratio` and `metadata-wait-time-ns-total` tell for how long *any*
-  record waited. Kafka adds up the threads that wait; here a thousand records can wait at once, and none of them is a
-  thread. `waiting-threads` is how many records wait for memory.
-- `record-error` counts what a forced close ends, too. As in Kafka it counts records that are not let in: too large, not
-  serializable, without metadata or memory in time; misuse is not counted.
+- `bufferpool-wait-time-ns-total`, `bufferpool-wait-ratio` and `metadata-wait-time-ns-total` measure for how long *any*
+  record waited. Kafka adds up the times of all waiting threads; here a thousand records can wait at once, and none of
+  them is a thread. `waiting-threads` is the number of records that wait for memory.
+- `record-error` also counts records that a forced close ends. As in Kafka it counts records that are refused: too
+  large, not serializable, without metadata or memory in time; misuse is not counted.
 - `metadata-wait` does not count waiting in `partitions_for()`.
 
 Written by `python scripts/metrics.py`; do not edit.
@@ -78,7 +77,7 @@ ABSENT = (
                 *("io-wait-ratio", "io-wait-time-ns-avg", "io-wait-time-ns-total"),
             )
         },
-        "the event loop does the I/O of everything in the process; how long it waits is not the producer's to say",
+        "the event loop does the I/O of the whole process, so the producer cannot know how long it waits for it",
     ),
     (
         {
@@ -100,7 +99,7 @@ ABSENT = (
     ),
     ({("app-info", "version"), ("app-info", "commit-id")}, "they are text, not figures"),
 )
-"""Metrics of Kafka's that do not exist here, and why."""
+"""Kafka's metrics that do not exist here, and why."""
 
 
 def page() -> str:
