@@ -61,7 +61,7 @@ from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequ
 from aioproducer.types import OffsetAndMetadata, PartitionInfo, TopicPartition
 
 _LAST_VERSION_BY_NAME = 5
-"""DeleteTopics: from version 6 on names stand beside ids, in a form of their own; all brokers still speak 5."""
+"""DeleteTopics: version 6 put names beside ids, in another form; all brokers still speak version 5."""
 
 _TRY_AGAIN = (NotControllerException, ThrottlingQuotaExceededException)
 
@@ -74,20 +74,20 @@ class AdminConfig(ClientConfig):
     """The configs of an admin client."""
 
     default_api_timeout_ms: int = key(
-        Type.INT, 60000, at_least(0), "How long anything that is asked of the cluster may take, retries included."
+        Type.INT, 60000, at_least(0), "How long a call to the cluster may take, including retries."
     )
 
 
 class KafkaAdmin:
-    """Asks a cluster about its topics, configs and quotas, and changes them.
+    """Describes and changes the topics, configs and quotas of a cluster.
 
-    Each call for one topic or resource raises what went wrong with it (TopicExistsException,
-    UnknownTopicOrPartitionException, InvalidConfigurationException, …). The calls for several return what became of
-    each, the error in its place, so that one that failed hides none of the others; they raise only what concerns all:
+    A call for one topic or resource raises what went wrong with it (TopicExistsException,
+    UnknownTopicOrPartitionException, InvalidConfigurationException, …). A call for several returns each outcome,
+    with an error in the place of a result, so one failure does not hide the others. It raises only what concerns all:
     TimeoutException after default.api.timeout.ms. Whether a change that timed out was made is not known.
 
-    ``config`` are the names of :class:`AdminConfig`, in snake_case or dotted; ConfigException names a wrong one.
-    Belongs to the event loop it was started in.
+    ``config`` takes the names of :class:`AdminConfig`, in snake_case or dotted; ConfigException names a wrong one. An
+    admin client belongs to the event loop it was started in.
     """
 
     def __init__(self, **config: Any) -> None:
@@ -107,7 +107,7 @@ class KafkaAdmin:
             self._coordinators = Coordinators(self._retrying.client)
 
     async def close(self) -> None:
-        """Ends the client's tasks and connections; whoever still waits for an answer gets IllegalStateException."""
+        """Ends the client's tasks and connections; calls that still wait for an answer raise IllegalStateException."""
         if self._retrying is not None:
             await self._retrying.close()
             self._retrying = None
@@ -124,7 +124,7 @@ class KafkaAdmin:
     # One topic
 
     async def create_topic(self, topic: NewTopic) -> None:
-        """Creates a topic. That it is there is known to the controller first, to every broker a moment later."""
+        """Creates a topic. The controller knows it first, every broker a moment later."""
         only(await self.create_topics([topic]))
 
     async def delete_topic(self, name: str) -> None:
@@ -144,15 +144,15 @@ class KafkaAdmin:
     async def alter_configs(
         self, resource: ConfigResource, changes: Mapping[str, ConfigChange], *, validate_only: bool = False
     ) -> None:
-        """Changes configs while they are in use: a text sets one, None takes one back, Append and Subtract change a
-        list. All of the changes or none; with ``validate_only`` it is only checked whether they could be made.
+        """Changes configs of a running cluster: a text sets one, None resets it to its default, Append and Subtract
+        change a list. Either all of the changes are made or none; ``validate_only`` only checks whether they could be.
         """
         only(await self.alter_all_configs({resource: changes}, validate_only=validate_only))
 
     # Groups
 
     async def list_groups(self) -> list[str]:
-        """The ids of all groups that may be seen, those without members as well, in order."""
+        """The ids of all groups that this client may see, also of those without members, in order."""
         client = self._client()
 
         async def attempt() -> list[str]:
@@ -164,9 +164,9 @@ class KafkaAdmin:
     async def list_consumer_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, require_stable: bool = False
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What a group has committed for these partitions; None for each that it has committed nothing for.
+        """What a group has committed for these partitions; None where it has committed nothing.
 
-        With ``require_stable`` it is waited for the end of transactions that want to commit offsets there (KIP-447).
+        With ``require_stable`` the call waits until no open transaction has offsets to commit there (KIP-447).
         """
         wanted = list(partitions)
         client = self._client()
@@ -178,7 +178,7 @@ class KafkaAdmin:
     # Several
 
     async def create_topics(self, topics: Iterable[NewTopic]) -> dict[str, KafkaError | None]:
-        """Creates topics; None for each that was created, or else its error, by name."""
+        """Creates topics; by name, None for each that was created, or else its error."""
         wanted = {topic.name: topic for topic in self._distinct(topics, lambda topic: topic.name)}
 
         async def attempt(names: list[str]) -> dict[str, KafkaError | None]:
@@ -192,7 +192,7 @@ class KafkaAdmin:
         return await self._change("creating topics", list(wanted), attempt)
 
     async def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Deletes topics with all their records; None for each that was deleted, or else its error, by name."""
+        """Deletes topics with all their records; by name, None for each that was deleted, or else its error."""
 
         async def attempt(names: list[str]) -> dict[str, KafkaError | None]:
             request = DeleteTopicsRequest(topic_names=names, timeout_ms=self._broker_timeout_ms)
@@ -208,7 +208,7 @@ class KafkaAdmin:
         return await self._change("deleting topics", self._distinct(names, str), attempt)
 
     async def describe_topics(self, names: Iterable[str]) -> dict[str, TopicDescription | KafkaError]:
-        """Descriptions of topics, or the errors in their place, by name."""
+        """By name, the descriptions of topics, or errors in their place."""
         wanted = self._distinct(names, str)
         if not wanted:
             return {}
@@ -222,7 +222,7 @@ class KafkaAdmin:
         return {name: described(name, answers.get(name)) for name in wanted}
 
     async def list_topics(self, *, internal: bool = False) -> dict[str, TopicDescription]:
-        """Every topic of the cluster by name, those that Kafka keeps for itself only with ``internal``."""
+        """Every topic of the cluster by name; Kafka's internal ones only with ``internal``."""
         response = await self._metadata("listing topics", MetadataRequest(topics=None, allow_auto_topic_creation=False))
         return {
             topic.name: description(topic.name, topic)
@@ -233,7 +233,7 @@ class KafkaAdmin:
     async def describe_all_configs(
         self, resources: Iterable[ConfigResource]
     ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-        """The configs of topics and brokers, or the errors in their place."""
+        """The configs of topics and brokers, or errors in their place."""
         answers: dict[ConfigResource, dict[str, ConfigEntry] | KafkaError] = {}
         wanted = self._distinct(resources, str)
 
@@ -280,7 +280,7 @@ class KafkaAdmin:
     async def list_offsets(
         self, specs: Mapping[TopicPartition, OffsetSpec], *, isolation_level: IsolationLevel = "read_uncommitted"
     ) -> dict[TopicPartition, ListOffsetsResultInfo | KafkaError]:
-        """Offsets of partitions as their leaders have them, or the errors in their place; each leader is asked once."""
+        """The offsets of partitions at their leaders, or errors in their place; each leader is asked once."""
         client = self._client()
 
         async def attempt(
@@ -313,8 +313,8 @@ class KafkaAdmin:
     async def describe_client_quotas(
         self, *, user: Wanted = None, client_id: Wanted = None, ip: Wanted = None, strict: bool = False
     ) -> dict[ClientQuotaEntity, dict[str, float]]:
-        """Who has quotas and what they are, of all who meet each condition: a name, or ``EntityName.DEFAULT`` or
-        ``ANY``. With ``strict`` only those that have nothing besides what the conditions name.
+        """The quotas of all entities that meet every condition: a name, ``EntityName.DEFAULT`` or ``ANY``. With
+        ``strict``, only entities that consist of nothing but what the conditions name.
         """
         request = DescribeClientQuotasRequest(conditions(user, client_id, ip), strict)
 
@@ -332,16 +332,17 @@ class KafkaAdmin:
     async def alter_client_quotas(
         self, entity: ClientQuotaEntity, quotas: Mapping[str, float | None], *, validate_only: bool = False
     ) -> None:
-        """Sets quotas; None takes one back. All of them or none. ``producer_byte_rate`` and ``consumer_byte_rate`` are
-        bytes a second of each broker, ``request_percentage`` percent of one of its threads,
-        ``controller_mutation_rate`` partitions a second; of an ip ``connection_creation_rate`` connections a second.
+        """Sets quotas; None removes one. Either all changes are made or none. ``producer_byte_rate`` and
+        ``consumer_byte_rate`` are bytes per second at each broker, ``request_percentage`` is percent of one of its
+        threads, ``controller_mutation_rate`` is partitions per second. An ip has ``connection_creation_rate``,
+        connections per second.
         """
         only(await self.alter_all_client_quotas({entity: quotas}, validate_only=validate_only))
 
     async def alter_all_client_quotas(
         self, changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]], *, validate_only: bool = False
     ) -> dict[ClientQuotaEntity, KafkaError | None]:
-        """As :meth:`alter_client_quotas`; None for each whose quotas were changed, or else its error."""
+        """As :meth:`alter_client_quotas`; None for each entity that was changed, or else its error."""
 
         async def attempt(entities: list[ClientQuotaEntity]) -> dict[ClientQuotaEntity, KafkaError | None]:
             entries = [quota_changes(entity, changes[entity]) for entity in entities]
@@ -362,7 +363,7 @@ class KafkaAdmin:
 
     @property
     def _broker_timeout_ms(self) -> int:
-        """How long the broker may wait for a change to be made: it has to answer within request.timeout.ms."""
+        """How long the broker may wait for a change to take effect: it must answer within request.timeout.ms."""
         return self._config.request_timeout_ms // 2
 
     @staticmethod
@@ -374,12 +375,12 @@ class KafkaAdmin:
         return topics
 
     async def _controller(self) -> int | None:
-        """Whom to ask for changes: the controller, or in KRaft mode whichever broker the cluster calls so."""
+        """The node to ask for changes: the controller, or in KRaft mode the broker that the cluster names as one."""
         cluster = await self._client().cluster()
         return cluster.controller_id if cluster.controller_id in cluster.nodes else None
 
     async def _leader(self, partition: TopicPartition) -> PartitionInfo:
-        """A partition with its leader, as the metadata has it now."""
+        """A partition with its leader, from the present metadata."""
         topic = await self._client().topic(partition.topic)
         if partition.partition >= len(topic.partitions):
             raise UnknownTopicOrPartitionException(
@@ -405,7 +406,7 @@ class KafkaAdmin:
         attempt: Callable[[list[K]], Awaitable[dict[K, V | KafkaError]]],
         passing: type[KafkaError] | tuple[type[KafkaError], ...],
     ) -> dict[K, V | KafkaError]:
-        """Repeats ``attempt`` for those whose answer was to try again, one of the errors ``passing``."""
+        """Repeats ``attempt`` for those whose answer was one of the ``passing`` errors."""
         results: dict[K, V | KafkaError] = {}
         client = self._client()
 
@@ -440,7 +441,7 @@ class KafkaAdmin:
 
 
 async def _gathered(requests: Iterable[Awaitable[T]]) -> list[T]:
-    """What all of them are answered; the first error when all have ended."""
+    """All answers; when all have ended, raises the first error."""
     results = await asyncio.gather(*requests, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
