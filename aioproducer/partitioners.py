@@ -1,4 +1,4 @@
-"""What ``partitioner.class`` may be, and the partitioner that Kafka has beside its built-in one."""
+"""The interface of ``partitioner.class``, and Kafka's RoundRobinPartitioner."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aioproducer.types import TopicPartitions
 class Partitioner(Protocol):
     """Chooses the partition of each record that does not name one, with or without a key.
 
-    Called where the record is sent, or, while its topic is unknown, as soon as it is known; in order, one call for each
-    record. A plain callable with the same parameters will do as well. It may have a ``close()``, called once when the
-    producer has closed.
+    Called when the record is sent or, if its topic is unknown, as soon as that is known; in order, once for each
+    record. A plain callable with the same parameters works as well. A partitioner may have a ``close()``, which is
+    called once, after the producer has closed.
     """
 
     def partition(
@@ -26,14 +26,14 @@ class Partitioner(Protocol):
     ) -> int:
         """The index of one of ``partitions``.
 
-        ``key`` and ``value`` are as they were sent, ``key_bytes`` and ``value_bytes`` as they were serialized.
-        Anything else than an index, and whatever is raised, fails the record's delivery with PartitionerException.
+        ``key`` and ``value`` are as they were sent, ``key_bytes`` and ``value_bytes`` as they were serialized. If it
+        returns anything but an index, or raises, the record's delivery fails with PartitionerException.
         """
         ...
 
 
 class RoundRobinPartitioner:
-    """Each record of a topic goes to the next partition that has a leader, whatever its key (Kafka's class)."""
+    """Sends each record of a topic to the next partition that has a leader, whatever its key (Kafka's class)."""
 
     def __init__(self) -> None:
         self._turns: dict[str, int] = {}
