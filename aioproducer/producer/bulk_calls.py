@@ -19,7 +19,7 @@ class BulkCalls(ABC):
 
     @abstractmethod
     def _bulk_send(self, topic: str, *, serialize: bool = True) -> BulkSend:
-        """What carries one call out; IllegalStateException if none may be made here and now."""
+        """The object that carries out one call; IllegalStateException if no call may be made here and now."""
 
     async def send_many(
         self,
@@ -33,18 +33,18 @@ class BulkCalls(ABC):
     ) -> BulkResult:
         """Sends a record for each value, with back-pressure, and returns when all of them have ended.
 
-        The other iterables have an item for every value, None where ``send`` would be given none; what each means is
-        what it means to ``send``. Lists, generators and whatever else can be iterated are read as there is room, a
-        little ahead, in order; so are the records of one partition sent.
+        The other iterables have one item for every value, with the same meaning as for ``send``; None where ``send``
+        would be given none. Lists, generators and other iterables are read in order, a little ahead, as there is room.
+        Records of one partition are sent in that order.
 
-        A record that fails harms no other: the result has its index and its error, which would have been raised by
-        ``send`` or its delivery. If one has waited for memory or metadata for max.block.ms, or the producer is closed
-        meanwhile, those after it fail with the same error without being tried.
+        A record that fails does not affect the others: the result has its index and the error that ``send`` or its
+        delivery would have raised. If a record has waited max.block.ms for memory or metadata, or the producer is
+        closed meanwhile, all later records fail with the same error without being tried.
 
-        Raises IllegalArgumentException for iterables that are none or not of one length, and what an iterable of yours
-        raises: when the length or the error shows only on the way, the records before it are sent first, and a note of
-        the exception says what became of them. Cancelled, it sends no more; what is in the accumulator by then goes on
-        to its own end, which ``flush`` waits for, and its failures are told in the log.
+        Raises IllegalArgumentException for arguments that are not iterable or not of the same length, and whatever an
+        iterable raises. If this shows only on the way, the records before it are sent first, and a note on the
+        exception says what became of them. If the call is cancelled, it sends no more. Records that are in the
+        accumulator by then go on to their own end, ``flush`` waits for them, and their failures are logged.
         """
         bulk = self._bulk_send(topic)
         columns = Columns(values, keys=keys, partitions=partitions, timestamps_ms=timestamps_ms, headers=headers)
@@ -61,21 +61,21 @@ class BulkCalls(ABC):
         partition: str | None = None,
         timestamp: str | None = None,
     ) -> BulkResult:
-        """``send_many`` for a table: a record for each row, made of the columns named, with no Python object for any.
+        """``send_many`` for a table: a record for each row, made from the named columns, without a Python object each.
 
-        The table is anything with ``__arrow_c_stream__``: of pyarrow, polars or pandas (2.2 or newer), or a stream of
-        record batches, which is read as there is room. It is read on the event loop through pyarrow. What has to wait
-        or to compute for its batches should do so elsewhere: the table may be an asynchronous iterable of such tables
-        or batches, each of which is awaited as there is room. Their rows are numbered through, and what is wrong with
-        the columns of one is told after the rows before it were sent.
+        The table is anything with ``__arrow_c_stream__``: from pyarrow, polars or pandas (2.2 or newer), or a stream of
+        record batches, which is read as there is room. It is read through pyarrow, on the event loop. A source that
+        must wait for its batches or compute them should do so elsewhere: the table may also be an asynchronous iterable
+        of such tables or batches, each of which is awaited when there is room. Row numbers continue from one to the
+        next. If the columns of one are wrong, this is raised after the rows before it were sent.
 
         ``value`` and ``key``: text or bytes of any kind, also as a dictionary. ``headers``: a list of structs of name
         and value, or a map. ``partition``: integers. ``timestamp``: timestamps, dates, or integers in milliseconds.
-        Null is what None is to ``send``, and so is -1 for partition and timestamp. Columns are sent as they are,
-        without the producer's serializers; its interceptors and its partitioner are called for every record.
+        Null means what None means to ``send``, and so does -1 for partition and timestamp. Columns are sent as they
+        are, without the producer's serializers; interceptors and the partitioner are called for every record.
 
-        Errors, cancellation and the end are those of ``send_many``; indices are row numbers. Raises
-        IllegalArgumentException for a column that is missing or of another type, before anything is sent.
+        Errors and cancellation are those of ``send_many``; indices are row numbers. Raises IllegalArgumentException
+        for a column that is missing or of the wrong type, before anything is sent.
         """
         bulk = self._bulk_send(topic, serialize=False)
         roles = {"value": value, "key": key, "headers": headers, "partition": partition, "timestamp": timestamp}
