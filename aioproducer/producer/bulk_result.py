@@ -9,14 +9,14 @@ from typing import NamedTuple
 from aioproducer.errors import DeliveryError
 
 FailedRun = tuple[Sequence[int], DeliveryError]
-"""Indices, ascending, and what all of them ended with."""
+"""Indices, ascending, and the error that all of them ended with."""
 
 
 class OffsetRange(NamedTuple):
-    """The offsets that a bulk send's records got in one partition; others' records may lie between them."""
+    """The offsets of a bulk send's records in one partition; other records may lie between them."""
 
     first: int
-    """The lowest; -1 if the broker told none (acks=0, or it recognised a retry it had forgotten the offset of)."""
+    """The lowest; -1 if the broker gave none (acks=0, or it recognised a retry but had forgotten its offset)."""
     last: int
     """The highest; -1 as above."""
     records: int
@@ -37,7 +37,7 @@ class BulkResult:
         """Records in all."""
         self.delivered = delivered
         self.offsets = offsets
-        """By :class:`TopicPartition`, for those that got any: ``result.offsets["orders", 0].last``."""
+        """By :class:`TopicPartition`, for partitions with delivered records: ``result.offsets["orders", 0].last``."""
         self._failed_runs = failed_runs
 
     @property
@@ -47,7 +47,7 @@ class BulkResult:
 
     @cached_property
     def errors(self) -> list[tuple[int, DeliveryError]]:
-        """(index, error) of each record that failed, by index; ``error.outcome`` tells whether it may be in the log.
+        """(index, error) of each failed record, by index; ``error.outcome`` says whether it may be in the log.
 
         Records that ended together share one error.
         """
@@ -56,7 +56,7 @@ class BulkResult:
         )
 
     def raise_if_failed(self) -> None:
-        """Raises the error of the first record that failed, if one did."""
+        """Raises the error of the first record that failed, if any did."""
         if self.failed:
             index, error = self.errors[0]
             error.add_note(f"record {index}, the first of {self.failed} that failed out of {self.count}")
