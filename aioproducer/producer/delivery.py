@@ -1,11 +1,11 @@
 """Deliveries and the results they point into. Compiled when there is a compiler (see ``setup.py``).
 
-A delivery is (result, index): the outcome lives once per batch, so completing a batch is one assignment plus its actual
-waiters, and a record nobody asks about costs nothing to complete. A waiter (an asyncio future) exists only while
-somebody awaits.
+A delivery is (result, index): the outcome is kept once per batch, so completing a batch is one assignment plus its
+actual waiters, and a record that nobody asks about costs nothing to complete. A waiter (an asyncio future) exists only
+while somebody awaits.
 
-A result may be *forwarded*: a parked record's to the batch that took it in, a split batch's to its children.
-Deliveries follow, and their waiters and callbacks move along.
+A result may be *forwarded*: a parked record's to the batch that took it in, a split batch's to its parts. Deliveries
+follow, and their waiters and callbacks move along.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ FAILED: Final = 3
 ABORTED: Final = 4
 
 INTERCEPTED_COST: Final = 144
-"""Bytes of memory that a record takes until interceptors are told its end, beside its headers …"""
+"""Bytes of memory that a record takes until interceptors are told of its end, besides its headers …"""
 
 HEADER_COST: Final = 160
-"""… and each header, beside its value."""
+"""… and that each header takes, besides its value."""
 
 WHOLE: Final = -1
 """The index of a waiter that waits for the whole result, not for one record of it …"""
 
 SPAN: Final = -2
-"""… and of one that answers for some of its records: that is somebody who is told of a failure."""
+"""… and of a waiter for some of its records, which counts as somebody who is told of a failure."""
 
 
 class Loop(Protocol):
-    """What is needed of an event loop here, so that no rule depends on asyncio."""
+    """The parts of an event loop that are needed here, so that no rule depends on asyncio."""
 
     def create_future(self) -> Any: ...
 
@@ -52,7 +52,7 @@ class Loop(Protocol):
 
 
 class Hooks(Protocol):
-    """What is needed here of the user's code that is called on a record's way (see ``hooks.py``)."""
+    """The parts of the user's code that are needed here (see ``hooks.py``)."""
 
     depth: int
 
@@ -61,9 +61,9 @@ class Hooks(Protocol):
 
 @final
 class ProduceResult:
-    """What became of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).
+    """The outcome of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).
 
-    PENDING may become FORWARDED, SUCCEEDED, FAILED or ABORTED, and these stay: a batch completes once.
+    PENDING may become FORWARDED, SUCCEEDED, FAILED or ABORTED, and these are final: a batch completes once.
     """
 
     def __init__(self, loop: Loop, topic: str, partition: i64, hooks: Hooks | None = None) -> None:
@@ -79,24 +79,24 @@ class ProduceResult:
         self.error: DeliveryError | None = None
         self.told = False
         """Somebody has been given the error."""
-        # In step, and no pairs: where many tasks await their records, those would be a tenth of what it costs here.
+        # Two lists in step instead of one of pairs: with many tasks awaiting, pairs would be a tenth of the cost here.
         self.waiters: list[Any] = []
         self._awaited: list[i64] = []
         self.callbacks: list[tuple[i64, Any]] = []
-        # The headers of the records whose end interceptors are to be told, in record order.
+        # Headers of the records whose end interceptors must be told, in record order.
         self.intercepted: list[tuple[i64, Any]] = []
         self.kept: i64 = 0
-        """Bytes of memory that those take."""
+        """Bytes of memory that these take."""
         # (first index here, where it went, index there), ascending
         self.targets: list[tuple[i64, ProduceResult, i64]] = []
-        # Told when the last task that awaited a record still parked gave up.
+        # Called when the last task that awaited a record gives up while the record is still parked.
         self.on_abandoned: Callable[[], object] | None = None
 
     def done(self) -> bool:
         return self.state >= SUCCEEDED
 
     def observed(self) -> bool:
-        """Whether somebody would be told of a failure: not ``flush``, an interceptor, or a task that was cancelled."""
+        """Whether a failure would be told to somebody; ``flush``, interceptors and cancelled tasks do not count."""
         if self.callbacks:
             return True
         return any(self._awaited[place] != WHOLE and not future.done() for place, future in enumerate(self.waiters))
@@ -153,7 +153,7 @@ class ProduceResult:
         return (found[1], found[2] + index - found[0])
 
     def add_waiter(self, index: i64, future: Any) -> None:
-        """``future`` is told what becomes of the record; one for the WHOLE or a SPAN is told of a forwarding, too."""
+        """``future`` gets the record's outcome; a future for the WHOLE or a SPAN is told of a forwarding, too."""
         if self.state == PENDING:
             self.waiters.append(future)
             self._awaited.append(index)
@@ -164,7 +164,7 @@ class ProduceResult:
             self._wake(index, future)
 
     def add_callback(self, index: i64, callback: Any) -> None:
-        """``callback()`` is called when the record is done: in record order, or soon if it is done already."""
+        """``callback()`` is called when the record is done: in record order, or soon if it is already done."""
         if self.state == PENDING:
             self.callbacks.append((index, callback))
         elif self.state == FORWARDED:
@@ -174,7 +174,7 @@ class ProduceResult:
             self.loop.call_soon(callback)
 
     def intercept(self, index: i64, headers: tuple[tuple[str, bytes | None], ...]) -> None:
-        """Interceptors are told what becomes of the record: in record order, and before anybody else."""
+        """Interceptors will be told the record's outcome: in record order, and before anybody else."""
         if self.state == PENDING:
             self.intercepted.append((index, headers))
             self.kept += INTERCEPTED_COST
@@ -206,7 +206,7 @@ class ProduceResult:
         )
 
     def raised(self, index: i64) -> DeliveryError:
-        """The error of record ``index``, anew for each who is told: a shared one would collect all their tracebacks."""
+        """The error of record ``index``, a new one for each caller: a shared one would collect all their tracebacks."""
         error = self.error
         if error is None:
             raise IllegalStateException("the delivery did not fail")
@@ -246,7 +246,7 @@ class ProduceResult:
             try:
                 future.set_result(self.metadata(index))
             except Exception:
-                if not future.done():  # that it is, because its task was cancelled, is rare: not asked before
+                if not future.done():  # done, because its task was cancelled, is rare: so not checked first
                     raise
         elif future.done():
             pass
@@ -256,7 +256,7 @@ class ProduceResult:
             future.set_exception(self.raised(index))
 
     def gave_up(self, future: Any) -> None:
-        """A future that waited for a parked record is done: if by cancellation, and nobody else cares, say so."""
+        """A future for a parked record is done. If it was cancelled, and nobody else waits, say so."""
         hook = self.on_abandoned
         if hook is None or self.state != PENDING or not future.cancelled():
             return
@@ -268,15 +268,15 @@ def _by_index(entry: tuple[i64, Any]) -> i64:
     return entry[0]
 
 
-# Handles are many and short-lived, so the garbage collector does not look at them. They are in no cycle that lasts: the
-# way back to them, through a result's callbacks and waiters, is cut when the result is complete.
+# Handles are many and short-lived, so the garbage collector does not look at them. They are in no lasting cycle: the
+# references back to them, from a result's callbacks and waiters, are cut when the result is complete.
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
 class Delivery:
-    """One record's delivery: await it for the :class:`RecordMetadata`, or for the error that ended it.
+    """One record's delivery: await it for its :class:`RecordMetadata`, or for the error that ended it.
 
-    Any number of tasks may await it; cancelling one of them touches neither the record nor the others. ``done()``,
-    ``result()``, ``exception()`` and ``add_done_callback()`` are those of a future.
+    Any number of tasks may await it; cancelling one of them affects neither the record nor the others. ``done()``,
+    ``result()``, ``exception()`` and ``add_done_callback()`` work as on a future.
     """
 
     def __init__(self, result: ProduceResult, index: i64) -> None:
@@ -317,7 +317,7 @@ class Delivery:
 
     @property
     def outcome(self) -> Outcome | None:
-        """``None`` while not done and when delivered, else what is known of the record: NOT_SENT or UNKNOWN."""
+        """``None`` while not done and when delivered; else NOT_SENT (proven absent from the log) or UNKNOWN."""
         error = self._settled().error
         return None if error is None else error.outcome
 
@@ -327,7 +327,7 @@ class Delivery:
         result.add_callback(self._index, _Callback(self, callback, result.loop, result.hooks))
 
     def settled(self) -> Any:
-        """A future that is done when the delivery is, or when its batch was split; it never fails."""
+        """A future that is done when the delivery is done or its batch was split; it never fails."""
         result = self._settled()
         future = result.loop.create_future()
         if result.state >= SUCCEEDED:
