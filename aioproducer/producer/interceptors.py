@@ -2,11 +2,11 @@
 
 Each record that went through ``on_send`` ends with exactly one call to each interceptor:
 
-- ``on_acknowledgement`` once it was in a batch: delivered, or failed with an error;
-- ``on_send_error`` if it never came so far: it could not be serialized, is too large, did not get metadata or memory
-  within max.block.ms, was withdrawn, or the producer is closed.
+- ``on_acknowledgement`` if it was in a batch: delivered, or failed with an error;
+- ``on_send_error`` if it never got that far: it could not be serialized, was too large, did not get metadata or memory
+  within max.block.ms, was withdrawn, or the producer was closed.
 
-An interceptor that raises is logged and passed over: it harms neither the record nor the other interceptors.
+If an interceptor raises, that is logged; it affects neither the record nor the other interceptors.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ log = logging.getLogger(__name__)
 
 
 class ProducerInterceptor:
-    """What an interceptor may do. Any object with some of these methods will do; a plain callable is an ``on_send``.
+    """The methods of an interceptor. Any object with some of them works; a plain callable is an ``on_send``.
 
-    They are called on the producer's event loop, so they may neither block nor be coroutines. In them ``flush()``
-    raises and ``close()`` is a forced one. They may ``send``; what is sent from within an interceptor is not
-    intercepted itself, or it would never end.
+    They are called on the producer's event loop, so they must neither block nor be coroutines. Within them ``flush()``
+    raises and ``close()`` is a forced close. They may ``send``; records sent from within an interceptor are not
+    intercepted, because that would never end.
     """
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
-        """Sees the record before anything else does, and returns it or another one (``dataclasses.replace``)."""
+        """Sees the record before anything else does, and returns it or a changed one (``record._replace``)."""
         return record
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Headers) -> None:
-        """The end of a record that was in a batch: in record order, before whoever awaits the record is told.
+        """The end of a record that was in a batch: called in record order, before the tasks that await the record wake.
 
-        A failed one comes with its DeliveryError, and ``metadata`` has -1 for offset, timestamp and sizes. ``headers``
-        are those that were sent.
+        For a failed record, ``error`` is its DeliveryError, and ``metadata`` has -1 for offset, timestamp and sizes.
+        ``headers`` are those that were sent.
         """
 
     def on_send_error(self, record: ProducerRecord, topic_partition: TopicPartition, error: BaseException) -> None:
         """The end of a record that was never in a batch, and so is not in the log.
 
-        ``record`` is as the last interceptor left it, ``error`` is what ``send`` raised or what the delivery ends with,
-        the partition is -1 if none was given. Unless overridden this is an ``on_acknowledgement``, as in Kafka.
+        ``record`` is as the last interceptor left it, ``error`` is what ``send`` raised or the delivery ended with, and
+        the partition is -1 if none was given. Unless overridden, it calls ``on_acknowledgement``, as in Kafka.
         """
         self.on_acknowledgement(unacknowledged(*topic_partition), error, record.headers or ())
 
@@ -59,7 +59,7 @@ HOOKS = ("on_send", "on_acknowledgement", "on_send_error")
 
 
 def unacknowledged(topic: str, partition: int) -> RecordMetadata:
-    """The metadata of a record that failed: where it was to go, and -1 for everything else."""
+    """The metadata of a record that failed: its topic and partition, and -1 for everything else."""
     return RecordMetadata(topic, partition, -1, -1, False, -1, -1)
 
 
@@ -72,7 +72,7 @@ class _Hook:
         self._raised = 0
 
     def complain(self, error: Exception) -> None:
-        """Logs the 1st, 2nd, 4th, 8th … time it raises, for it may do so for every record."""
+        """Logs the 1st, 2nd, 4th, 8th … time it raises, because it may raise for every record."""
         self._raised += 1
         if self._raised & (self._raised - 1) == 0:
             times = f"{self._raised} time{'' if self._raised == 1 else 's'} by now"
@@ -82,8 +82,8 @@ class _Hook:
 class ProducerInterceptors:
     """The interceptors of one producer, in the order configured; checked when it is made (ConfigException).
 
-    ``stop(error)`` is told of what is no Exception (KeyboardInterrupt, SystemExit) at the end of a record, as nobody is
-    there whom it could be raised to.
+    ``stop(error)`` gets what is not an Exception (KeyboardInterrupt, SystemExit) at the end of a record, because there
+    is nobody to raise it to.
     """
 
     def __init__(self, interceptors: Sequence[Any], stop: Callable[[BaseException], object]) -> None:
@@ -115,7 +115,7 @@ class ProducerInterceptors:
             self._on_send_error.append(_Hook(interceptor, "on_send_error", failed))
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
-        """The record as the chain leaves it: each is given what the last one that did not raise has returned."""
+        """The record as the chain leaves it: each interceptor gets what the last one that did not raise returned."""
         for hook in self._on_send:
             try:
                 returned = hook.call(record)
@@ -127,11 +127,11 @@ class ProducerInterceptors:
         return record
 
     def on_acknowledgement(self, metadata: RecordMetadata, error: BaseException | None, headers: Headers) -> None:
-        """Tells everybody the end of a record that was in a batch."""
+        """Tells all interceptors the end of a record that was in a batch."""
         self._tell(self._on_acknowledgement, metadata, error, headers)
 
     def on_send_error(self, record: ProducerRecord, topic_partition: TopicPartition, error: BaseException) -> None:
-        """Tells everybody the end of a record that was never in a batch."""
+        """Tells all interceptors the end of a record that was never in a batch."""
         self._tell(self._on_send_error, record, topic_partition, error)
 
     def _tell(self, hooks: list[_Hook], *what: object) -> None:
