@@ -48,8 +48,8 @@ from aioproducer.types import Headers, PartitionInfo, ProducerRecord
 
 _get_running_loop = asyncio._get_running_loop
 
-# What tells, per record, whether a call comes from where the producer lives: the running loop, or on Python 3.11, where
-# asking for that costs a system call, the thread; the loop is looked at whenever a record is not simply appended.
+# Tells, per record, whether a call comes from the producer's own event loop: by the running loop, or on Python 3.11,
+# where asking for that costs a system call, by the thread (the loop is then checked for records not simply appended).
 _here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) else threading.get_ident
 
 
@@ -61,10 +61,11 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
             metadata = await producer.send("orders", b"value", key=b"42")
 
-    Configs are Kafka's, in snake_case (``linger_ms=5``); see ``docs/configuration.md``. The constructor checks them,
-    and raises ConfigException, but connects to nothing and needs no running loop; ``start()`` or ``async with`` binds
-    the producer to the running one. It belongs to that loop and to its process: use from another raises
-    IllegalStateException. Leaving ``async with``, by an exception too, is ``close()``: what was accepted is delivered.
+    Configs are Kafka's, in snake_case (``linger_ms=5``); see ``docs/configuration.md``. The constructor checks them and
+    raises ConfigException, but it makes no connection and needs no running loop. ``start()`` or ``async with`` binds
+    the producer to the running loop. From then on it belongs to that loop and process: using it from another one raises
+    IllegalStateException. Leaving ``async with``, also by an exception, calls ``close()``, which delivers what was
+    accepted.
     """
 
     def __init__(self, **config: Any) -> None:
@@ -74,7 +75,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._forked = False
         self._closing: asyncio.Task[None] | None = None
-        # What a run depends on beside its loop; a simulation brings its own.
+        # What a run depends on besides its loop; a simulation replaces them.
         self._clock: Clock = SystemClock()
         self._random = Random()
         self._hooks = Hooks(self._config)
@@ -171,11 +172,12 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     def close(self, timeout: float | None = None) -> Coroutine[Any, Any, None]:
         """Delivers what was accepted, then stops. Every delivery is done when this returns.
 
-        ``timeout`` is in seconds; past it, what is left fails with an error that tells its outcome: ``not_sent``, or
-        ``unknown`` for what was under way. ``None`` waits until everything has ended, which delivery.timeout.ms bounds;
-        0 stops at once. Closing twice is harmless: whoever calls waits for the same end, and the first whose time-out
-        is over, or who is cancelled, brings it about. Called within an interceptor, serializer, partitioner or delivery
-        callback (to be awaited by a task) it stops at once, whatever the ``timeout``.
+        ``timeout`` is in seconds. When it is over, the remaining records fail with an error whose outcome is
+        ``not_sent``, or ``unknown`` if they were under way. ``None`` waits until everything has ended, at most
+        delivery.timeout.ms; 0 stops at once. Closing twice is harmless: all callers wait for the same end, and the
+        first caller whose time-out is over, or who is cancelled, ends the wait for all. Called within an interceptor,
+        serializer, partitioner or delivery callback (and awaited by a task), it stops at once, whatever the
+        ``timeout``.
         """
         return self._close_within(0 if self._hooks.depth else timeout)
 
@@ -191,7 +193,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         try:
             await asyncio.wait([closing], timeout=timeout)
         finally:
-            # Whoever waits may leave, by time-out or cancelled, but not with records unresolved.
+            # A caller may leave, by time-out or cancelled, but no record may stay unresolved.
             if not closing.done():
                 closing.cancel()
                 await asyncio.wait([closing])
@@ -249,7 +251,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         return delivery
 
     async def _placed(self, record: ParkedRecord) -> None:
-        """Until a record that is waited for with a Condition is in the accumulator, or has failed."""
+        """Waits until a record that has a Condition is in the accumulator, or has failed."""
         condition = record.condition
         try:
             async with condition:
@@ -260,9 +262,9 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             raise
 
     def flush(self) -> Coroutine[Any, Any, None]:
-        """Returns when everything accepted before the call is delivered or has failed; does not wait for linger.ms.
+        """Returns when everything accepted before the call has been delivered or has failed; ignores linger.ms.
 
-        Called within an interceptor, serializer, partitioner or delivery callback it raises IllegalStateException.
+        Called within an interceptor, serializer, partitioner or delivery callback, it raises IllegalStateException.
         """
         self._check_place()
         self._hooks.check_outside("flush()")
@@ -274,9 +276,9 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         return await self._sender.partitions_for(topic)
 
     def explain(self, topic: str, partition: int) -> Explanation:
-        """Why the oldest batch of this partition that is not under way has not been sent: plain words, and their parts.
+        """Why the oldest batch of this partition that is not under way has not been sent, in words and as values.
 
-        Looks only, and costs in proportion to the batches that have not ended: not for the hot path.
+        Changes nothing. Its cost is proportional to the number of batches that have not ended: not for the hot path.
         """
         self._check_place()
         if not topic:
@@ -287,11 +289,11 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         return self._sender.explain(topic, partition)
 
     def metrics(self) -> MetricsSnapshot:
-        """Kafka's producer metrics, as they are now: see ``docs/metrics.md``."""
+        """Kafka's producer metrics at this moment; see ``docs/metrics.md``."""
         return self._metrics.snapshot(0.0 if self._loop is None else self._loop.time())
 
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
-        """What the metrics say is not well, the worst first, and what to do about it; an empty list if all is."""
+        """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
         return findings(self.metrics(), self._config, thresholds)
 
     # Within
