@@ -1,8 +1,8 @@
 """The calls that every record pays for: ``send`` and ``enqueue``. Compiled when there is a compiler.
 
-A record that needs nothing but to be appended goes from here straight into the accumulator, and what ``enqueue``
-returns is done by then. For all others (hooks to call, something to wait for, something wrong) nothing has been done,
-and the producer looks at them again.
+A record that only needs to be appended goes from here straight into the accumulator, and what ``enqueue`` returns is
+already done. For all others (hooks to call, something to wait for, something wrong) nothing has been done yet, and the
+producer handles them from the start.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ async def _enqueued(delivery: Delivery) -> Delivery:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordCalls:
-    """A part of a producer, which lives where ``here()`` is what it was when the producer was started."""
+    """A part of a producer. It may be used only where ``here()`` returns what it did when the producer was started."""
 
     def __init__(self, here: Callable[[], object], *, hooked: bool) -> None:
         self._here = here
         self._home: object = self  # nowhere yet
         self._hooked = hooked
-        """There is code of the user's to be called for every record."""
+        """The user's code must be called for every record."""
         self._accumulator: RecordAccumulator
 
     def _send_otherwise(
         self, topic: Any, value: object, key: object, partition: Any, timestamp_ms: Any, headers: Any
     ) -> Delivery:
-        """``send`` of a record that is not simply appended."""
+        """``send`` for a record that cannot simply be appended."""
         raise NotImplementedError
 
     def _enqueue_otherwise(
         self, topic: Any, value: object, key: object, partition: Any, timestamp_ms: Any, headers: Any
     ) -> Coroutine[Any, Any, Delivery]:
-        """``enqueue`` of a record that is not simply appended."""
+        """``enqueue`` for a record that cannot simply be appended."""
         raise NotImplementedError
 
     def _after_a_turn(self, delivery: Delivery) -> Coroutine[Any, Any, Delivery]:
-        """The delivery, when the loop has had a turn."""
+        """The delivery, after the loop has had a turn."""
         raise NotImplementedError
 
     @overload
@@ -74,12 +74,12 @@ class RecordCalls:
         timestamp_ms: object = None,
         headers: Any = None,
     ) -> Delivery:
-        """Appends a record and returns its delivery: await it, or do not.
+        """Appends a record and returns its delivery, which you may await or not.
 
-        A plain method: with metadata and memory at hand the record is in the accumulator when it returns. Otherwise it
-        is parked, first come first served, for at most max.block.ms. ``timestamp_ms`` counts from the epoch, None is
-        now. Raises only for misuse (IllegalArgumentException, IllegalStateException) and SerializationException; all
-        else arrives in the delivery, and if nobody awaits that, in the log.
+        This is a plain method. If metadata and memory are available, the record is in the accumulator when it returns.
+        Otherwise the record is parked, first come, first served, for at most max.block.ms. ``timestamp_ms`` counts from
+        the epoch; None means now. Raises only for misuse (IllegalArgumentException, IllegalStateException) and
+        SerializationException; all other errors arrive in the delivery, or in the log if nobody awaits it.
         """
         delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:
@@ -113,9 +113,9 @@ class RecordCalls:
     ) -> Coroutine[Any, Any, Delivery]:
         """``send`` with back-pressure: awaited, it waits up to max.block.ms until the record is in the accumulator.
 
-        Raises what kept it out (BufferExhaustedException, TimeoutException, RecordTooLargeException). Cancelled while
-        the record waits, it is withdrawn and will never be in the log; once it is in the accumulator, which it may be
-        before anybody awaits, it goes on to its own end.
+        Raises what kept the record out (BufferExhaustedException, TimeoutException, RecordTooLargeException). If it is
+        cancelled while the record waits, the record is withdrawn and will never be in the log. Once the record is in
+        the accumulator, possibly before anybody awaits, it goes on to its own end.
         """
         delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:
@@ -125,7 +125,7 @@ class RecordCalls:
         return _enqueued(delivery)
 
 
-# No method: that would be called as one of Python's, lest a subclass has another.
+# Not a method: compiled code would call that through Python, in case a subclass overrides it.
 def _append(
     calls: RecordCalls,
     topic: object,
@@ -135,10 +135,10 @@ def _append(
     timestamp_ms: object,
     headers: Any,
 ) -> Delivery | None:
-    """The delivery of a record that was simply appended; None, and nothing done, if that is not possible."""
+    """The delivery of a record that was simply appended; None, with nothing done, if that is not possible."""
     if type(topic) is not str or calls._hooked or calls._here() != calls._home:
         return None
     try:
         return calls._accumulator.append(topic, key, value, partition, timestamp_ms, headers)
     except KafkaError:
-        return None  # it will be found again, where it is known whom to tell
+        return None  # it will be raised again where it is known whom to tell
