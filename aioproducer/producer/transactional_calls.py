@@ -13,11 +13,11 @@ from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPar
 
 
 class TransactionalCalls(ABC):
-    """Half of a producer."""
+    """A part of a producer."""
 
     @abstractmethod
     def _transactional(self, call: str) -> TransactionManager:
-        """What carries the call out; IllegalStateException if it may not be made here and now."""
+        """The object that carries out the call; IllegalStateException if it may not be made here and now."""
 
     @abstractmethod
     def _transactional_call_took(self, call: str, seconds: float) -> None:
@@ -29,22 +29,22 @@ class TransactionalCalls(ABC):
 
     @contextmanager
     def _timed(self, call: str) -> Iterator[None]:
-        """What succeeds within is measured, as Kafka does it; what fails is not."""
+        """Measures a block that succeeds, as Kafka does; one that fails is not measured."""
         began = self._seconds()
         yield
         self._transactional_call_took(call, self._seconds() - began)
 
     async def init_transactions(self) -> None:
-        """Takes over the transactional.id: a producer that had it before is fenced, and its transaction aborted.
+        """Takes over the transactional.id: a producer that had it before is fenced, and its open transaction aborted.
 
-        Once, before the first transaction. TimeoutException after max.block.ms: calling again goes on waiting.
+        Call it once, before the first transaction. TimeoutException after max.block.ms: calling again goes on waiting.
         """
         transactions = self._transactional("init_transactions()")
         with self._timed("init"):
             await transactions.init()
 
     async def begin_transaction(self) -> None:
-        """From now on records belong to a transaction. Nothing is asked of a broker."""
+        """From now on records belong to a transaction. This sends nothing to a broker."""
         transactions = self._transactional("begin_transaction()")
         with self._timed("begin"):
             transactions.begin()
@@ -54,9 +54,9 @@ class TransactionalCalls(ABC):
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
         group: ConsumerGroupMetadata | str,
     ) -> None:
-        """Makes a group's offsets (of the next records to read) a part of the transaction.
+        """Makes a group's offsets (of the next records to read) part of the transaction.
 
-        ``group`` is what the consumer says of its place in the group, or the id of a group without members (KIP-447).
+        ``group`` is the consumer's membership in the group, or the id of a group without members (KIP-447).
         """
         metadata = ConsumerGroupMetadata(group) if isinstance(group, str) else group
         transactions = self._transactional("send_offsets_to_transaction()")
@@ -66,16 +66,17 @@ class TransactionalCalls(ABC):
     async def commit_transaction(self) -> None:
         """Delivers every record of the transaction, and commits it.
 
-        TransactionAbortableException if a record could not be delivered: abort then. ProducerFencedException if a newer
+        TransactionAbortableException if a record could not be delivered: then abort. ProducerFencedException if a newer
         producer has taken over. TimeoutException after max.block.ms: the commit goes on, and calling again waits for
-        its end. Cancelling whoever waits does not take it back either.
+        its end. Cancelling the waiting task does not take the commit back either.
         """
         transactions = self._transactional("commit_transaction()")
         with self._timed("commit"):
             await transactions.commit()
 
     async def abort_transaction(self) -> None:
-        """Gives up the transaction: what was sent is not read, and what was not fails (TransactionAbortedException).
+        """Aborts the transaction: committed readers see none of its records, and unsent ones fail with
+        TransactionAbortedException.
 
         Time-outs and cancellation as with :meth:`commit_transaction`.
         """
@@ -100,7 +101,7 @@ class TransactionalCalls(ABC):
             with self._timed("commit"):
                 await transactions.commit()
         except BaseException as error:
-            # Once a commit was asked for, nothing may take it back but what came of it.
+            # A commit that was asked for may be followed by an abort only if it failed.
             if transactions.is_open():
                 try:
                     with self._timed("abort"):
@@ -108,5 +109,5 @@ class TransactionalCalls(ABC):
                 except KafkaError as failed:
                     if isinstance(error, Exception):
                         raise
-                    error.add_note(f"the transaction was not aborted: {failed}")  # whoever cancels is to be obeyed
+                    error.add_note(f"the transaction was not aborted: {failed}")  # a cancellation must not be replaced
             raise
