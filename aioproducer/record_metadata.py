@@ -14,9 +14,9 @@ from aioproducer.types import TimestampType
 class RecordMetadata:
     """Where a record is in the log.
 
-    ``offset`` is -1 when the broker did not say (``acks=0``, or a duplicate it could only recognise as one);
+    ``offset`` is -1 if the broker did not say (``acks=0``, or a duplicate that it only recognised as one).
     ``timestamp_ms`` is the record's own (CREATE_TIME) or the broker's (LOG_APPEND_TIME), in milliseconds since the
-    epoch; a serialized size is -1 for ``None``. Equal by value, immutable, made when asked for.
+    epoch. A serialized size is -1 for ``None``. Immutable, compared by value, made when somebody asks for it.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class RecordMetadata:
         self._serialized_key_size = serialized_key_size
         self._serialized_value_size = serialized_value_size
 
-    # Properties, as attributes of a compiled class could be assigned to.
+    # Properties, because attributes of a compiled class could be assigned to.
 
     @property
     def topic(self) -> str:
