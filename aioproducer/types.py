@@ -1,4 +1,4 @@
-"""What goes in and what comes out: the record to send, and what the broker made of it."""
+"""Public types: the record to send, and what describes topics, partitions, offsets and groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TopicPartition(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What a group commits for a partition: the offset of the next record to read, and a note of its own."""
+    """What a group commits for a partition: the offset of the next record to read, and a text of its own."""
 
     offset: int
     metadata: str = ""
@@ -32,7 +32,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """A consumer's place in its group, as the consumer tells it; the id alone for one that is no member (KIP-447)."""
+    """A consumer's membership in its group, as the consumer knows it; only the id if it is not a member (KIP-447)."""
 
     group_id: str
     generation_id: int = -1
@@ -44,7 +44,7 @@ class TimestampType(Enum):
     """Who set a record's timestamp (topic config ``message.timestamp.type``)."""
 
     CREATE_TIME = 0
-    """The producer, or the one who called it."""
+    """The producer, or the code that called it."""
     LOG_APPEND_TIME = 1
     """The broker, when it appended the batch."""
 
@@ -52,7 +52,7 @@ class TimestampType(Enum):
 class ProducerRecord(NamedTuple):
     """One record to send. ``timestamp_ms`` counts from the epoch in UTC; ``None`` means now.
 
-    Immutable; ``record._replace(headers=…)`` is another one, for interceptors.
+    Immutable; interceptors make a changed copy with ``record._replace(headers=…)``.
     """
 
     topic: str
@@ -65,8 +65,8 @@ class ProducerRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What part of the time before a time-out was spent on: ``cause`` in words or the name of Kafka's error, and
-    ``count``, how often it came up."""
+    """What a part of the time before a time-out was spent on: ``cause``, in words or as the name of Kafka's error, and
+    ``count``, how often it occurred."""
 
     cause: str
     seconds: float
