@@ -1,11 +1,11 @@
-"""What tests of Kafka programs need: an embedded cluster with faults by script, and real brokers.
+"""Tools for tests of Kafka programs: an embedded cluster with scripted faults, and real brokers.
 
-    ThreadedCluster      the embedded cluster, for any thread
+    ThreadedCluster      the embedded cluster, for use from any thread
     FaultScript          what goes wrong in it, and when
-    ApiKey, ErrorCode    what scripts speak of
+    ApiKey, ErrorCode    the requests and errors that scripts name
 
-``docs/testing.md`` says how; pytest has the cluster in fixtures (``pytest_broker.py``). Nothing here is imported by the
-producer, and nothing is imported before it is asked for.
+``docs/testing.md`` explains them; pytest has the cluster as fixtures (``pytest_broker.py``). The producer imports
+nothing from here, and each name is imported only when it is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules of a :class:`~aioproducer.testing.fault_script.FaultScript`: when they strike, and what they struck."""
+"""The rules of a :class:`~aioproducer.testing.fault_script.FaultScript`: when they apply, and what they hit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from aioproducer.testing.message_entries import entries
 
 
 class FaultScriptError(ValueError):
-    """A script that makes no sense; the message says what in it, and what would."""
+    """A script that makes no sense; the message says why, and what would."""
 
 
 class Hit(NamedTuple):
-    """What a rule struck. ``api`` is None for a connection, ``topic`` and ``partition`` for a whole request."""
+    """What a rule hit. ``api`` is None for a connection, ``topic`` and ``partition`` for a whole request."""
 
     node_id: int
     api: ApiKey | None = None
@@ -28,7 +28,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """Which requests a rule is about: those that agree with everything that is not None. ``api`` None: connections."""
+    """The requests a rule applies to: those that match everything that is not None. With ``api`` None, connections."""
 
     api: ApiKey | None
     node: int | None = None
@@ -39,7 +39,7 @@ class When:
     times: int | None = 1
 
     def matches(self, request: ReceivedRequest) -> bool:
-        """Whether a request is one of those; of its topics and partitions it may name others as well."""
+        """Whether the rule applies to a request, which may also name other topics and partitions."""
         if self.api != request.header.api_key or not self._is_from(request.node_id, request.header.client_id):
             return False
         if self.topic is None:
@@ -51,7 +51,7 @@ class When:
         return any(self.is_about(entry.topic, entry.partition) for entry in entries(message, request.topic_name))
 
     def matches_append(self, node_id: int, client_id: str | None, partition: Partition) -> bool:
-        """Whether a batch of a Produce request is one of those."""
+        """Whether the rule applies to a batch of a Produce request."""
         return self._is_from(node_id, client_id) and self.is_about(partition.topic, partition.index)
 
     def matches_connection(self, node_id: int) -> bool:
@@ -82,7 +82,7 @@ class When:
 
 @dataclass(slots=True, eq=False)
 class FaultRule:
-    """``hits`` are what it struck, oldest first; ``seen`` is how much of what it is about has come by."""
+    """``hits`` are what the rule hit, oldest first; ``seen`` counts everything that matched it."""
 
     when: When
     effect: str
@@ -91,7 +91,7 @@ class FaultRule:
     hits: list[Hit] = field(default_factory=list)
 
     def strikes(self) -> bool:
-        """Something that it is about has come: whether its turn has come as well."""
+        """Counts a match; whether the rule is due for it."""
         self.seen += 1
         return self.is_due()
 
@@ -103,22 +103,22 @@ class FaultRule:
 
 
 Effect = Callable[[ReceivedRequest], RequestFault | None]
-"""What a rule makes of a request."""
+"""What a rule does to a request."""
 
 
 @dataclass(slots=True, eq=False)
 class ScriptedRules:
-    """What a script says so far, for a cluster with so many ``nodes`` (None: whatever it has)."""
+    """The rules of a script so far, for a cluster with this many ``nodes`` (None: any number)."""
 
     nodes: int | None
     begun: list[When] = field(default_factory=list)
-    """These say when, and not yet what."""
+    """Rules that say when, and not yet what."""
     connections: list[FaultRule] = field(default_factory=list)
     requests: list[tuple[FaultRule, Effect]] = field(default_factory=list)
     appends: list[tuple[FaultRule, AppendFault]] = field(default_factory=list)
 
     def begin(self, when: When) -> When:
-        """Raises :class:`FaultScriptError` for what cannot be."""
+        """Raises :class:`FaultScriptError` for what is impossible."""
         if when.node is not None:
             self.check_node(when.node)
         if when.nth < 1:
@@ -129,7 +129,7 @@ class ScriptedRules:
         return when
 
     def add(self, when: When, effect: str, optional: bool) -> FaultRule:
-        """What shall happen is said."""
+        """The rule is complete: it also says what shall happen."""
         self.begun = [begun for begun in self.begun if begun is not when]
         return FaultRule(when, effect, optional)
 

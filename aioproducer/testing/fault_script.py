@@ -1,4 +1,4 @@
-"""Faults of the embedded broker, written down before a test: what goes wrong, when, how often.
+"""Scripted faults of the embedded broker: what goes wrong, when, and how often.
 
 ::
 
@@ -6,7 +6,7 @@
     faults.on(ApiKey.FETCH, node=1, times=None).delay_response(0.2)
     faults.on_connection(times=3).refuse()
 
-``docs/testing.md`` has a table of it all.
+``docs/testing.md`` has a table of all rules.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from aioproducer.testing.request_rule import ConnectionRule, RequestRule
 class FaultScript(Faults):
     """The faults of a cluster: ``EmbeddedCluster(faults=script)``, or the ``faults`` of a fixture's cluster.
 
-    Rules may be added at any time, from any thread. Each strikes once unless told otherwise. Each counts what it is
-    about by itself; where several are due, the one that was written first strikes, and the others are due the next
-    time: rules written one below the other happen one after the other.
+    Rules may be added at any time, from any thread. Each applies once unless told otherwise, and counts its own
+    requests. If several are due, the one that was written first applies, and the others are due the next time: rules
+    written one below the other happen one after the other.
     """
 
     def __init__(self, *, nodes: int | None = None) -> None:
@@ -45,10 +45,10 @@ class FaultScript(Faults):
         times: int | None = 1,
         optional: bool = False,
     ) -> RequestRule:
-        """The ``nth`` request of this API (counted from 1), and as many after it as make ``times``; None: all of them.
+        """A rule for ``times`` requests of this API, beginning with the ``nth`` (counted from 1); None means all.
 
-        Only those to this node, from the client with this id, that name this topic or this ``(topic, partition)``.
-        An ``optional`` rule need not strike. Raises :class:`FaultScriptError`.
+        It applies only to requests to this node, from the client with this id, that name this topic or this
+        ``(topic, partition)``. An ``optional`` rule need not apply. Raises :class:`FaultScriptError`.
         """
         if not isinstance(api, ApiKey):
             raise FaultScriptError(f"api must be an ApiKey, such as ApiKey.PRODUCE, not {api!r}")
@@ -69,7 +69,7 @@ class FaultScript(Faults):
     def on_connection(
         self, *, node: int | None = None, nth: int = 1, times: int | None = 1, optional: bool = False
     ) -> ConnectionRule:
-        """The ``nth`` connection to this node, or to any; see :meth:`on`."""
+        """A rule for the ``nth`` connection to this node, or to any node; see :meth:`on`."""
         when = When(api=None, node=node, nth=nth, times=times)
         return ConnectionRule(self._rules, self._rules.begin(when), optional)
 
@@ -81,7 +81,7 @@ class FaultScript(Faults):
         return self._rules.all()
 
     def verify(self) -> None:
-        """Raises ``AssertionError`` if a rule that is not optional never struck, or says when and not what."""
+        """Raises ``AssertionError`` if a rule that is not optional never applied, or has no effect defined."""
         wrong = [f"  {when}: says when, and not what shall happen" for when in self._rules.begun]
         unused = [rule for rule in self.rules if not rule.optional and not rule.hits]
         wrong += [f"  {rule} ({_so_far(rule)})" for rule in unused]

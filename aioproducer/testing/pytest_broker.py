@@ -1,7 +1,7 @@
 """The pytest plugin: ``kafka_broker`` and ``kafka_cluster``, an embedded cluster of one and of three nodes.
 
-Every pytest run of whoever installed aioproducer imports this module, so it imports nothing of the package: that comes
-with the first fixture.
+Where aioproducer is installed, every pytest run imports this module, so it imports nothing else of the package before
+the first fixture is used.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
-    """A Kafka cluster of one node, for this test alone; ``@pytest.mark.kafka(...)`` makes it another one."""
+    """A Kafka cluster of one node, for this test alone; ``@pytest.mark.kafka(...)`` changes it."""
     yield from _cluster(request, nodes=1)
 
 
 @pytest.fixture
 def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[ThreadedCluster]:
-    """A Kafka cluster of three nodes, for this test alone; ``@pytest.mark.kafka(...)`` makes it another one."""
+    """A Kafka cluster of three nodes, for this test alone; ``@pytest.mark.kafka(...)`` changes it."""
     yield from _cluster(request, nodes=3)
 
 
@@ -42,7 +42,7 @@ def _cluster(request: pytest.FixtureRequest, nodes: int) -> Iterator[ThreadedClu
     from aioproducer.testing.threaded_cluster import ThreadedCluster
 
     options: dict[str, Any] = {"nodes": nodes}
-    # The closest last: a test's marker has the last word over those of its class and module.
+    # The closest last: a test's marker overrides those of its class and module.
     for mark in reversed(list(request.node.iter_markers(MARKER))):
         if mark.args:
             raise pytest.UsageError(f"{request.node.nodeid}: @pytest.mark.{MARKER} takes names, as in nodes=3")
@@ -62,7 +62,7 @@ def _cluster(request: pytest.FixtureRequest, nodes: int) -> Iterator[ThreadedClu
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """A test that passes although a fault that it scripted never happened has not tested what it says."""
+    """A test that scripted a fault which never happened has not tested what it says: it fails."""
     yield
     for cluster in item.stash.get(_clusters, ()):
         try:

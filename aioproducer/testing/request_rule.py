@@ -1,4 +1,4 @@
-"""What a script says that shall happen: to connections, to requests, to the cluster."""
+"""The effects of a script's rules: on connections, on requests, on the cluster."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _CHANGES_NOTHING: Final = frozenset(
         ApiKey.OFFSET_FETCH,
     }
 )
-"""Whether their requests are handled before they are answered with an error makes no difference."""
+"""For these it makes no difference whether a request is handled before it is answered with an error."""
 
 _EVERY_VERSION = Versions.parse("0+")
 _WINDOW = "producer.state.batches.to.retain"
 
 
 class ConnectionRule:
-    """What shall happen to connections; see :meth:`FaultScript.on_connection`."""
+    """What happens to connections; see :meth:`FaultScript.on_connection`."""
 
     def __init__(self, rules: ScriptedRules, when: When, optional: bool) -> None:
         self._rules = rules
@@ -45,16 +45,16 @@ class ConnectionRule:
         self._optional = optional
 
     def refuse(self) -> FaultRule:
-        """Dropped as soon as they are there."""
+        """Drops them as soon as they are made."""
         rule = self._rules.add(self._when, "refused", self._optional)
         self._rules.connections.append(rule)
         return rule
 
 
 class RequestRule:
-    """What shall happen to requests: one of these methods says it; see :meth:`FaultScript.on`. Times are seconds.
+    """What happens to requests: call one of these methods; see :meth:`FaultScript.on`. Times are in seconds.
 
-    Each returns the rule, whose ``hits`` tell afterwards what it struck.
+    Each method returns the rule, whose ``hits`` show afterwards what it applied to.
     """
 
     def __init__(self, rules: ScriptedRules, when: When, optional: bool) -> None:
@@ -65,11 +65,11 @@ class RequestRule:
         self._optional = optional
 
     def answer(self, code: ErrorCode, *, appended: bool = False) -> FaultRule:
-        """An error in place of success; ``appended``: what was asked for is done all the same.
+        """Answers with an error instead of success; with ``appended`` the request is carried out all the same.
 
-        For Produce it is batches that are counted, not requests. Elsewhere a rule about a topic or a partition puts the
-        error where the response speaks of that; else it is the error of the whole response, or, where responses of this
-        API have none, of everything in it.
+        For Produce, batches are counted instead of requests. For other APIs, a rule for a topic or a partition puts
+        the error at that entry of the response. Otherwise it is the error of the whole response or, if responses of
+        this API have none, of every entry in it.
         """
         _check_error(code)
         said = f"answered {code.name}" + (", appended" if appended else "")
@@ -111,47 +111,47 @@ class RequestRule:
             set_errors(response, code, version)
 
     def drop_request(self) -> FaultRule:
-        """Its connection is dropped, and it is not handled."""
+        """The request is not handled, and its connection is dropped."""
         return self._strike("the request dropped", lambda _: RequestFault(lost=True))
 
     def drop_response(self) -> FaultRule:
-        """It is handled, and its connection dropped in place of a response."""
+        """The request is handled, and its connection is dropped instead of a response."""
         return self._strike("the response dropped", lambda _: RequestFault(unanswered=True))
 
     def cut_response(self, after: int) -> FaultRule:
-        """It is handled; of the response so many bytes are sent (the first four are its size), then the connection is
-        dropped."""
+        """The request is handled. Only so many bytes of the response are sent (the first four are its size), then the
+        connection is dropped."""
         if after < 0:
             raise FaultScriptError(f"a response cannot be cut after {after} bytes")
         return self._strike(f"the response cut after {after} bytes", lambda _: RequestFault(cut_after=after))
 
     def delay_request(self, seconds: float) -> FaultRule:
-        """It waits so long before it is handled, and is handled even if its client has gone meanwhile."""
+        """The request waits this long before it is handled, even if its client has gone meanwhile."""
         seconds = _seconds(seconds)
         return self._strike(f"handled {seconds:g} s late", lambda _: RequestFault(handled_after=seconds))
 
     def delay_response(self, seconds: float) -> FaultRule:
-        """It is handled at once and answered so much later."""
+        """The request is handled at once, and answered this much later."""
         seconds = _seconds(seconds)
         return self._strike(f"answered {seconds:g} s late", lambda _: RequestFault(answered_after=seconds))
 
     def never_answer(self) -> FaultRule:
-        """It is handled, and its client left waiting."""
+        """The request is handled, and its client is left waiting."""
         return self._strike("never answered", lambda _: RequestFault(silent=True))
 
     def send_bytes(self, data: bytes) -> FaultRule:
-        """It is handled, and answered with these bytes."""
+        """The request is handled, and answered with these bytes."""
         return self._strike(f"answered with {len(data)} bytes of garbage", lambda _: RequestFault(garbage=data))
 
     def throttle(self, seconds: float) -> FaultRule:
-        """The response asks the client to be quiet for so long."""
+        """The response asks the client to pause for this long."""
         ms = round(_seconds(seconds) * 1000)
         if not any(wire.name == "throttle_time_ms" for wire in APIS[self._api].response.FIELDS):
             raise FaultScriptError(f"a response to {self._api.name} cannot throttle")
         return self.edit_response(lambda response: setattr(response, "throttle_time_ms", ms), f"throttled for {ms} ms")
 
     def edit_response(self, edit: Callable[[Any], object], name: str = "the response edited") -> FaultRule:
-        """``edit`` is called with the response (``aioproducer.protocol.messages``) before that is sent."""
+        """``edit`` is called with the response (``aioproducer.protocol.messages``) before the response is sent."""
         return self._strike(name, lambda _: RequestFault(edit=edit))
 
     # what happens to the cluster, just before the request is handled
@@ -180,7 +180,7 @@ class RequestRule:
         )
 
     def set_window(self, topic: str, batches: int) -> FaultRule:
-        """The partitions of the topic remember so many batches of a producer from now on (KIP-1269)."""
+        """From now on the partitions of the topic remember this many batches of a producer (KIP-1269)."""
         if batches < 5:
             raise FaultScriptError(f"brokers remember at least 5 batches of a producer, so not {batches}")
         change = ConfigChange.of(_WINDOW, OpType.SET, str(batches))
@@ -190,7 +190,7 @@ class RequestRule:
         )
 
     def hold_replica(self, topic: str, partition: int, *, node: int, in_sync: bool = True) -> FaultRule:
-        """The replica on a node copies nothing more; see ``EmbeddedCluster.hold_replica``."""
+        """The replica on a node stops copying; see ``EmbeddedCluster.hold_replica``."""
         self._rules.check_node(node)
         return self._before(
             f"node {node} copies nothing more of {topic}-{partition}" + ("" if in_sync else ", and is out of sync"),
@@ -198,7 +198,7 @@ class RequestRule:
         )
 
     def release_replica(self, topic: str, partition: int, *, node: int) -> FaultRule:
-        """It copies again, and has caught up."""
+        """The replica copies again, and has caught up."""
         self._rules.check_node(node)
         return self._before(
             f"node {node} has caught up with {topic}-{partition}",

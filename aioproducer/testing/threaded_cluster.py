@@ -1,4 +1,4 @@
-"""The embedded cluster on an event loop in a thread of its own: for tests without a loop, or with any other."""
+"""The embedded cluster on an event loop in its own thread: for tests without an event loop, or with any other."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 
 class ThreadedCluster:
-    """An :class:`~aioproducer.broker.EmbeddedCluster` that any thread may use, event loop or not.
+    """An :class:`~aioproducer.broker.EmbeddedCluster` for use from any thread, with or without an event loop.
 
     ::
 
         with ThreadedCluster(nodes=3, topics={"orders": 6}) as cluster:
             producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers})
 
-    ``topics`` are made before anybody can connect: by name, the number of partitions. Everything else is what
-    ``EmbeddedCluster`` takes. Its calls return when the broker has done what they ask, within a millisecond or so; what
-    they raise is what that class raises.
+    ``topics`` are created before anybody can connect: names with numbers of partitions. All other arguments are those
+    of ``EmbeddedCluster``. Calls return when the broker has done what they ask, within a millisecond or so, and raise
+    what the calls of that class raise.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ThreadedCluster:
         **options: Any,
     ) -> None:
         self.faults = FaultScript(nodes=nodes)
-        """What shall go wrong: nothing, until it is told."""
+        """The script of faults; empty until rules are added."""
         self._topics = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
         self._cluster = EmbeddedCluster(nodes, configs=configs, faults=self.faults, **options)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -60,7 +60,7 @@ class ThreadedCluster:
         return self
 
     def close(self) -> None:
-        """Stops every node and the thread. Records can be read no more."""
+        """Stops every node and the thread. After that no records can be read."""
         loop, self._loop = self._loop, None
         if loop is not None and self._thread is not None:
             loop.call_soon_threadsafe(self._stopped.set)
@@ -92,7 +92,7 @@ class ThreadedCluster:
             await self._stopped.wait()
 
     def call(self, function: Callable[[EmbeddedCluster], T]) -> T:
-        """What ``function`` returns, called with the cluster on its event loop; it must not block."""
+        """Calls ``function`` with the cluster, on its event loop, and returns the result; it must not block."""
 
         async def call() -> T:
             return function(self._cluster)
@@ -100,7 +100,7 @@ class ThreadedCluster:
         return self.run(call())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What ``work`` returns, run on the cluster's event loop."""
+        """Runs ``work`` on the cluster's event loop and returns its result."""
         if self._loop is None:
             work.close()
             raise RuntimeError("this cluster is not running")
@@ -152,15 +152,15 @@ class ThreadedCluster:
         return self.call(lambda cluster: {topic.name: len(topic.partitions) for topic in cluster.topics})
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, object | None]) -> None:
-        """Sets configs of a topic; None takes one back."""
+        """Sets configs of a topic; None resets one to its default."""
         self.call(lambda cluster: cluster.alter_topic_configs(name, configs))
 
     def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
-        """Sets dynamic configs of one node, or of all; None takes one back."""
+        """Sets dynamic configs of one node, or of all; None resets one to its default."""
         self.call(lambda cluster: cluster.alter_broker_configs(configs, node_id=node_id))
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
-        """The records of a partition, or of all of them one after the other, aborted ones included."""
+        """The records of a partition, or of all partitions one after the other, including aborted ones."""
 
         def read(cluster: EmbeddedCluster) -> list[Record]:
             partitions = cluster.topic(topic).partitions
@@ -182,7 +182,7 @@ class ThreadedCluster:
         self.call(lambda cluster: cluster.move_leader(topic, partition, node_id))
 
     def hold_replica(self, topic: str, partition: int, node_id: int, *, in_sync: bool = True) -> None:
-        """The replica on this node copies nothing more: acks=all waits; see ``EmbeddedCluster.hold_replica``."""
+        """The replica on this node stops copying, so acks=all waits; see ``EmbeddedCluster.hold_replica``."""
         self.call(lambda cluster: cluster.hold_replica(topic, partition, node_id, in_sync=in_sync))
 
     def release_replica(self, topic: str, partition: int, node_id: int) -> None:
@@ -196,7 +196,7 @@ class ThreadedCluster:
     # groups and transactions
 
     def move_coordinator(self, key: str, node_id: int) -> None:
-        """Makes another node the coordinator of a group or transactional id."""
+        """Makes another node the coordinator of a group or of a transactional id."""
         self.call(lambda cluster: cluster.move_coordinator(key, node_id))
 
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
