@@ -1,4 +1,4 @@
-"""Spark: topics as a data source, to be read and written; and DataFrames sent by a producer in the driver.
+"""Spark: topics as a data source, for reading and writing; and DataFrames sent by a producer on the driver.
 
 ::
 
@@ -10,17 +10,17 @@
     spark.read.format("aioproducer").options(**options, subscribe="t").load()
 
 Needs PySpark 4.1 or newer (``pip install 'aioproducer[spark]'``), on the executors as well, and no jars. Read in this
-order: ``data_source.py`` is what Spark asks.
+order, beginning with ``data_source.py``, which Spark calls:
 
-- Writing: ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the user wants before any task runs;
-  ``writer.py`` is a task's write, ``topic_streams.py`` the way of its rows; ``exactly_once.py`` and ``marker.py`` see
-  to it that a repeated task writes nothing twice, ``epoch_commit.py`` that the tasks are the same ones.
-- Reading: ``source_options.py`` and ``source_schema.py`` check, ``source.py`` and ``stream_source.py`` plan with
-  ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules); ``range_reader.py`` is a task's
+- Writing: ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the user wants before any task runs.
+  ``writer.py`` is a task's write, ``topic_streams.py`` sends its rows. ``exactly_once.py`` and ``marker.py`` ensure
+  that a repeated task writes nothing twice, ``epoch_commit.py`` that the tasks are the same ones.
+- Reading: ``source_options.py`` and ``source_schema.py`` check. ``source.py`` and ``stream_source.py`` plan, with
+  ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules). ``range_reader.py`` is a task's
   read, ``arrow_columns.py`` makes its rows.
-- In the driver: ``dataframe.py``, ``spark_job.py``.
-- ``audit/`` proves what was delivered: ``run.py`` from topics to a report, ``job.py`` the rules in their order, each in
-  a file of its own; ``watch.py`` the same of what is being written.
+- On the driver: ``dataframe.py``, ``spark_job.py``.
+- ``audit/`` proves what was delivered: ``run.py`` goes from topics to a report, ``job.py`` applies the rules in order,
+  each of which has its own file; ``watch.py`` applies them to what is being written.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes the format ``aioproducer`` known to a session, where Spark has not found it by itself."""
+    """Registers the format ``aioproducer`` with a session, where Spark has not found it by itself."""
     from aioproducer.spark.data_source import AioproducerDataSource
 
     spark.dataSource.register(AioproducerDataSource)

@@ -1,4 +1,4 @@
-"""Records that were read, as a record batch of Arrow's."""
+"""Records that were read, as an Arrow record batch."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ ARROW_TYPES: Mapping[str, pa.DataType] = {
     "headers": _HEADERS,
     "batch": _BATCH,
 }
-"""The columns that there are, as Spark wants to get them."""
+"""All columns, with the types that Spark expects."""
 
 _SEQUENCES = 0x7FFF_FFFF
 """After the largest sequence comes 0."""
 
 
 class Run(NamedTuple):
-    """So many records in a row that were read from one batch."""
+    """A number of consecutive records that were read from one batch."""
 
     records: int
     batch: RecordBatch
@@ -58,7 +58,7 @@ def arrow_batch(
     schema: pa.Schema, partition: TopicPartition, buffers: ColumnBuffers, runs: Sequence[Run]
 ) -> pa.RecordBatch:
     """The columns of ``schema``, one row for each record. CorruptRecordException for a timestamp beyond the year
-    294247, which Spark's microseconds cannot tell."""
+    294247, which Spark's microseconds cannot express."""
     columns = _Columns(partition, buffers, runs)
     return pa.RecordBatch.from_arrays([columns.column(name) for name in schema.names], schema=schema)
 
@@ -115,7 +115,7 @@ class _Columns:
 
     def _batch(self) -> Any:
         spread = self._spread
-        # Counted on from the batch's first record; null is without a producer id.
+        # Counted from the batch's first record; null without a producer id.
         first = spread(pa.int64(), lambda batch: _known(batch.base_sequence, batch.base_sequence - batch.base_offset))
         sequences = pc.bit_wise_and(pc.add(first, self._offsets), pa.scalar(_SEQUENCES, pa.int64()))
         fields = {
@@ -133,13 +133,13 @@ class _Columns:
         return pa.StructArray.from_arrays([fields[field.name] for field in _BATCH], fields=list(_BATCH))
 
     def _spread(self, kind: Any, of: Callable[[RecordBatch], object]) -> Any:
-        """What each batch says, for each of its records."""
+        """A value of each batch, repeated for each of its records."""
         values = pa.array([of(run.batch) for run in self._runs], kind)
         return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(self._run_ends, values))
 
 
 def _known(number: int, told: int) -> int | None:
-    """What is told, unless the number is one of those that stand for none."""
+    """The value, or null if the number is one of those that mean none."""
     return told if number >= 0 else None
 
 

@@ -1,4 +1,4 @@
-"""A digest of rows, to tell whether a task that is run again has the rows that it had."""
+"""A digest of rows, to tell whether a task that is run again has the same rows as before."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NULL: Final = b"\x00null"
 
 
 class ContentDigest:
-    """The sum of the rows' checksums: a shuffle may hand the same rows over in another order, and in other batches.
+    """The sum of the rows' checksums, because a shuffle may deliver the same rows in another order, in other batches.
 
-    Against chance, not against anybody who wants it to be equal.
+    It protects against accidents, not against somebody who wants two digests to be equal.
     """
 
     def __init__(self, columns: Iterable[str]) -> None:
@@ -27,13 +27,13 @@ class ContentDigest:
         self._sum = 0
 
     def through(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-        """The batches, taken note of."""
+        """Passes the batches on, and adds them to the digest."""
         for batch in batches:
             self.update(batch)
             yield batch
 
     def update(self, batch: RecordBatch) -> None:
-        """All loops over rows are C's: a row costs some 0.1 µs for each column."""
+        """All loops over rows run in C: a row costs about 0.1 µs for each column."""
         checksums: Iterable[int] = repeat(0, batch.num_rows)
         for name in self._columns:
             checksums = map(google_crc32c.extend, checksums, _texts(batch.column(name)))

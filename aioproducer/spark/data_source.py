@@ -1,4 +1,4 @@
-"""What Spark asks for when a user names the format."""
+"""What Spark calls when a user names the format."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class AioproducerDataSource(DataSource):
-    """Topics of Kafka. Options and columns are described in ``docs/spark.md``."""
+    """Kafka topics. ``docs/spark.md`` describes options and columns."""
 
     @classmethod
     def name(cls) -> str:
         return "aioproducer"
 
-    # Imported when they are asked for: of one reader or writer, each task imports only what it needs.
+    # Imported when they are needed, so that each task imports only its own reader or writer.
 
     def schema(self) -> StructType:
         from aioproducer.spark.source_schema import source_schema

@@ -1,4 +1,4 @@
-"""A DataFrame, sent by a producer in the driver."""
+"""A DataFrame, sent by a producer on the driver."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Progress(NamedTuple):
     """How far a DataFrame has been read."""
 
     rows: int
-    """Taken by the producer; the latest may not have been delivered yet."""
+    """Rows that the producer has accepted; the latest may not have been delivered yet."""
     size_in_bytes: int
-    """Of these rows, as Arrow has them."""
+    """The size of these rows in Arrow's format."""
     seconds: float
-    """Since the call."""
+    """Since the call began."""
 
 
 async def produce_dataframe(
@@ -42,17 +42,17 @@ async def produce_dataframe(
     """Sends a record for each row of a DataFrame, through a producer on this event loop, and returns when all of them
     have ended; the result is that of ``send_table``.
 
-    The columns are the sink's: ``value``, and ``key``, ``headers``, ``partition``, ``timestamp`` if they are there.
-    Rows come in the order of the DataFrame's partitions. They are computed by Spark's workers, brought here in Arrow's
-    format as fast as the producer takes them, and never collected: this process holds two batches of
-    spark.sql.execution.arrow.maxRecordsPerBatch rows and what the producer's buffer.memory allows, Spark's JVM the
-    results of the partition that is read and of the next one. All that the producer has, a transaction, interceptors,
-    metrics, is had by these records, too; and other coroutines use it meanwhile.
+    The columns are the sink's: ``value``, and optionally ``key``, ``headers``, ``partition`` and ``timestamp``. Rows
+    come in the order of the DataFrame's partitions. Spark's workers compute them; they are brought here in Arrow's
+    format as fast as the producer takes them, and never collected. This process holds two batches of
+    spark.sql.execution.arrow.maxRecordsPerBatch rows and what the producer's buffer.memory allows; Spark's JVM holds
+    the results of the present partition and of the next one. These records use everything the producer has:
+    transactions, interceptors, metrics. Other coroutines may use the producer meanwhile.
 
     ``on_progress`` is called on the event loop after each batch. Several calls at once are several Spark jobs at once.
-    Cancelled, the jobs are cancelled, and no more rows are sent; those that the producer has go on to their own end.
-    Raises IllegalArgumentException for columns that cannot be sent, before any job; what Spark raises, with a note of
-    what was sent until then; and what ``on_progress`` raises.
+    If the call is cancelled, its jobs are cancelled and no more rows are sent; those that the producer has accepted go
+    on to their own end. Raises IllegalArgumentException for columns that cannot be sent, before any job; what Spark
+    raises, with a note that says what had been sent by then; and what ``on_progress`` raises.
     """
     columns = record_columns(df.schema, topic)
     batches = df.select(list(columns.values())).mapInArrow(_as_ipc, f"{_COLUMN} binary")
@@ -83,7 +83,7 @@ class _Stream:
         self._coming = self._job.begin(self._next)
 
     def leave(self) -> None:
-        """What of the iteration is left is let go in the job's thread: Spark has to be told, and may have to be waited
+        """Drops the rest of the iteration in the job's thread, because Spark must be told, and may have to be waited
         for."""
         _ = self._job.begin(self._forget)
 
@@ -114,7 +114,7 @@ class _Stream:
 
 
 def _as_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Each batch as one row of bytes; called by Spark's workers."""
+    """Makes each batch one row of bytes; called by Spark's workers."""
     for batch in batches:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:

@@ -1,8 +1,8 @@
-"""What the driver does when every task of an epoch has committed: it looks whether these are all, and writes that down.
+"""What the driver does when every task of an epoch has committed: it checks that these are all, and writes that down.
 
-A task does not know how many tasks there are, so only here it shows when an epoch that is run again has fewer than
-before: the rows of one that there is no more are in the topic, and among another one's as well. How many they were is
-kept as the tasks' markers are, by a group of the whole write.
+A task does not know how many tasks there are. So only the driver can see that an epoch that is run again has fewer
+tasks than before: the rows of a task that no longer exists are in the topic, and among the rows of another task as
+well. The number of tasks is kept like the tasks' markers, by a group of the whole write.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def commit_epoch(options: SinkOptions, done: Sequence[Done]) -> None:
             last.check(whole, where)
             return
         if last is None or (last.epoch, last.run) != (task.epoch - 1, task.run):
-            # Else this run has ended the epoch before, and nobody can have begun this one any earlier.
+            # Otherwise this run has completed the epoch before, so nobody can have begun this one earlier.
             await _check_that_none_is_left(admin, options, whole, task, place)
         async with producer.transaction():
             await producer.send_offsets_to_transaction({place: whole.as_offset()}, name)

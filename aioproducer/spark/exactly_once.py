@@ -1,9 +1,9 @@
 """A task's write that happens once, however often the task is run.
 
-A task has a transactional.id and a group of its own, named after the query and the partition. Its rows, and a marker as
-the metadata of an offset of that group, are one transaction. An attempt first takes over the transactional.id, which
-ends whatever its predecessor has left open, one way or the other. Then it reads the marker: if that is of this epoch,
-the rows are there already. ``docs/spark.md`` says what may crash when.
+Each task has its own transactional.id and group, named after the query and the partition. Its rows are one transaction
+together with a marker, which is the metadata of an offset of that group. An attempt first takes over the
+transactional.id, which commits or aborts whatever its predecessor left open. Then it reads the marker: if that is of
+this epoch, the rows are already there. ``docs/spark.md`` says what may crash when.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _ADMIN_CONFIGS = {field.name.replace("_", ".") for field in dataclasses.fields(A
 
 
 def name_of(options: SinkOptions, write: str, part: int | str) -> str:
-    """The transactional.id, and the group, of a task by its partition, or of the whole write (``WHOLE``)."""
+    """The transactional.id and group of a task, by its partition, or of the whole write (``WHOLE``)."""
     return f"{options.prefix}-{write}-{part}"
 
 
 async def write_once(
     options: SinkOptions, columns: Mapping[str, str], task: Task, batches: Iterator[RecordBatch]
 ) -> Marker:
-    """Writes the rows, or finds them written; returns the marker that stands for them.
+    """Writes the rows, or finds them already written; returns their marker.
 
     ProducerFencedException if another attempt of the task has taken over; MarkerMismatchException if the task was
-    written with other rows. Whatever is raised, nothing of this attempt will be read, unless it was that the end of the
-    commit did not come in time (TimeoutException): the next attempt finds out.
+    written with other rows. Whatever is raised, nothing of this attempt will be read, with one exception: if the commit
+    did not end in time (TimeoutException), the next attempt finds out how it ended.
     """
     name, where = name_of(options, task.write, task.partition), str(task)
     assert options.marker_topic is not None
@@ -66,10 +66,10 @@ async def write_once(
 
 
 def admin_of(configs: Mapping[str, str]) -> KafkaAdmin:
-    """An admin client with those of a producer's configs that it has, too."""
+    """An admin client, with those of a producer's configs that admin clients have."""
     return KafkaAdmin.from_config({name: value for name, value in configs.items() if name in _ADMIN_CONFIGS})
 
 
 async def committed(admin: KafkaAdmin, group: str, place: TopicPartition) -> OffsetAndMetadata | None:
-    """What the group has committed there, transactions that have not quite ended included."""
+    """What the group has committed there; waits for transactions that have not quite ended."""
     return (await admin.list_consumer_group_offsets(group, [place], require_stable=True))[place]

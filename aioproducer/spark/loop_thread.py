@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for code that Spark calls and that has to return what it was asked for."""
+"""An event loop in its own thread, for code that Spark calls synchronously."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class LoopThread:
         self._thread.start()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begins it; its end can be waited for."""
+        """Starts the coroutine; the result can be waited for."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What it returns or raises. If the wait is interrupted it is cancelled."""
+        """Returns or raises what the coroutine does. If the wait is interrupted, the coroutine is cancelled."""
         future = self.submit(work)
         try:
             return future.result()

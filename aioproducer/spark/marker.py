@@ -1,4 +1,4 @@
-"""What a task's transaction leaves behind beside its rows: the note by which the task is known if it is run again."""
+"""What a task's transaction writes besides its rows: the marker by which the task is recognised if it is run again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aioproducer.types import OffsetAndMetadata
 
 
 class MarkerMismatchException(KafkaError):
-    """A task was run again and is not what it was: its rows are others, or later epochs were written since."""
+    """A task was run again and has other rows than before, or later epochs were written since."""
 
 
 @dataclass(frozen=True)
 class Marker:
-    """The metadata of an offset, which a group of the task's own commits; the offset itself is the epoch."""
+    """The metadata of an offset that the task's own group commits; the offset itself is the epoch."""
 
     epoch: int
     rows: int
@@ -36,7 +36,7 @@ class Marker:
             ) from error
 
     def as_offset(self) -> OffsetAndMetadata:
-        """As it is committed."""
+        """The marker in the form in which it is committed."""
         return OffsetAndMetadata(self.epoch, json.dumps(asdict(self), separators=(",", ":")))
 
     def is_of(self, epoch: int, where: str) -> bool:
@@ -49,7 +49,7 @@ class Marker:
         return self.epoch == epoch
 
     def check(self, again: Marker, where: str) -> None:
-        """MarkerMismatchException unless what was run again had the rows that it had."""
+        """MarkerMismatchException unless the repeated task had the same rows."""
         if again != self:
             raise MarkerMismatchException(
                 f"{where}: it was committed with {self}, and has {again} now: the query gives other rows when it is "
@@ -62,11 +62,11 @@ class Marker:
 
 @dataclass(frozen=True)
 class WholeMarker(Marker):
-    """The driver's, of a whole epoch, or a whole batch, when all of its tasks have committed."""
+    """The driver's marker of a whole epoch, or a whole batch, when all of its tasks have committed."""
 
     partitions: int
     run: str = field(compare=False)
-    """The run of the streaming query that has written it: another one after each start. Empty for a batch."""
+    """The run of the streaming query that wrote it: each start of the query is another run. Empty for a batch."""
 
     def __str__(self) -> str:
         return f"{super().__str__()} in {self.partitions} partitions"

@@ -1,4 +1,4 @@
-"""Which offsets a batch reads, and how they are shared out among tasks. Rules; nothing is asked of anybody here."""
+"""Which offsets a batch reads, and how they are divided among tasks. Rules only: nothing here asks a broker."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 from aioproducer.types import TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
-"""For each partition the offset of the next record to read."""
+"""For each partition, the offset of the next record to read."""
 
 OffsetsByTopic = dict[str, dict[str, int]]
-"""The same as Spark keeps it in a checkpoint; Spark's Kafka source writes the same JSON."""
+"""Offsets in the form that Spark keeps in a checkpoint; Spark's Kafka source writes the same JSON."""
 
 
 class OffsetRange(NamedTuple):
@@ -50,8 +50,8 @@ def from_json(told: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int
 
 
 def split(ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """The ranges that are not empty, cut into pieces of nearly one size: none larger than ``max_records``, and at least
-    ``min_partitions`` of them if there are as many offsets. Each partition's pieces follow each other."""
+    """The non-empty ranges, cut into pieces of nearly equal size: none larger than ``max_records``, and at least
+    ``min_partitions`` of them if there are that many offsets. The pieces of a partition follow each other."""
     wanted = [each for each in ranges if each.size > 0]
     pieces = [-(-each.size // max_records) if max_records is not None else 1 for each in wanted]
     if min_partitions is not None:
@@ -75,14 +75,14 @@ def split(ranges: Iterable[OffsetRange], min_partitions: int | None, max_records
 
 
 def limited(begins: Offsets, ends: Offsets, limit: int) -> dict[TopicPartition, int]:
-    """The ends of a batch that has no more than ``limit`` offsets: each partition's share is as its part of all that is
-    there, but at least one where something is there, as long as the limit allows."""
+    """The ends of a batch with at most ``limit`` offsets. Each partition's share is proportional to what is there, but
+    at least one offset where anything is there, as long as the limit allows."""
     sizes = {partition: ends[partition] - begins[partition] for partition in sorted(ends)}
     waiting = {partition: size for partition, size in sizes.items() if size > 0}
     if sum(waiting.values()) <= limit:
         return dict(ends)
     taken = dict.fromkeys(sizes, 0)
-    # Who has most goes first, so that which ones are left out at a small limit changes with what is taken.
+    # Partitions with the most go first, so that with a small limit it is not always the same ones that are left out.
     for partition in sorted(waiting, key=lambda partition: -waiting[partition])[:limit]:
         taken[partition] = 1
     spare = limit - sum(taken.values())
@@ -100,13 +100,13 @@ def limited(begins: Offsets, ends: Offsets, limit: int) -> dict[TopicPartition, 
 
 
 def ranges(begins: Offsets, ends: Offsets) -> list[OffsetRange]:
-    """What lies between; partitions that have no end are left out."""
+    """The ranges between; partitions without an end are left out."""
     return [OffsetRange(*partition, begins[partition], ends[partition]) for partition in sorted(ends)]
 
 
 def impossible(begins: Offsets, ends: Offsets, asked: Iterable[TopicPartition], latest: Offsets) -> list[str]:
-    """What of a batch cannot be, in words. ``asked``: partitions whose beginning the user has given as an offset;
-    ``latest``: the ends of those logs whose end the user has given so."""
+    """What is impossible about a batch, in words. ``asked``: partitions whose beginning the user gave as an offset;
+    ``latest``: the ends of the logs whose end the user gave as an offset."""
     return [
         *(
             f"{partition} is to be read from offset {begins[partition]} to {ends[partition]}"
@@ -122,7 +122,7 @@ def impossible(begins: Offsets, ends: Offsets, asked: Iterable[TopicPartition], 
 
 
 def losses(begins: Offsets, ends: Offsets, earliest: Offsets, added: Offsets) -> list[str]:
-    """What a batch can no longer read although it should, in words: nothing if all is there.
+    """What a batch should read but no longer can, in words; nothing if all is there.
 
     ``begins``: where the last batch ended; ``ends``: where this one is to end; ``earliest``: the first offset of each
     partition's log now; ``added``: of those that the last batch did not know, the first offset.
@@ -147,7 +147,7 @@ def losses(begins: Offsets, ends: Offsets, earliest: Offsets, added: Offsets) ->
 
 
 def readable(planned: Sequence[OffsetRange], earliest: Offsets) -> list[OffsetRange]:
-    """What is left of the ranges after such losses."""
+    """The parts of the ranges that are left after such losses."""
     return [
         each._replace(begin=min(max(each.begin, earliest.get(each.topic_partition, each.begin)), each.end))
         for each in planned

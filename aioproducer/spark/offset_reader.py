@@ -1,4 +1,4 @@
-"""What a plan asks the cluster: which partitions there are, where they begin and end, and where a time is."""
+"""What a plan asks the cluster: which partitions exist, where they begin and end, and which offset a time has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPECS = {EARLIEST: OffsetSpec.earliest(), LATEST: OffsetSpec.latest()}
 
 
 class OffsetReader:
-    """Asks for what ``options`` say is to be read, on an event loop in a thread of its own."""
+    """Asks about what ``options`` say should be read, on an event loop in its own thread."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -39,8 +39,8 @@ class OffsetReader:
         self.close()
 
     def partitions(self, *, gone: bool = False) -> list[TopicPartition]:
-        """What is subscribed to, as it is now. UnknownTopicOrPartitionException for what there is not, unless ``gone``
-        says that it may have been there."""
+        """The partitions subscribed to, as they are now. UnknownTopicOrPartitionException for what does not exist,
+        unless ``gone`` says that it may have existed before."""
         subscription = self._options.subscription
         if subscription.pattern is not None:
             topics = self._thread.run(self._admin.list_topics())
@@ -68,14 +68,14 @@ class OffsetReader:
         return sorted(subscription.partitions.intersection(found))
 
     def offsets(self, partitions: Iterable[TopicPartition], offset: int) -> dict[TopicPartition, int]:
-        """Of each partition the EARLIEST or the LATEST."""
+        """The EARLIEST or the LATEST offset of each partition."""
         return self._listed(dict.fromkeys(partitions, _SPECS[offset]))
 
     def resolve(
         self, positions: Mapping[TopicPartition, Position], option: str, *, latest_if_none: bool
     ) -> dict[TopicPartition, int]:
-        """The positions as offsets. A time after that of every record is the end of the partition, if
-        ``latest_if_none``; else it raises IllegalArgumentException."""
+        """The positions as offsets. A time later than every record means the end of the partition if
+        ``latest_if_none``; otherwise it raises IllegalArgumentException."""
         specs = {partition: spec for partition, at in positions.items() if (spec := _spec(at)) is not None}
         found = self._listed(specs)
         late = [partition for partition in specs if found[partition] < 0]
@@ -100,7 +100,7 @@ class OffsetReader:
 
 
 def _spec(position: Position) -> OffsetSpec | None:
-    """What the leader is to be asked; None for an offset that is one already."""
+    """What to ask the leader; None for what is an offset already."""
     if position.is_offset:
         return None
     return OffsetSpec.for_timestamp(position.value) if position.kind == "time" else _SPECS[position.value]

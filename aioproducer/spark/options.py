@@ -1,6 +1,6 @@
-"""What the options of a source or a sink have in common: configs with ``kafka.`` before them, names, numbers, choices.
+"""What the options of source and sink have in common: configs with the prefix ``kafka.``, names, numbers, choices.
 
-Spark's options know no upper case: they are looked up, and shown, by their names in lower case, whoever wrote them how.
+Spark's options ignore case: they are looked up, and shown, by their names in lower case.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ PREFIX = "kafka."
 _BOOTSTRAP = "bootstrap.servers"
 
 SPARKS_OWN = ("checkpointLocation", "queryName")
-"""What Spark passes on that is meant for Spark."""
+"""Options that Spark passes on although they are meant for Spark itself."""
 
 
 def kafka_configs(options: Mapping[str, str], refused: Mapping[str, str] | None = None) -> dict[str, str]:
     """The configs for Kafka's clients, by their dotted names, without the prefix.
 
-    IllegalArgumentException without bootstrap servers, and for those ``refused``, by name with what to do instead.
+    IllegalArgumentException if bootstrap servers are missing, and for configs in ``refused``, which says what to do
+    instead, by name.
     """
     configs = {
         name.lower().removeprefix(PREFIX): value for name, value in options.items() if name.lower().startswith(PREFIX)
@@ -49,7 +50,7 @@ def check_known(options: Mapping[str, str], known: Iterable[str], what: str) -> 
 
 
 def text(options: Mapping[str, str], name: str) -> str | None:
-    """The option's value, or None; IllegalArgumentException if there is nothing in it."""
+    """The option's value, or None; IllegalArgumentException if it is empty."""
     value = next((value for given, value in options.items() if given.lower() == name.lower()), None)
     if value is not None and not value.strip():
         raise IllegalArgumentException(f'option "{name}" is empty')
@@ -71,7 +72,7 @@ def number(options: Mapping[str, str], name: str, default: int, *, at_least: int
 
 
 def one_of(options: Mapping[str, str], name: str, choices: Sequence[str], default: str) -> str:
-    """The option as one of the choices, in whatever case it was written."""
+    """The option as one of the choices, ignoring case."""
     value = text(options, name)
     if value is None:
         return default

@@ -1,4 +1,4 @@
-"""What a task of the source does: reads a range of offsets of one partition, as record batches of Arrow's."""
+"""What a task of the source does: it reads a range of offsets of one partition, as Arrow record batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aioproducer.spark.loop_thread import LoopThread
 from aioproducer.spark.offset_plan import OffsetRange
 
 FULL = 4 * 1024 * 1024
-"""Bytes at which a record batch of Arrow's is given out; one batch of Kafka's may make it larger."""
+"""The size in bytes at which an Arrow record batch is handed out; one Kafka batch may make it larger."""
 
 _API_TIMEOUT = table(ReaderConfig)["default.api.timeout.ms"]
 _LOST = (OffsetOutOfRangeException, UnknownTopicOrPartitionException)
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 class _Fetched(NamedTuple):
     begin: int
-    """The offset that was asked for, which the first batch may have others before."""
+    """The offset that was asked for; the first batch may also have earlier ones."""
     batches: list[RecordBatch]
     position: int
     """The offset after them."""
@@ -41,9 +41,9 @@ def read_range(
 ) -> Iterator[Any]:
     """The records of a range, in order, in the columns of ``schema``; control records only with the column ``batch``.
 
-    While one fetch is made into columns the next one is under way, so at most two are in memory, and ``FULL`` bytes of
-    columns. If the log has not all of the range any more: OffsetOutOfRangeException or
-    UnknownTopicOrPartitionException, or without ``fail_on_data_loss`` a warning in the log, and what is left.
+    While one fetch is turned into columns the next one is under way, so at most two are in memory, and ``FULL`` bytes
+    of columns. If the log no longer has all of the range: OffsetOutOfRangeException or
+    UnknownTopicOrPartitionException; without ``fail_on_data_loss`` a warning in the log, and the records that are left.
     """
     with LoopThread() as thread:
         source = _Source(configs, wanted, fail_on_data_loss)
@@ -84,7 +84,7 @@ def _batches(source: _Source, wanted: OffsetRange, schema: pa.Schema, thread: Lo
 
 
 class _Source:
-    """The reader of the partition, on the thread's event loop."""
+    """Opens a reader of the partition on the thread's event loop."""
 
     def __init__(self, configs: Mapping[str, str], wanted: OffsetRange, fail_on_data_loss: bool) -> None:
         self._configs = configs
@@ -129,7 +129,7 @@ class _Source:
             assert position is not None
             if position != before:
                 return _Fetched(before, batches, position)
-            # A leader that has just taken over may not know yet how far its log is committed.
+            # A leader that has just taken over may not yet know how far its log is committed.
             empty += loop.time() - asked
             if empty >= self._patience:
                 raise OffsetOutOfRangeException(
@@ -138,7 +138,7 @@ class _Source:
                 )
 
     async def _skip_what_is_lost(self) -> bool:
-        """Goes on at the log's beginning; False if there is nothing of the range."""
+        """Goes on at the log's beginning; False if nothing of the range is there."""
         position = self._reader.position
         assert position is not None
         try:

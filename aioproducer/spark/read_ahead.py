@@ -1,4 +1,4 @@
-"""Spark's iterator, which blocks, as an asynchronous one."""
+"""Spark's blocking iterator as an asynchronous one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 async def read_ahead(items: Iterator[T]) -> AsyncGenerator[T, None]:
-    """The items; each is asked for, in a thread, when the one before it is given out.
+    """The items; each is requested, in a thread, when the one before it is handed out.
 
-    Left early, it waits for the item that was asked for: nobody else may read from Spark meanwhile.
+    If the iteration ends early, it waits for the item that was requested: nobody else may read from Spark meanwhile.
     """
     loop = asyncio.get_running_loop()
     with ThreadPoolExecutor(1, "aioproducer-spark") as thread:
@@ -23,5 +23,5 @@ async def read_ahead(items: Iterator[T]) -> AsyncGenerator[T, None]:
                 coming = loop.run_in_executor(thread, next, items, None)
                 yield item
         finally:
-            # What comes of it is of no interest: whoever leaves early has a reason of its own.
+            # Its result does not matter: whoever ends early has their own reason.
             await asyncio.gather(coming, return_exceptions=True)

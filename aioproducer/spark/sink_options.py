@@ -22,7 +22,7 @@ _REFUSED = {
 }
 
 _LONGEST_TRANSACTION_MS = "900000"
-"""What brokers allow unless they are told otherwise (transaction.max.timeout.ms): a task may take its time."""
+"""What brokers allow by default (transaction.max.timeout.ms), so that a task may take long."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class SinkOptions:
     """Checked, as far as that can be done without a broker."""
 
     configs: Mapping[str, str] = field(repr=False)
-    """Of the tasks' producers, by their dotted names."""
+    """The configs of the tasks' producers, by their dotted names."""
     topic: str | None
-    """Where every row goes; None if the column ``topic`` says so for each."""
+    """The topic of every row; None if the column ``topic`` names it for each."""
     exactly_once: bool
     write_id: str | None
-    """Of a batch: what makes it known when it is written again."""
+    """For a batch: identifies it when it is written again."""
     marker_topic: str | None
-    """Whose partition 0 the markers of exactly-once are attached to."""
+    """The topic whose partition 0 carries the markers of exactly-once."""
     prefix: str
 
     @classmethod

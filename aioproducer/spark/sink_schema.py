@@ -1,4 +1,4 @@
-"""Which columns of a DataFrame become what of a record."""
+"""Which columns of a DataFrame become which parts of a record."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from aioproducer.errors import IllegalArgumentException
 COLUMNS = ("key", "value", "headers", "topic", "partition", "timestamp")
 
 _LEFT_OUT = ("offset", "timestampType")
-"""Columns of Spark's Kafka source, so that what was read there can be written as it is."""
+"""Columns of Spark's Kafka source: ignored, so that what was read there can be written as it is."""
 
 
 def record_columns(schema: StructType, topic: str | None) -> dict[str, str]:
-    """The columns that are sent, by what they are for: the arguments of ``send_table``, and ``topic``.
+    """The columns that are sent, by their use: the arguments of ``send_table``, and ``topic``.
 
-    With ``topic``, the option, a column of this name is not looked at. IllegalArgumentException names every column
-    that will not do.
+    With the option ``topic``, a column of this name is ignored. IllegalArgumentException names every column that cannot
+    be used.
     """
     wrong = [*_unknown(schema), *_unfit(schema)]
     names = schema.fieldNames()

@@ -1,4 +1,4 @@
-"""``spark.read.format("aioproducer")``: a batch of what is in topics."""
+"""``spark.read.format("aioproducer")``: reads what is in topics as one batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aioproducer.spark.source_schema import arrow_schema
 
 
 class BatchReader(DataSourceReader):
-    """Plans once, where the query is planned; then reads range by range, in tasks."""
+    """Plans once, when the query is planned; then reads range by range, in tasks."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._options = SourceOptions.of(options, streaming=False)
@@ -36,7 +36,7 @@ class BatchReader(DataSourceReader):
             raise IllegalArgumentException(
                 f'{"; ".join(wrong)}: see the options "{options.starting.option}" and "{options.ending.option}"'
             )
-        # What retention takes between the two questions, and times in the wrong order, leave nothing to read.
+        # If retention deletes between the two questions, or times are in the wrong order, nothing is left to read.
         ends = {partition: max(end, begins[partition]) for partition, end in ends.items()}
         planned = split(ranges(begins, ends), options.min_partitions, options.max_records_per_partition)
         return [InputPartition(each) for each in planned]
@@ -46,7 +46,7 @@ class BatchReader(DataSourceReader):
 
 
 def read_partition(options: SourceOptions, schema: Any, partition: InputPartition) -> Iterator[Any]:
-    """The records of one planned partition; Spark plans one without a value where there is nothing to read."""
+    """The records of one planned partition; Spark plans one without a value if there is nothing to read."""
 
     if partition.value is None:
         return iter(())

@@ -15,10 +15,10 @@ from aioproducer.spark.options import check_known, kafka_configs, number, one_of
 from aioproducer.types import TopicPartition
 
 LATEST, EARLIEST = -1, -2
-"""Offsets with a meaning of their own, as Spark's JSON has them."""
+"""Offsets with a special meaning in Spark's JSON."""
 
 FETCH_BYTES = "4194304"
-"""max.partition.fetch.bytes, unless it is given: a task reads nothing but its partition."""
+"""Default of max.partition.fetch.bytes: a task reads nothing but its partition."""
 
 _SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
 _STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
@@ -42,27 +42,27 @@ _REFUSED = {
 
 
 class Position(NamedTuple):
-    """Where in a partition: at an offset, maybe LATEST or EARLIEST, or at the first record from a time (ms) on."""
+    """A position in a partition: an offset, possibly LATEST or EARLIEST, or the first record from a time (ms) on."""
 
     kind: Literal["offset", "time"]
     value: int
 
     @property
     def is_offset(self) -> bool:
-        """Whether it is known without asking anybody."""
+        """Whether the offset is known without asking a broker."""
         return self.kind == "offset" and self.value >= 0
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """Where to begin or to end: in all partitions alike, or in each where ``each`` says."""
+    """Where to begin or to end: the same in all partitions, or as ``each`` says."""
 
     option: str
     everywhere: Position | None
     each: Mapping[TopicPartition, Position] = field(default_factory=dict)
 
     def of(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
-        """The position in each partition; IllegalArgumentException if there is not one for exactly these."""
+        """The position in each partition; IllegalArgumentException unless there is one for exactly these."""
         wanted = sorted(partitions)
         if self.everywhere is not None:
             return dict.fromkeys(wanted, self.everywhere)
@@ -82,7 +82,7 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What is read: topics, topics by a pattern, or partitions. One of the three."""
+    """What is read; one of the three: topics, topics by a pattern, or partitions."""
 
     topics: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
@@ -94,13 +94,13 @@ class SourceOptions:
     """Checked, as far as that can be done without a broker."""
 
     configs: Mapping[str, str] = field(repr=False)
-    """Of the readers, by their dotted names; ``bootstrap.servers`` among them."""
+    """The configs of the readers, by their dotted names, including ``bootstrap.servers``."""
     subscription: Subscription
     starting: Positions
     ending: Positions
     """Of a batch."""
     latest_if_none: bool
-    """Whether a partition that has no record from the starting time on is begun at its end; it is an error if not."""
+    """Whether to begin at the end of a partition that has no record from the starting time on; otherwise an error."""
     fail_on_data_loss: bool
     min_partitions: int | None
     max_records_per_partition: int | None
@@ -167,7 +167,7 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
 
 
 def _positions(options: Mapping[str, str], names: tuple[str, str, str], default: int) -> Positions:
-    """Of the three ways to say it the first that is there counts, as in Spark."""
+    """Of the three ways to give it, the first that is present counts, as in Spark."""
     everywhere, by_timestamp, by_offset = names
     value = text(options, everywhere)
     if value is not None:

@@ -1,4 +1,4 @@
-"""The columns that the source has: those of Spark's own Kafka source, and what is known of a record's batch."""
+"""The columns of the source: those of Spark's own Kafka source, and what is known of a record's batch."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ COLUMNS: Mapping[str, DataType] = {
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
-    """The columns without a schema of the user's: headers and batch only if the options say so."""
+    """The columns if the user gives no schema: headers and batch only if the options say so."""
     left_out = set()
     if not flag(options, "includeHeaders"):
         left_out.add("headers")
@@ -63,7 +63,7 @@ def source_schema(options: Mapping[str, str]) -> StructType:
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The same columns for Arrow, as Spark wants them; IllegalArgumentException for one that the source has not."""
+    """The same columns for Arrow, as Spark expects them; IllegalArgumentException for one that the source lacks."""
     fields = []
     for field in schema.fields:
         if field.name not in COLUMNS:
@@ -82,5 +82,5 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def flag(options: Mapping[str, str], name: str) -> bool:
-    """An option that is true or false, and false unless it is given."""
+    """An option that is true or false, and false by default."""
     return one_of(options, name, ("true", "false"), "false") == "true"

@@ -1,4 +1,4 @@
-"""Jobs of Spark's that a coroutine waits for, and that are cancelled with it."""
+"""Spark jobs that a coroutine waits for, and that are cancelled with it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _CANCEL_AGAIN: Final = 0.2
-"""Seconds after which Spark is told again: a job that had not begun when it was told before goes on."""
+"""Seconds after which Spark is told again: a job that had not begun when it was told first goes on."""
 
 
 async def run_job(spark: SparkSession, action: Callable[[], T], *, description: str | None = None) -> T:
-    """What ``action`` returns, which makes Spark work: ``await run_job(spark, df.count)``.
+    """Runs a Spark action and returns its result: ``await run_job(spark, df.count)``.
 
-    It runs in a thread of its own, so the event loop goes on, and any number of them may run at once. If the coroutine
-    is cancelled, the jobs that the action has started are, too; it ends when they have ended. ``description`` is shown
-    in Spark's user interface. Needs a session of the driver itself, not of Spark Connect.
+    The action runs in its own thread, so the event loop goes on, and any number of them may run at once. Cancelling the
+    coroutine cancels the jobs that the action has started, and ends when they have ended. ``description`` is shown in
+    Spark's user interface. Needs a session of the driver itself, not of Spark Connect.
     """
     async with SparkJob(spark, description) as job:
         return await job.call(action)
 
 
 class SparkJob:
-    """A thread for blocking calls to Spark. The jobs that they start have a tag in common, by which they are cancelled
-    when the ``async with`` block is left by an exception."""
+    """A thread for blocking calls to Spark. The jobs that they start share a tag, by which they are cancelled when the
+    ``async with`` block is left by an exception."""
 
     def __init__(self, spark: SparkSession, description: str | None = None) -> None:
         if not hasattr(spark, "_jsparkSession"):
@@ -62,25 +62,25 @@ class SparkJob:
         self._thread.shutdown(wait=False)
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function returns, called in the thread. Cancelled, it goes on there: the block's end sees to it."""
+        """Calls the function in the thread. If this is cancelled, the call goes on there until the block's end."""
         return await asyncio.shield(self.begin(function, *args, **kwargs))
 
     def begin(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """Calls the function in the thread, after those that were begun before; to be awaited later, and shielded."""
+        """Calls the function in the thread, after earlier calls; to be awaited later, and shielded."""
         loop = asyncio.get_running_loop()
         begun = loop.run_in_executor(self._thread, lambda: function(*args, **kwargs))
         begun.add_done_callback(_seen)
         return begun
 
     def _begin(self) -> None:
-        # Properties of a thread, which Spark hands down to the threads that it makes for its calls.
+        # Properties of the thread, which Spark passes on to the threads that it makes for its calls.
         self._context.addJobTag(self._tag)
         self._context.setInterruptOnCancel(True)
         if self._description is not None:
             self._context.setJobDescription(self._description)
 
     async def _cancelled(self) -> None:
-        """Returns when nothing runs any more, however often the waiting itself is cancelled."""
+        """Returns when nothing runs any more, however often the wait itself is cancelled."""
         idle = self.begin(lambda: None)
         interrupted: asyncio.CancelledError | None = None
         while not idle.done():
@@ -94,6 +94,6 @@ class SparkJob:
 
 
 def _seen(begun: asyncio.Future[Any]) -> None:
-    """What a call that nobody waits for any more has raised is told to nobody."""
+    """Drops what a call raised that nobody waits for any more."""
     if not begun.cancelled():
         begun.exception()

@@ -1,4 +1,4 @@
-"""``spark.readStream.format("aioproducer")``: what comes into topics, one batch after another."""
+"""``spark.readStream.format("aioproducer")``: reads what arrives in topics, batch after batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     try:
         from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
-    except ImportError:  # before Spark 4.2 a stream's source is told of no limits and no triggers
+    except ImportError:  # before Spark 4.2 a stream's source learns of no limits and no triggers
 
         class SupportsTriggerAvailableNow: ...
 
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batch after batch, in a process of the driver's that lives as long as the query; tasks read.
+    """Plans batch after batch, in a process of the driver that lives as long as the query; tasks read.
 
     Offsets are those of Spark's Kafka source, ``{"topic": {"0": 23}}``. They are kept in the query's checkpoint and
     nowhere else.
@@ -76,7 +76,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(
         self, start: Mapping[str, Mapping[str, int]] | None = None, limit: ReadLimit | None = None
     ) -> OffsetsByTopic:
-        """Where the next batch ends: at the present end, or so far that it keeps ``limit``. Spark 4.1 tells neither."""
+        """Where the next batch ends: at the present end, or earlier if ``limit`` demands it. Spark 4.1 has neither."""
         reader = self._cluster()
         if self._target is None:
             self._latest = reader.offsets(reader.partitions(gone=True), LATEST)
@@ -119,10 +119,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _not_begun_anew(
         self, begins: dict[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """The beginnings, without those that came after the end of a batch that is planned again.
+        """The beginnings, without those that are beyond the end of a batch that is planned again.
 
-        A query that was stopped before its first batch was committed asks for its beginning anew, and "latest" is
-        another one by then. What lay between was never promised.
+        A query that was stopped before its first batch was committed asks for its beginning again, and "latest" has
+        moved by then. The records in between were never promised.
         """
         return {
             partition: begin
@@ -133,7 +133,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _beginnings(
         self, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Where partitions are begun that the last batch did not know: with their first record."""
+        """Where partitions begin that the last batch did not know: at their first record."""
         return self._cluster().offsets([partition for partition in ends if partition not in begins], EARLIEST)
 
     # Reading
@@ -141,10 +141,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return read_partition(self._options, self._schema, partition)
 
-    # The rest of its life
+    # The rest of the protocol
 
     def commit(self, end: Mapping[str, Mapping[str, int]]) -> None:
-        """Nothing: the checkpoint has the offsets, and no group of Kafka's is told."""
+        """Does nothing: the checkpoint has the offsets, and there is no consumer group."""
 
     def stop(self) -> None:
         if self._reader is not None:
@@ -157,10 +157,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reader
 
     def __getstate__(self) -> dict[str, Any]:
-        """For the tasks, which plan nothing."""
+        """What tasks need; they plan nothing."""
         return {**self.__dict__, "_reader": None}
 
 
 def _has_limits() -> bool:
-    """Whether Spark tells where a batch begins and how much it may have."""
+    """Whether Spark passes where a batch begins and how much it may contain."""
     return hasattr(DataSourceStreamReader, "getDefaultReadLimit")

@@ -1,4 +1,4 @@
-"""What a task knows of itself."""
+"""What a task knows about itself."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ class Task:
     """One attempt to write one partition of a batch, or of an epoch of a stream."""
 
     write: str
-    """The batch's writeId, empty if it has none, or the id of the streaming query, which lies in its checkpoint."""
+    """The batch's writeId, empty if it has none, or the id of the streaming query, which its checkpoint keeps."""
     epoch: int
-    """Of the stream; 0 in a batch."""
+    """The stream's epoch; 0 in a batch."""
     partition: int
     attempt: int = 0
     run: str = ""
-    """Of the streaming query: another one each time that it is started."""
+    """The run of the streaming query: another one each time it is started."""
 
     @classmethod
     def running(cls, write_id: str, *, streaming: bool) -> Self:
         """The task that runs in this process.
 
-        What a batch has of a stream, as when it is written by foreachBatch, is not its own: it has its writeId.
+        A batch that foreachBatch writes sees the stream's properties, but they are not its own: it has its writeId.
         """
-        from pyspark import TaskContext  # here: whoever only names a task needs no Spark
+        from pyspark import TaskContext  # here, because code that only names a task needs no Spark
 
         context = TaskContext.get()
         if context is None:

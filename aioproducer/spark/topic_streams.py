@@ -1,4 +1,4 @@
-"""The rows of a task on their way to their topics: for each topic one ``send_table`` that lasts as long as the task."""
+"""Sends the rows of a task to their topics: one ``send_table`` for each topic, which lasts as long as the task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aioproducer import BulkResult
 
 FAIL_WITHIN: Final = 0.5
-"""Seconds for which rows are still taken after one has failed."""
+"""Seconds for which rows are still accepted after one has failed."""
 
 
 class SinkException(KafkaError):
@@ -33,9 +33,9 @@ async def send_rows(
 ) -> int:
     """Sends every row, in order within each topic, and returns how many there were when all have been delivered.
 
-    ``columns`` as ``sink_schema`` tells; ``topic`` is every row's, or None. ``where`` is the task, for the
-    SinkException that names the first row that was not delivered, and why. What is read ahead of the deliveries is
-    bounded by the producer's memory, and by two batches for each topic.
+    ``columns`` is what ``sink_schema`` returns; ``topic`` is the topic of every row, or None. ``where`` names the task
+    in the SinkException, which says which row was the first that was not delivered, and why. What is read ahead of the
+    deliveries is bounded by the producer's memory, and by two batches for each topic.
     """
     streams = TopicStreams(producer, columns, topic, where)
     try:
@@ -48,7 +48,7 @@ async def send_rows(
 
 
 class _Part(NamedTuple):
-    """Rows of a batch that go to one topic; ``rows`` are their places in the batch, or None if they are all of it."""
+    """Rows of a batch that go to one topic; ``rows`` are their places in the batch, or None if it is all of them."""
 
     topic: str
     batch: RecordBatch
@@ -56,7 +56,7 @@ class _Part(NamedTuple):
 
 
 class TopicStreams:
-    """The streams of one task, each begun with the topic's first row."""
+    """The streams of one task; each begins with its topic's first row."""
 
     def __init__(self, producer: KafkaProducer, columns: Mapping[str, str], topic: str | None, where: str) -> None:
         self._producer = producer
@@ -66,7 +66,7 @@ class TopicStreams:
         self._streams: dict[str, _TopicStream] = {}
 
     async def feed(self, batches: AsyncIterator[RecordBatch], tasks: asyncio.TaskGroup) -> int:
-        """Gives out all rows, or those until one has failed, and returns how many they were."""
+        """Hands out all rows, or those until one has failed, and returns how many."""
         time, count = asyncio.get_running_loop().time, 0
         looked = time()
         async for batch in batches:
@@ -100,7 +100,7 @@ class TopicStreams:
         return stream
 
     def _parts(self, batch: RecordBatch, first: int) -> Iterable[_Part]:
-        """The batch by topics; the order of rows stays."""
+        """The batch divided by topics; rows keep their order."""
         if self._topic is not None:
             return [_Part(self._topic, batch, None)]
         column = batch.column("topic")
@@ -129,12 +129,12 @@ def _split(batch: RecordBatch, numbers: Any, topics: list[str]) -> Iterator[_Par
 
 
 def _taken_along(error: KafkaError) -> bool:
-    """A row that has failed because another one of its transaction has."""
+    """A row that failed because another row of its transaction did."""
     return isinstance(error, TransactionAbortedException)
 
 
 class _TopicStream:
-    """The batches of one topic, as ``send_table`` asks for them, and which rows of the task their rows were."""
+    """The batches of one topic, for ``send_table``, and which rows of the task their rows were."""
 
     sending: asyncio.Task[BulkResult]
 
@@ -162,7 +162,7 @@ class _TopicStream:
         await self._waiting.put(None)
 
     def failed(self) -> tuple[int, KafkaError] | None:
-        """The first row of the task that was not delivered, and why; not one that another has taken with it."""
+        """The first row of the task that was not delivered, and why; not one that failed only because another did."""
         result = self.sending.result()
         if not result.failed:
             return None
@@ -171,7 +171,7 @@ class _TopicStream:
         return self._row(index), error
 
     def _row(self, index: int) -> int:
-        """The number in the task of a row of the topic; -1 behind the last if its batch was not given out whole."""
+        """The number in the task of a row of the topic; -1 if its batch was not handed out completely."""
         at = bisect_right(self._begins, index) - 1
         first, rows = self._runs[at]
         place = index - self._begins[at]

@@ -1,4 +1,4 @@
-"""The writes of a batch and of a stream. A writer is made on the driver, and sent to each task."""
+"""The writers of a batch and of a stream. A writer is made on the driver and sent to each task."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Written(WriterCommitMessage):
 
 @dataclass(frozen=True)
 class SinkWrite:
-    """What a task has to do."""
+    """What a task must do."""
 
     options: SinkOptions
     columns: Mapping[str, str]
@@ -63,7 +63,7 @@ class SinkWrite:
         return Written(task, marker.rows, marker)
 
     def commit(self, messages: Iterable[Written | None]) -> None:
-        """On the driver, when all tasks have ended well: the epoch is whole, or MarkerMismatchException."""
+        """Runs on the driver when all tasks have succeeded: completes the epoch, or raises MarkerMismatchException."""
         done = [(one.task, one.marker) for one in messages if one is not None and one.marker is not None]
         if done:
             asyncio.run(commit_epoch(self.options, done))
