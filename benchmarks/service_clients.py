@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 TOPIC = "orders"
 LINGER_MS = 5
@@ -22,6 +24,15 @@ Sending = Callable[[str], AbstractAsyncContextManager[Send]]
 """The client with these bootstrap servers, from its start to its end."""
 
 
+async def _first(deliveries: list[Awaitable[T]]) -> T:
+    """What became of the first, once all have ended. One after the other: what is done already costs no task."""
+    first, *others = deliveries
+    done = await first
+    for other in others:
+        await other
+    return done
+
+
 @contextlib.asynccontextmanager
 async def aioproducer(servers: str) -> AsyncIterator[Send]:
     from aioproducer import KafkaProducer
@@ -29,10 +40,7 @@ async def aioproducer(servers: str) -> AsyncIterator[Send]:
     async with KafkaProducer(bootstrap_servers=servers, linger_ms=LINGER_MS) as producer:
 
         async def send(values: list[bytes], key: bytes) -> tuple[int, int]:
-            first, *others = [producer.send(TOPIC, value, key=key) for value in values]
-            metadata = await first
-            for other in others:
-                await other
+            metadata = await _first([producer.send(TOPIC, value, key=key) for value in values])
             return metadata.partition, metadata.offset
 
         yield send
@@ -47,10 +55,7 @@ async def aiokafka(servers: str) -> AsyncIterator[Send]:
     ) as producer:
 
         async def send(values: list[bytes], key: bytes) -> tuple[int, int]:
-            first, *others = [await producer.send(TOPIC, value, key=key) for value in values]
-            metadata = await first
-            for other in others:
-                await other
+            metadata = await _first([await producer.send(TOPIC, value, key=key) for value in values])
             return metadata.partition, metadata.offset
 
         yield send
@@ -65,10 +70,7 @@ async def confluent_kafka_aio(servers: str) -> AsyncIterator[Send]:
     try:
 
         async def send(values: list[bytes], key: bytes) -> tuple[int, int]:
-            first, *others = [await producer.produce(TOPIC, value, key) for value in values]
-            message = await first
-            for other in others:
-                await other
+            message = await _first([await producer.produce(TOPIC, value, key) for value in values])
             return message.partition(), message.offset()
 
         yield send

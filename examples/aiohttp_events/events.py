@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from aioproducer import Outcome
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.integrations.aiohttp import error_middleware, get_producer, health_routes, kafka_context
 
@@ -30,8 +31,14 @@ async def take_event(request: web.Request) -> web.Response:
 
 
 async def take_events(request: web.Request) -> web.Response:
-    """201: all of them are in the log. 207: some are; ``failed`` has the number of each line that failed, and why."""
+    """201: all of them are in the log. 503: none is; try again.
+
+    207: anything else; ``failed`` has the number of each line that failed, and whether it may be in the log.
+    """
     result = await get_producer(request).send_many("events", (await request.read()).splitlines())
+    errors = [error for _, error in result.errors]
+    if not result.delivered and all(error.retriable and error.outcome is Outcome.NOT_SENT for error in errors):
+        result.raise_if_failed()
     failed = {index: error.outcome.value for index, error in result.errors}
     return web.json_response({"delivered": result.delivered, "failed": failed}, status=207 if failed else 201)
 

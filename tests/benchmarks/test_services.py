@@ -26,11 +26,22 @@ def test_ratios_are_of_the_same_round_and_the_better_of_the_others_counts() -> N
     speeds = {"aioproducer": (300.0, 600.0), "aiokafka": (200.0, 300.0), "confluent-kafka-aio": (100.0, 100.0)}
     speeds["nothing"] = (400.0, 600.0)
     runs = [run(client, number, speed) for client, row in speeds.items() for number, speed in enumerate(row, start=1)]
-    words = Report(ENVIRONMENT, 200, 5, runs, []).markdown()
+    report = Report(ENVIRONMENT, 200, 5, runs, [])
+    words = report.markdown()
     assert "| 1 | aioproducer | 450 | 2.0 ms | 9.0 ms | 300 µs |  |" in words
     assert "| 1 | aiokafka | 250 | 2.0 ms | 9.0 ms | 300 µs | 1.75 (1.50–2.00) |" in words
-    assert "1 a request, target 1.2 times the better of the others: reached, 1.75; a client that costs" in words
-    assert "costs nothing would have 2.00." in words
+    assert (
+        "| 1 a request: requests/s ÷ those on aiokafka ≥ 1.2 "
+        "| 1.75 (1.50–2.00); a client that costs nothing would have 2.00 | met |"
+    ) in words
+    assert report.problems() == []
+
+
+def test_a_target_that_is_missed_is_a_problem() -> None:
+    runs = [run("aioproducer", 1, 110.0), run("aiokafka", 1, 100.0), run("confluent-kafka-aio", 1, 50.0)]
+    report = Report(ENVIRONMENT, 200, 5, runs, [])
+    assert report.problems() == ["1 a request: requests/s ÷ those on aiokafka ≥ 1.2: it is 1.10 (1.10–1.10)"]
+    assert "**not met**" in report.markdown()
 
 
 def test_a_promise_that_was_not_kept_is_a_problem() -> None:
