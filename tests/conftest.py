@@ -1,4 +1,4 @@
-"""What every test shares: which tests need a real Kafka, and how hard hypothesis tries."""
+"""What every test shares: which tests are run where, and how hard hypothesis tries."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-CONFORMANCE = Path(__file__).parent / "conformance"
+HERE = Path(__file__).parent
+MARKED_FOLDERS = {
+    "conformance": "conformance",
+    **dict.fromkeys(("benchmarks", "docs", "examples", "scripts"), "once"),
+}
+"""Folders of which every test has a marker (pyproject.toml says what it means)."""
 
 # The benchmarks are no part of the package. At the end: the installed package comes before the checkout.
-sys.path.append(str(Path(__file__).parents[1]))
+sys.path.append(str(HERE.parent))
 
 # On a developer's machine the examples differ from run to run, so that many runs explore more than one would; in CI
 # they are always the same, so that a failure is of the change at hand. No example is held to a time, since a busy
@@ -30,5 +35,5 @@ settings.load_profile("aioproducer")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(CONFORMANCE):
-            item.add_marker(pytest.mark.conformance)
+        if marker := MARKED_FOLDERS.get(item.path.relative_to(HERE).parts[0]):
+            item.add_marker(marker)

@@ -11,6 +11,8 @@ from aioproducer import KafkaProducer, ProducerRecord
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
 
+from .topics import create_topic
+
 PARTITIONS = 6
 # Records before and after a failure: enough of each that the failure falls among them.
 ENOUGH = 2000
@@ -41,7 +43,9 @@ def hang(kafka: ApacheKafka, node_id: int) -> None:
 async def test_a_leader_fails(kafka_cluster: ApacheKafka, failure: Callable[[ApacheKafka, int], None]) -> None:
     topic = failure.__name__
     tools = kafka_cluster.tools
-    await tools.create_topic(topic, partitions=PARTITIONS, replication_factor=3, configs={"min.insync.replicas": "2"})
+    await create_topic(
+        kafka_cluster, topic, partitions=PARTITIONS, replication_factor=3, configs={"min.insync.replicas": "2"}
+    )
     leader = (await tools.describe_topic(topic)).partitions[0].leader
 
     sent: list[ProducerRecord] = []

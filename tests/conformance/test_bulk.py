@@ -11,6 +11,7 @@ from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
 
 from .test_console_tools import CODECS, PARTITIONS, varied_records
+from .topics import create_topic
 
 pa = pytest.importorskip("pyarrow")
 
@@ -28,7 +29,7 @@ async def send_many(producer: KafkaProducer, topic: str, records: list[ProducerR
 
 async def test_every_record_of_a_bulk_send_is_there_once_and_in_order(kafka: ApacheKafka) -> None:
     """All codecs, one producer after the other, into one topic."""
-    await kafka.tools.create_topic("bulk", partitions=PARTITIONS)
+    await create_topic(kafka, "bulk", partitions=PARTITIONS)
     sent: list[ProducerRecord] = []
     for codec in CODECS:
         records = varied_records("bulk", codec) * 5
@@ -43,7 +44,7 @@ async def test_every_record_of_a_bulk_send_is_there_once_and_in_order(kafka: Apa
 
 
 async def test_of_transactional_bulk_sends_the_committed_ones_are_read(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("bulk-transactions", partitions=PARTITIONS)
+    await create_topic(kafka, "bulk-transactions", partitions=PARTITIONS)
     expected: list[ProducerRecord] = []
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="bulk") as producer:
         await producer.init_transactions()
@@ -77,7 +78,7 @@ def table_of(records: list[ProducerRecord]) -> Any:
 
 async def test_every_row_of_a_table_is_there_once_and_in_order(kafka: ApacheKafka) -> None:
     """All codecs, one producer after the other, into one topic; chunks of several sizes."""
-    await kafka.tools.create_topic("table", partitions=PARTITIONS)
+    await create_topic(kafka, "table", partitions=PARTITIONS)
     sent: list[ProducerRecord] = []
     for codec in CODECS:
         records = varied_records("table", codec) * 5
@@ -93,7 +94,7 @@ async def test_every_row_of_a_table_is_there_once_and_in_order(kafka: ApacheKafk
 
 
 async def test_of_transactional_tables_the_committed_ones_are_read(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("table-transactions", partitions=PARTITIONS)
+    await create_topic(kafka, "table-transactions", partitions=PARTITIONS)
     expected: list[ProducerRecord] = []
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="table") as producer:
         await producer.init_transactions()

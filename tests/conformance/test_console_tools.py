@@ -12,6 +12,8 @@ from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
 from aioproducer.testing.kafka_output import LoggedBatch
 
+from .topics import create_topic
+
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PARTITIONS = 3
 
@@ -41,7 +43,7 @@ async def logged(kafka: ApacheKafka, topic: str) -> list[list[LoggedBatch]]:
 
 async def test_every_record_is_there_once_and_in_order(kafka: ApacheKafka) -> None:
     """All codecs, one producer after the other, into one topic."""
-    await kafka.tools.create_topic("varied", partitions=PARTITIONS)
+    await create_topic(kafka, "varied", partitions=PARTITIONS)
     sent, metadata = [], []
     for codec in CODECS:
         records = varied_records("varied", codec)
@@ -76,7 +78,7 @@ def assert_sequences_follow(batches: list[LoggedBatch]) -> None:
 
 
 async def test_keys_go_where_kafka_puts_them(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("keys", partitions=13)
+    await create_topic(kafka, "keys", partitions=13)
     keys = [f"{'kéy' * (n % 5)}{n}" for n in range(200)]
     await kafka.tools.console_producer("keys", [(key, "theirs") for key in keys])
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
@@ -91,7 +93,7 @@ async def test_keys_go_where_kafka_puts_them(kafka: ApacheKafka) -> None:
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 async def test_without_idempotence(kafka: ApacheKafka, acks: str) -> None:
     topic = f"acks-{acks}"
-    await kafka.tools.create_topic(topic)
+    await create_topic(kafka, topic)
     sent = [ProducerRecord(topic, b"%d" % n, b"key") for n in range(1000)]
     async with KafkaProducer(
         bootstrap_servers=kafka.bootstrap_servers, acks=acks, enable_idempotence=False, batch_size=500
@@ -105,7 +107,7 @@ async def test_without_idempotence(kafka: ApacheKafka, acks: str) -> None:
 
 
 async def test_the_brokers_timestamps(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("dated", configs={"message.timestamp.type": "LogAppendTime"})
+    await create_topic(kafka, "dated", configs={"message.timestamp.type": "LogAppendTime"})
     record = ProducerRecord("dated", b"v", timestamp_ms=5)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         metadata = await producer.send(record)
@@ -122,7 +124,7 @@ async def test_topics_are_made_when_first_sent_to(kafka: ApacheKafka) -> None:
 
 
 async def test_many_tasks_that_await_each_record(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("tasks", partitions=PARTITIONS)
+    await create_topic(kafka, "tasks", partitions=PARTITIONS)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
 
         async def one_by_one(task: int) -> list[ProducerRecord]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 
 from aiokafka import AIOKafkaConsumer
 
 from aioproducer import ConsumerGroupMetadata, KafkaProducer, TopicPartition, wait_all
 from aioproducer.errors import TransactionAbortableException
 from aioproducer.testing.apache_kafka import ApacheKafka
+
+from .topics import assert_committed, create_topic
 
 PARTITIONS = 4
 RECORDS = 3000
@@ -76,8 +77,8 @@ class Transformer:
 
 
 async def test_exactly_once_across_a_rebalance_and_a_restart(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("in", partitions=PARTITIONS)
-    await kafka.tools.create_topic("out", partitions=PARTITIONS)
+    await create_topic(kafka, "in", partitions=PARTITIONS)
+    await create_topic(kafka, "out", partitions=PARTITIONS)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         await wait_all([await producer.enqueue("in", b"%d" % i, partition=i % PARTITIONS) for i in range(RECORDS)])
     copied: set[tuple[int, int]] = set()
@@ -96,9 +97,5 @@ async def test_exactly_once_across_a_rebalance_and_a_restart(kafka: ApacheKafka)
     restarted = asyncio.create_task(Transformer(kafka, "a", copied).run())
     await asyncio.gather(second, restarted)
 
-    values: dict[int, list[bytes | None]] = defaultdict(list)
-    for record in await kafka.tools.console_consumer("out", isolation_level="read_committed", timeout_ms=8000):
-        values[record.partition].append(record.value)
-    assert values == {
-        partition: [b"%d" % i for i in range(partition, RECORDS, PARTITIONS)] for partition in range(PARTITIONS)
-    }
+    copies = {first: [b"%d" % i for i in range(first, RECORDS, PARTITIONS)] for first in range(PARTITIONS)}
+    await assert_committed(kafka, "out", PARTITIONS, copies)

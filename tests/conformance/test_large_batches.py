@@ -11,6 +11,8 @@ from aioproducer.errors import RecordTooLargeException
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
 
+from .topics import create_topic
+
 LARGEST = 3000
 RECORDS = 2000
 IN_ORDER: dict[str, dict[str, Any]] = {
@@ -24,7 +26,7 @@ IN_ORDER: dict[str, dict[str, Any]] = {
 async def test_batches_too_large_for_the_topic_are_split(kafka_431: ApacheKafka, codec: str, mode: str) -> None:
     topic = f"large-{codec}-{mode}"
     tools = kafka_431.tools
-    await tools.create_topic(topic, partitions=1, configs={"max.message.bytes": str(LARGEST)})
+    await create_topic(kafka_431, topic, partitions=1, configs={"max.message.bytes": str(LARGEST)})
     # Text that is compressed well, then numbers that are not: the estimate is wrong when they come.
     values = [b"%d: the same again and again" % n for n in range(RECORDS // 2)]
     values += [b"%d:" % n + bytes((n * 7919 + i * i * 31) % 251 for i in range(60)) for n in range(RECORDS // 2)]
@@ -51,7 +53,7 @@ async def test_batches_too_large_for_the_topic_are_split(kafka_431: ApacheKafka,
 
 async def test_a_record_too_large_for_the_topic_fails_alone(kafka_431: ApacheKafka) -> None:
     topic = "one-too-large"
-    await kafka_431.tools.create_topic(topic, partitions=1, configs={"max.message.bytes": str(LARGEST)})
+    await create_topic(kafka_431, topic, partitions=1, configs={"max.message.bytes": str(LARGEST)})
     async with KafkaProducer(bootstrap_servers=kafka_431.bootstrap_servers, linger_ms=50) as producer:
         before, large, after = (producer.send(topic, bytes(size)) for size in (100, LARGEST, 100))
         assert (await before).offset == 0

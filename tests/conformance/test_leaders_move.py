@@ -14,6 +14,8 @@ from aioproducer import Delivery, KafkaProducer, ProducerRecord, TimestampType, 
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
 
+from .topics import create_topic
+
 PARTITIONS = 6
 CODECS = ("none", "gzip", "zstd")
 MOVES = 3
@@ -77,7 +79,7 @@ async def test_leaders_move_under_load(kafka_clusters: ApacheKafka) -> None:
     loads = [Load(kafka_clusters.bootstrap_servers, f"moved-{codec}", compression_type=codec) for codec in CODECS]
     for load in loads:
         safe = {"min.insync.replicas": "2"}
-        await tools.create_topic(load.topic, partitions=PARTITIONS, replication_factor=3, configs=safe)
+        await create_topic(kafka_clusters, load.topic, partitions=PARTITIONS, replication_factor=3, configs=safe)
     placed = {load.topic: await replicas(kafka_clusters, load.topic) for load in loads}
     async with AsyncExitStack() as stack:
         for load in loads:
@@ -131,7 +133,7 @@ async def test_a_topic_created_anew_under_load(kafka_clusters: ApacheKafka) -> N
 @pytest.mark.parametrize("codec", CODECS)
 async def test_the_brokers_time_under_load(kafka: ApacheKafka, codec: str) -> None:
     topic = f"append-time-{codec}"
-    await kafka.tools.create_topic(topic, partitions=3, configs={"message.timestamp.type": "LogAppendTime"})
+    await create_topic(kafka, topic, partitions=3, configs={"message.timestamp.type": "LogAppendTime"})
     load = Load(kafka.bootstrap_servers, topic, compression_type=codec)
     async with load.running():
         await load.delivered(at_least=300)
@@ -142,9 +144,9 @@ async def test_the_brokers_time_under_load(kafka: ApacheKafka, codec: str) -> No
 async def test_a_quota_throttles_and_loses_nothing(kafka: ApacheKafka) -> None:
     """The first seconds' worth goes through at once; what is beyond it has to wait, and it shows."""
     quota = 20_000
-    await kafka.tools.create_topic("quota", partitions=3)
+    await create_topic(kafka, "quota", partitions=3)
     await kafka.tools.set_quota("slow", {"producer_byte_rate": quota})
-    sent = [ProducerRecord("quota", b"%d " % n + bytes(500), b"key %d" % (n % 20)) for n in range(1000)]
+    sent = [ProducerRecord("quota", b"%d " % n + bytes(500), b"key %d" % (n % 20)) for n in range(600)]
     loop = asyncio.get_running_loop()
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, client_id="slow") as producer:
         began = loop.time()

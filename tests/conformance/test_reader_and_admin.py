@@ -22,11 +22,13 @@ from aioproducer.errors import (
 from aioproducer.reader import PartitionReader
 from aioproducer.testing.apache_kafka import ApacheKafka
 
+from .topics import create_topic
+
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 async def test_reads_what_kafka_s_producer_wrote(kafka: ApacheKafka, codec: str) -> None:
     topic = f"read-{codec}"
-    await kafka.tools.create_topic(topic, partitions=1)
+    await create_topic(kafka, topic, partitions=1)
     sent = [(None if number % 3 == 0 else f"k{number}", f"value {number} é") for number in range(500)]
     await kafka.tools.console_producer(topic, [*sent, ("tombstone", None)], configs={"compression.type": codec})
     async with PartitionReader(kafka.bootstrap_servers, topic, 0, max_partition_fetch_bytes=4000) as reader:
@@ -39,7 +41,7 @@ async def test_reads_what_kafka_s_producer_wrote(kafka: ApacheKafka, codec: str)
 
 
 async def test_markers_of_transactions_are_passed(kafka_431: ApacheKafka) -> None:
-    await kafka_431.tools.create_topic("transactions", partitions=1)
+    await create_topic(kafka_431, "transactions", partitions=1)
     configs = {"transactional.id": "x"}
     await kafka_431.tools.producer_performance("transactions", num_records=1000, record_size=10, configs=configs)
     async with PartitionReader(kafka_431.bootstrap_servers, "transactions", 0) as reader:
@@ -49,7 +51,7 @@ async def test_markers_of_transactions_are_passed(kafka_431: ApacheKafka) -> Non
 
 
 async def test_offsets_that_are_not_there(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("short", partitions=1)
+    await create_topic(kafka, "short", partitions=1)
     async with PartitionReader(kafka.bootstrap_servers, "short", 0, 5) as reader:
         with pytest.raises(OffsetOutOfRangeException, match="begins at 0 and ends at 0"):
             await anext(aiter(reader))

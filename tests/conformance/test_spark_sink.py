@@ -18,6 +18,8 @@ from aioproducer.spark.task import Task
 from aioproducer.testing.apache_kafka import ApacheKafka
 from tests.spark.foreign import values
 
+from .topics import create_topic
+
 pytestmark = pytest.mark.conformance
 
 pa = pytest.importorskip("pyarrow")
@@ -32,7 +34,7 @@ def batches(rows: list[str]) -> Iterator[Any]:
 
 async def test_each_row_is_read_once_whatever_becomes_of_its_task(kafka: ApacheKafka) -> None:
     topic = "spark-exactly-once"
-    await kafka.tools.create_topic(topic, partitions=2)
+    await create_topic(kafka, topic, partitions=2)
     options = SinkOptions.of(
         {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": topic, "deliveryGuarantee": "exactly-once"},
         streaming=True,

@@ -11,31 +11,20 @@ import pytest
 from aioproducer import KafkaProducer, ProducerRecord, TopicPartition, wait_all
 from aioproducer.errors import KafkaError, ProducerFencedException
 from aioproducer.testing.apache_kafka import QUICK_FAILOVER, ApacheKafka
-from aioproducer.testing.kafka_output import ConsumedRecord
 from aioproducer.testing.pytest_kafka import require_kafka
 from aioproducer.testing.transactions import campaign
 from aioproducer.testing.transactions.plan import Plan
 from tests.support.fencing import NEWER, WAYS, check_fenced
+
+from .topics import assert_committed, create_topic
 
 log = logging.getLogger(__name__)
 
 PARTITIONS = 6
 
 
-def by_partition(consumed: list[ConsumedRecord]) -> dict[int, list[bytes | None]]:
-    values: dict[int, list[bytes | None]] = defaultdict(list)
-    for record in consumed:
-        values[record.partition].append(record.value)
-    return values
-
-
-async def committed(kafka: ApacheKafka, topic: str) -> dict[int, list[bytes | None]]:
-    consumed = await kafka.tools.console_consumer(topic, isolation_level="read_committed", timeout_ms=8000, timeout=120)
-    return by_partition(consumed)
-
-
 async def test_exactly_the_committed_ones_are_read(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("committed", partitions=PARTITIONS)
+    await create_topic(kafka, "committed", partitions=PARTITIONS)
     expected: dict[int, list[bytes | None]] = defaultdict(list)
     async with KafkaProducer(
         bootstrap_servers=kafka.bootstrap_servers, transactional_id="committed", linger_ms=1
@@ -54,12 +43,12 @@ async def test_exactly_the_committed_ones_are_read(kafka: ApacheKafka) -> None:
                 if number % 2:
                     await wait_all(deliveries)
                 await producer.abort_transaction()
-    assert await committed(kafka, "committed") == expected
+    await assert_committed(kafka, "committed", PARTITIONS, expected)
 
 
 async def test_killed_and_restarted_under_the_same_id(kafka: ApacheKafka) -> None:
     """Each run leaves a transaction open, and the next one fences it."""
-    await kafka.tools.create_topic("restarted", partitions=1)
+    await create_topic(kafka, "restarted", partitions=1)
     expected: list[bytes | None] = []
     for run in range(10):
         producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="restarted")
@@ -75,20 +64,20 @@ async def test_killed_and_restarted_under_the_same_id(kafka: ApacheKafka) -> Non
         await producer._sender.stop(0.0)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="restarted") as last:
         await last.init_transactions()
-    assert await committed(kafka, "restarted") == {0: expected}
+    await assert_committed(kafka, "restarted", 1, {0: expected})
 
 
 async def test_the_older_of_two_producers_is_fenced(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("fenced", partitions=2)
+    await create_topic(kafka, "fenced", partitions=2)
     for way in WAYS:
         configs = {"bootstrap_servers": kafka.bootstrap_servers, "transactional_id": way.__name__}
         async with KafkaProducer(**configs) as older, KafkaProducer(**configs) as newer:
             await check_fenced(way, older, newer, "fenced")
-    assert await committed(kafka, "fenced") == {0: [NEWER] * len(WAYS)}
+    await assert_committed(kafka, "fenced", 2, {0: [NEWER] * len(WAYS)})
 
 
 async def test_offsets_are_committed_with_the_transaction(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("offsets", partitions=2)
+    await create_topic(kafka, "offsets", partitions=2)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="offsets") as producer:
         await producer.init_transactions()
         for offset, commits in ((5, True), (9, False)):
@@ -107,7 +96,7 @@ async def test_offsets_are_committed_with_the_transaction(kafka: ApacheKafka) ->
 
 
 async def test_what_operators_see_of_an_open_transaction(kafka: ApacheKafka) -> None:
-    await kafka.tools.create_topic("operated", partitions=2)
+    await create_topic(kafka, "operated", partitions=2)
     async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id="operated") as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
@@ -129,7 +118,7 @@ async def test_what_operators_see_of_an_open_transaction(kafka: ApacheKafka) -> 
 
 async def test_an_operator_terminates_a_transaction(kafka_431: ApacheKafka) -> None:
     """Kafka 3.9 has no such command."""
-    await kafka_431.tools.create_topic("terminated", partitions=1)
+    await create_topic(kafka_431, "terminated", partitions=1)
     async with KafkaProducer(bootstrap_servers=kafka_431.bootstrap_servers, transactional_id="terminated") as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
@@ -137,7 +126,7 @@ async def test_an_operator_terminates_a_transaction(kafka_431: ApacheKafka) -> N
         await kafka_431.tools.transactions("forceTerminateTransaction", "--transactionalId", "terminated")
         with pytest.raises(ProducerFencedException, match="close this one"):
             await producer.commit_transaction()
-    assert await committed(kafka_431, "terminated") == {}
+    await assert_committed(kafka_431, "terminated", 1, {})
 
 
 @pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])

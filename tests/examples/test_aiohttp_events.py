@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from aioproducer.broker import EmbeddedCluster
 from tests.support.leaks import no_leaks as no_leaks
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("no_leaks")]
+pytestmark = pytest.mark.usefixtures("no_leaks")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "aiohttp_events" / "events.py"
 

@@ -273,6 +273,7 @@ async def test_cancelled_what_is_in_the_accumulator_goes_on_and_the_rest_does_no
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
+        await cluster.broker.received(ApiKey.PRODUCE)
         cluster.broker.drop_connections()
         await producer.flush()
         arrived = values(cluster)

@@ -105,7 +105,7 @@ def test_what_retention_took_is_an_error_or_a_warning(
 
 def test_a_log_that_has_become_shorter(cluster: ThreadedCluster, caplog: pytest.LogCaptureFixture) -> None:
     fill(cluster, "t", 5)
-    quick = {"default.api.timeout.ms": "1000"}
+    quick = {"default.api.timeout.ms": "500"}
     with pytest.raises(
         OffsetOutOfRangeException, match=r"nothing has come for offset 5 of t-0 .* ends at 5, and 9 was"
     ):
@@ -117,7 +117,7 @@ def test_a_log_that_has_become_shorter(cluster: ThreadedCluster, caplog: pytest.
 
 def test_a_topic_that_is_gone(cluster: ThreadedCluster) -> None:
     cluster.call(lambda embedded: embedded.delete_topic("t"))
-    quick = {"default.api.timeout.ms": "1000"}
+    quick = {"default.api.timeout.ms": "500"}
     with pytest.raises(UnknownTopicOrPartitionException, match="'t'"):
         offsets(batches(cluster, 0, 9, **quick))
     assert offsets(batches(cluster, 0, 9, lenient=True, **quick)) == []

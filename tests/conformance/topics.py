@@ -1,0 +1,45 @@
+"""What tests do with topics of real Kafka beside what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aioproducer import KafkaProducer
+from aioproducer.admin import KafkaAdmin, NewTopic
+from aioproducer.testing.apache_kafka import ApacheKafka
+
+END = b"the end"
+
+
+async def create_topic(
+    kafka: ApacheKafka,
+    topic: str,
+    *,
+    partitions: int = 1,
+    replication_factor: int = 1,
+    configs: Mapping[str, str] | None = None,
+) -> None:
+    """Without Kafka's own tool, which is a JVM to start, and judges nothing here."""
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        await admin.create_topic(NewTopic(topic, partitions, replication_factor, configs or {}))
+
+
+async def assert_committed(
+    kafka: ApacheKafka, topic: str, partitions: int, expected: Mapping[int, Sequence[bytes | None]]
+) -> None:
+    """Kafka's own read_committed consumer sees these values, by partition, and no others.
+
+    Behind them each partition gets one more, so that the consumer knows when it has seen all: what is to be told by
+    silence takes seconds. It would not come behind a transaction that was left open.
+    """
+    async with KafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        for partition in range(partitions):
+            await producer.send(topic, END, partition=partition)
+    count = sum(map(len, expected.values())) + partitions
+    consumed = await kafka.tools.console_consumer(
+        topic, isolation_level="read_committed", max_messages=count, timeout=120
+    )
+    found: dict[int, list[bytes | None]] = {partition: [] for partition in range(partitions)}
+    for record in consumed:
+        found[record.partition].append(record.value)
+    assert found == {partition: [*expected.get(partition, ()), END] for partition in range(partitions)}
