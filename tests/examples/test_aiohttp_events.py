@@ -19,14 +19,13 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "aiohttp_events" / "events.py
 
 
 @pytest.fixture
-def events(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The example, which waits for a broker only as long as it has to."""
+def events() -> ModuleType:
+    """The example, loaded anew."""
     spec = importlib.util.spec_from_file_location("events", EXAMPLE)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setitem(module.TIMEOUTS, "max_block_ms", 50)
     return module
 
 
@@ -47,6 +46,7 @@ async def test_all_none_and_some(events: ModuleType, monkeypatch: pytest.MonkeyP
 
 
 async def test_without_a_broker(events: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(events.TIMEOUTS, "max_block_ms", 50)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", f"127.0.0.1:{taken.getsockname()[1]}")
