@@ -1,4 +1,4 @@
-"""The command line: ``aioproducer``, the same as ``python -m aioproducer``. Uses the public package alone.
+"""The command line: ``aioproducer``, the same as ``python -m aioproducer``. It uses only the public package.
 
     app.py           the commands together
     demo.py          aioproducer demo
@@ -6,7 +6,7 @@
     send.py          aioproducer send
     topics.py        aioproducer topics
     perf.py          aioproducer perf
-    perf_stats.py    what it counts, and the lines it says it in
+    perf_stats.py    what it counts, and the lines it prints
     perf_payload.py  what it sends
     options.py       options that commands share, and the configs they make
     running.py       a command's event loop, Ctrl-C, and errors as plain lines
@@ -16,10 +16,10 @@
     sending.py       records through the producer, and what became of them
     failed_file.py   records kept to be sent again
     report.py        the closing lines
-    proof.py         that what was read is what was sent
+    proof.py         proves that what was read is what was sent
 
-Exit status: 0 when all was done (every record delivered), 1 when something was not, 2 for a wrong command line, 130
-after Ctrl-C. typer and rich are needed here and nowhere else in the package.
+Exit status: 0 if everything was done (every record delivered), 1 if something was not, 2 for a wrong command line, 130
+after Ctrl-C. Only the command line needs typer and rich.
 """
 
 from __future__ import annotations

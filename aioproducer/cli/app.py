@@ -1,4 +1,4 @@
-"""The commands together. Each is imported when it is wanted: the broker shall not wait for what ``demo`` needs."""
+"""All commands. Each is imported only when it is run, so that the broker does not wait for what ``demo`` needs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
 
 
 def make_app(wanted: str | None = None) -> typer.Typer:
-    """The command line; with the command ``wanted`` alone, if there is one of this name."""
+    """The command line; only with the command ``wanted``, if there is one of this name."""
     app = typer.Typer(
         help="A Kafka producer for the command line.",
         no_args_is_help=True,

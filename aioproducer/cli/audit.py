@@ -1,4 +1,4 @@
-"""``aioproducer audit``: proves by a Spark job what was delivered to topics; a report, and an exit status."""
+"""``aioproducer audit``: a Spark job that proves what was delivered to topics; a report, and an exit status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from aioproducer.spark.audit.summary import Summary
 
 _LOOK_EVERY = 1.0
-"""Seconds between two looks whether a producer has fallen silent."""
+"""Seconds between two checks whether a producer has fallen silent."""
 
 
 class Start(StrEnum):
@@ -49,7 +49,7 @@ def audit(
             "--delivery-log",
             metavar="FILE or topic:NAME",
             help="What the producers wrote down themselves (DeliveryLog): files, or a topic; may be repeated. Without "
-            "it nothing that was acknowledged can be missed.",
+            "it the audit cannot find acknowledged records that are missing.",
             show_default=False,
         ),
     ] = None,
@@ -68,28 +68,28 @@ def audit(
     unique: Annotated[bool, typer.Option("--unique", help="No two records have the same key and value.")] = False,
     partial: Annotated[
         bool,
-        typer.Option("--partial", help="The producers write to other topics, too: gaps in their numbers are none."),
+        typer.Option("--partial", help="The producers also write to other topics: gaps in their numbers are normal."),
     ] = False,
     keyed: Annotated[bool, typer.Option("--keyed", help="All records of a key are in one partition.")] = False,
     latency: Annotated[
-        float, typer.Option(metavar="MS", min=1, help="Within what 99 of 100 records of a minute have to be there.")
+        float, typer.Option(metavar="MS", min=1, help="Time within which 99 of 100 records of a minute must be there.")
     ] = 15_000,
     skew: Annotated[
-        float, typer.Option(metavar="TIMES", min=1, help="How many times the average partition one may have.")
+        float, typer.Option(metavar="TIMES", min=1, help="How many times the average partition's records one may have.")
     ] = 4,
     transaction_timeout: Annotated[
         int, typer.Option(metavar="MS", min=1, help="How long a transaction may be open.")
     ] = 60_000,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Go on watching what comes, until Ctrl-C, instead of auditing what is there."),
+        typer.Option("--watch", help="Watch what is written from now on, until Ctrl-C, not what is already there."),
     ] = False,
     start: Annotated[Start, typer.Option("--from", help="With --watch: where to begin.")] = Start.LATEST,
     every: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="With --watch: how often to look.")] = 10,
     master: Annotated[
         str, typer.Option(metavar="URL", help="Where Spark runs: this machine, or a cluster.")
     ] = "local[*]",
-    memory: Annotated[str, typer.Option(metavar="SIZE", help="What Spark's driver may take.")] = "2g",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory for Spark's driver.")] = "2g",
     bootstrap_server: BootstrapServer = None,
     config: ConfigFile = None,
     override: Overrides = None,
@@ -97,8 +97,8 @@ def audit(
 ) -> None:
     """Prove what was delivered to topics.
 
-    Finds gaps, duplicates, reorderings, torn and open transactions, what was acknowledged and is missing, and more,
-    by a Spark job; writes a report and all findings to a directory. The exit status is 0 only if nothing was found.
+    A Spark job finds gaps, duplicates, reorderings, torn and open transactions, acknowledged records that are missing,
+    and more. It writes a report and all findings to a directory. The exit status is 0 only if nothing was found.
     """
     if not topics and not (watch and metrics_topic):
         raise typer.BadParameter("name the topics to audit", param_hint="TOPIC")

@@ -25,20 +25,20 @@ def broker(
             min=0,
             max=65535,
             show_default=str(_PORT),
-            help="The port of the first broker, the others follow; 0: any free ones. Not beside -X listeners.",
+            help="The port of the first broker, the others follow; 0: any free ports. Not together with -X listeners.",
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     brokers: Annotated[int, typer.Option(min=1, max=100, help="How many brokers the cluster has.")] = 1,
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="A directory that keeps records, topics and offsets; they are in memory without it."),
+        typer.Option(help="A directory for records, topics and offsets; without it they are kept in memory."),
     ] = None,
     topic: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME[:PARTITIONS]",
-            help="A topic to make if it is not there; may be repeated. Others are made when they are first asked for.",
+            help="A topic to create if it does not exist; may be repeated. Others are created on first use.",
             show_default=False,
         ),
     ] = None,
@@ -54,7 +54,7 @@ def broker(
 ) -> None:
     """Run the embedded broker until Ctrl-C.
 
-    Its bootstrap servers are printed on standard output as soon as it can be connected to.
+    It prints its bootstrap servers on standard output as soon as clients can connect.
     """
     configs = pairs(override, "-X")
     topics = dict(map(_topic, topic or ()))
@@ -95,7 +95,7 @@ def _ports(port: int | None, brokers: int, configs: Mapping[str, object]) -> lis
 
 
 def _topic(text: str) -> tuple[str, int]:
-    """A topic and how many partitions it shall have; -1 leaves that to ``num.partitions``."""
+    """A topic and its number of partitions; -1 leaves that to ``num.partitions``."""
     name, colon, count = text.partition(":")
     if colon and not (count.isascii() and count.isdecimal() and int(count) > 0):
         raise typer.BadParameter(f"{text!r} is not NAME or NAME:PARTITIONS", param_hint="--topic")

@@ -22,7 +22,7 @@ from aioproducer.cli.running import InputError
 
 CHUNK = 256 * 1024
 READ_AHEAD = 4
-"""Chunks that may wait to be taken."""
+"""How many chunks may wait to be taken."""
 
 STDIN = "-"
 
@@ -30,8 +30,8 @@ STDIN = "-"
 class ByteSource:
     """``async for chunk in source``; ``stop()`` ends that early, as if the file ended.
 
-    ``size`` and ``position`` count the bytes of the file as it is on disk, compressed if it is; ``size`` is None where
-    there is no telling. Raises InputError, or OSError when the file cannot be opened.
+    ``size`` and ``position`` count the bytes of the file on disk, compressed or not; ``size`` is None if it is unknown.
+    Raises InputError, or OSError when the file cannot be opened.
     """
 
     def __init__(self, path: str) -> None:
@@ -53,7 +53,7 @@ class ByteSource:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
             if stat.S_ISREG(status.st_mode):
                 self.size = status.st_size
-        # A daemon: whoever waits at a terminal or a pipe cannot be called back, and must not keep the process alive.
+        # A daemon: a thread that waits at a terminal or a pipe cannot be woken, and must not keep the process alive.
         threading.Thread(target=self._read, name="aioproducer input", daemon=True).start()
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""``aioproducer demo``: real input through the whole producer to a broker and back, and the proof that all arrived."""
+"""``aioproducer demo``: sends real input through the producer to a broker and back, and proves that all arrived."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def demo(
         str | None,
         typer.Argument(
             metavar="FILE",
-            help="What to send, a record a line; - is standard input. .gz, .xz and .zst are unpacked. Without it, "
+            help="What to send, one record per line; - is standard input. .gz, .xz and .zst are unpacked. Without it, "
             "every flight from New York in 2013, with the aircraft as key.",
             show_default=False,
         ),
     ] = None,
     records: Annotated[
-        int | None, typer.Option(min=0, help="Send no more than so many records.", show_default=False)
+        int | None, typer.Option(min=0, help="Send at most this many records.", show_default=False)
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, help="Partitions of the topic.")] = 6,
     bootstrap_server: Annotated[
@@ -60,11 +60,11 @@ def demo(
     override: Overrides = None,
     quiet: Quiet = False,
 ) -> None:
-    """Send real input, read it back, prove that all arrived.
+    """Send real input, read it back, and prove that all arrived.
 
     Every record must be there once, unchanged and in order. The broker is the embedded one, in this process and in
-    memory, unless --bootstrap-server or a config names a cluster; there the demo makes a topic of its own, and deletes
-    it in the end.
+    memory, unless --bootstrap-server or a config names a cluster. There the demo creates its own topic, and deletes it
+    at the end.
     """
     terminal = Terminal(quiet=quiet)
 
@@ -136,11 +136,11 @@ class Demo:
         self._proof = Proof()
         self._sending: Sending[None] = Sending(self._producer, self._topic, on_failed=self._failed)
         self._under_way: deque[tuple[bytes, Delivery]] = deque()
-        # Whoever is impatient with the producer is with the others, too.
+        # A user who shortens the producer's time-outs means the other clients, too.
         self._others = {"default.api.timeout.ms": configs["max.block.ms"]} if "max.block.ms" in configs else {}
 
     async def run(self, what: Input, limit: int | None, *, keep_topic: bool) -> int:
-        """The exit status; ``keep_topic``: a topic whose records differ is left there to be looked at."""
+        """The exit status; with ``keep_topic`` a topic whose records differ is kept for inspection."""
         async with KafkaAdmin.from_config({**known_to(AdminConfig, self._configs), **self._others}) as admin:
             try:
                 await admin.create_topic(NewTopic(self._topic, self._partitions))

@@ -1,4 +1,4 @@
-"""Records that were not delivered, kept in the format they came in, so that the file can be sent again."""
+"""Records that were not delivered, kept in the format of the input, so that the file can be sent again."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ REASONS_SUFFIX = ".reasons.ndjson"
 class FailedFile:
     """Two files: the records, and beside them a line of JSON for each with its reason.
 
-    Made empty at once, so that a place that cannot be written to shows before anything is sent; removed again if they
-    stay empty. Raises InputError, or OSError, and then leaves nothing behind.
+    They are created empty at once, so that an unwritable place is noticed before anything is sent, and removed again if
+    they stay empty. Raises InputError, or OSError, and then leaves nothing behind.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,7 +34,7 @@ class FailedFile:
             files.pop_all()
 
     def keep(self, raw: bytes, *, heading: bytes | None, line: int, outcome: str, cause: str, message: str) -> None:
-        """Adds a record as it stood in the input; ``heading`` goes before the first one."""
+        """Adds a record as it was in the input; ``heading`` goes before the first one."""
         if self.count == 0 and heading is not None:
             self._records.write(heading + b"\n")
         self.count += 1
@@ -43,7 +43,7 @@ class FailedFile:
         self._reasons.write(json.dumps(reason, ensure_ascii=False) + "\n")
 
     def close(self) -> None:
-        """Ends the files, and removes them if nothing was kept."""
+        """Closes the files, and removes them if nothing was kept."""
         self._records.close()
         self._reasons.close()
         if self.count == 0:

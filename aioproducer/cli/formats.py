@@ -1,8 +1,8 @@
 """From lines of input to records: plain lines, NDJSON, CSV.
 
-Each format is fed lines, without their newlines, and gives what each record is made of together with the input it came
-from, so that what cannot be delivered can be kept and sent again as it was. What cannot be read as a record is given
-as a :class:`BadInput` with the reason.
+Each format gets lines, without their newlines, and returns records together with the input they came from, so that
+records that cannot be delivered can be kept and sent again as they were. Input that cannot be read as a record is
+returned as a :class:`BadInput` with the reason.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 from aioproducer.cli.running import InputError
 
 LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes of a line; input with longer ones is no text."""
+"""Longest line in bytes; input with longer lines is not text."""
 
 CSV_RECORD_LIMIT = 1024 * 1024
-"""Bytes of a CSV record that goes over several lines, after which its quote counts as never closed."""
+"""Longest CSV record over several lines, in bytes; in a longer one the quote counts as never closed."""
 
 
 class Format(StrEnum):
-    """What the input is made of."""
+    """The format of the input."""
 
     LINES = "lines"
     NDJSON = "ndjson"
@@ -32,7 +32,7 @@ class Format(StrEnum):
 
     @classmethod
     def of(cls, path: str) -> Format:
-        """As the name of the file tells, the suffix of its compression aside."""
+        """By the name of the file, ignoring the suffix of its compression."""
         name = Path(path)
         suffix = name.with_suffix("").suffix if name.suffix in (".gz", ".xz", ".zst") else name.suffix
         return {".csv": cls.CSV, ".ndjson": cls.NDJSON, ".jsonl": cls.NDJSON}.get(suffix.lower(), cls.LINES)
@@ -50,7 +50,7 @@ class InputRecord(NamedTuple):
 
 
 class BadInput(NamedTuple):
-    """Input that is no record."""
+    """Input that is not a record."""
 
     line: int
     raw: bytes
@@ -62,13 +62,13 @@ class Parser(Protocol):
     """Reads one format."""
 
     heading: bytes | None
-    """What has to stand before records that are kept, once it was read: the names of CSV's columns."""
+    """What must come before records that are kept, once it was read: the names of CSV's columns."""
 
     def parse(self, lines: list[bytes]) -> Iterator[InputRecord | BadInput]:
         """The records that end within these lines, the next of the input."""
 
     def end(self) -> Iterator[InputRecord | BadInput]:
-        """What is left when the input has ended."""
+        """The remaining records, when the input has ended."""
 
 
 async def read_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
@@ -107,9 +107,9 @@ def parser(format: Format, key_field: str | None, key_separator: str | None) -> 
 
 
 class LinesParser:
-    """A record a line: its value is the line without its end (``\\n`` or ``\\r\\n``), of whatever bytes.
+    """One record per line: its value is the line without its end (``\\n`` or ``\\r\\n``), whatever its bytes.
 
-    With a separator the key is what stands before the first one, and the value what stands behind it.
+    With a separator, the key is what comes before the first one, and the value what comes after it.
     """
 
     heading: bytes | None = None
@@ -137,10 +137,10 @@ class LinesParser:
 
 
 class NdjsonParser:
-    """A JSON value a line: the record's value is the line as it is. Empty lines are passed over.
+    """One JSON value per line: the record's value is the line as it is. Empty lines are skipped.
 
-    With a key field, each must be an object that has it: a string is the key as it is, null no key, anything else the
-    key as JSON.
+    With a key field, each must be an object that has it: a string is the key as it is, null means no key, anything else
+    is the key as JSON.
     """
 
     heading: bytes | None = None
@@ -181,9 +181,9 @@ class NdjsonParser:
 
 
 class CsvParser:
-    """CSV in UTF-8 whose first record names the columns: the value is a JSON object, column to text.
+    """CSV in UTF-8 whose first record names the columns: the value is a JSON object, from column to text.
 
-    Quoted fields may hold newlines. The key is the text of the key field; an empty one is no key.
+    Quoted fields may contain newlines. The key is the text of the key field; empty means no key.
     """
 
     def __init__(self, key_field: str | None = None) -> None:
@@ -192,7 +192,7 @@ class CsvParser:
         self._key_index = -1
         self._columns: list[str] = []
         self._line = 0
-        # The lines of a record whose end has not come.
+        # The lines of a record that is not complete yet.
         self._open: list[bytes] = []
         self._open_size = 0
         self._in_quotes = False

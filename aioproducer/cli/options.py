@@ -1,4 +1,4 @@
-"""Options that several commands have, and the configs that come of them."""
+"""Options that several commands have, and the configs made from them."""
 
 from __future__ import annotations
 
@@ -76,6 +76,6 @@ def client_configs(
 
 
 def known_to(config_class: type[ClientConfig], configs: Mapping[str, str]) -> dict[str, str]:
-    """Without the producer's configs that mean nothing to another kind of client; unknown ones stay, to be refused."""
+    """The configs without those that only producers know; unknown ones stay, to be refused."""
     foreign = table(ProducerConfig).keys() - table(config_class).keys()
     return {name: value for name, value in configs.items() if name not in foreign}

@@ -1,4 +1,4 @@
-"""``aioproducer perf``: how fast a cluster takes records; options and output are kafka-producer-perf-test's."""
+"""``aioproducer perf``: how fast a cluster takes records; options and output are those of kafka-producer-perf-test."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class PerfCommand(TyperCommand):
 def perf(
     topic: Annotated[str, typer.Option(help="The topic to send to.")],
     num_records: Annotated[int, typer.Option(min=1, help="How many records to send.")],
-    throughput: Annotated[float, typer.Option(help="Records a second to keep to, approximately; -1 for all there is.")],
+    throughput: Annotated[float, typer.Option(help="The approximate rate, in records per second; -1 for no limit.")],
     bootstrap_server: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT,...", help="Brokers to find the cluster by.", show_default=False),
     ] = None,
     record_size: Annotated[
-        int | None, typer.Option(min=1, help="Send random letters, so many bytes a record.", show_default=False)
+        int | None, typer.Option(min=1, help="Send random letters, this many bytes per record.", show_default=False)
     ] = None,
     payload_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Send records drawn from this file.", show_default=False)
@@ -91,12 +91,12 @@ def perf(
         int | None,
         typer.Option(
             min=1,
-            help=f"Send in transactions, and commit each after so long; {TRANSACTION_DURATION_MS} by default.",
+            help=f"Send in transactions, and commit each after this long; {TRANSACTION_DURATION_MS} by default.",
             show_default=False,
         ),
     ] = None,
     warmup_records: Annotated[
-        int, typer.Option(min=0, help="So many records come first and are left out of a second closing line.")
+        int, typer.Option(min=0, help="Send this many records first, and leave them out of a second closing line.")
     ] = 0,
     reporting_interval: Annotated[
         int, typer.Option(min=1, metavar="MS", help="Milliseconds between two lines of progress.")
@@ -134,7 +134,7 @@ def perf(
             configs["transactional.id"] = transactional_id
         configs.setdefault("client.id", CLIENT_ID)
         for name in ("key.serializer", "value.serializer"):
-            configs.pop(name, None)  # what is sent are bytes
+            configs.pop(name, None)  # records are bytes already
         if payload_file is not None:
             terminal.say(f"Reading payloads from: {payload_file.absolute()}")
             records = from_file(payload_file, payload_delimiter)
@@ -177,7 +177,7 @@ class Performance:
         """Sends all and reports; the exit status."""
         plan = self._plan
         async with self._producer as producer:
-            await producer.partitions_for(plan.topic)  # a topic that is not there is said once
+            await producer.partitions_for(plan.topic)  # a missing topic is reported once
             if self._transactional:
                 await producer.init_transactions()
             if plan.warm_up:

@@ -1,4 +1,4 @@
-"""What is in the records of ``aioproducer perf``."""
+"""The contents of the records of ``aioproducer perf``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCK = 4 << 20
 
 
 def random_letters(size: int) -> Iterator[bytes]:
-    """Records of ``size`` random letters: pieces of a block, as making each anew would cost more than sending it."""
+    """Records of ``size`` random letters: pieces of a block, because making each anew costs more than sending it."""
     random = Random(0)
     block = random.randbytes(_BLOCK + size).translate(_LETTERS)
     while True:

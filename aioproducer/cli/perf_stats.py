@@ -1,6 +1,6 @@
-"""What ``aioproducer perf`` counts, and the lines it says it in: those of Kafka's tool, to the letter.
+"""What ``aioproducer perf`` counts, and the lines it prints, which are those of Kafka's tool to the letter.
 
-Times are in milliseconds. Nothing here knows a clock: whoever calls says when it is.
+Times are in milliseconds. Nothing here reads a clock: callers pass the time.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 MOST_SAMPLES = 500_000
-"""Of more records, one in several goes into the percentiles."""
+"""With more records than this, only a sample goes into the percentiles."""
 MIB = 1 << 20
 PERCENTILES = (("50th", 0.5), ("95th", 0.95), ("99th", 0.99), ("99.9th", 0.999))
 

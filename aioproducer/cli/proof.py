@@ -1,8 +1,8 @@
-"""That what was read is what was sent: every record once, unchanged, in order.
+"""Proves that what was read is what was sent: every record once, unchanged, in order.
 
-Per partition, the records that were sent to it are one sequence of digests (of key and value), in the order in which
-they were sent; what is read must be that very sequence, at the offsets that were acknowledged. Only where the two part
-is it found out how.
+For each partition, the records sent to it are one sequence of digests (of key and value), in the order of sending. The
+records read must be exactly that sequence, at the offsets that were acknowledged. Only if the two differ is it worked
+out how.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DIGEST_SIZE = 16
 
 
 def digest(key: bytes | None, value: bytes | None) -> bytes:
-    """Of a record's content; None and empty differ."""
+    """The digest of a record's content; None and empty differ."""
     sizes = (-1 if key is None else len(key), -1 if value is None else len(value))
     return blake2b(b"%d,%d:%b%b" % (*sizes, key or b"", value or b""), digest_size=DIGEST_SIZE).digest()
 
@@ -26,12 +26,12 @@ class PartitionProof:
     def __init__(self) -> None:
         self.sent = bytearray()
         self.wrong_acknowledgements: list[tuple[int, int]] = []
-        """(which record, the offset that was acknowledged) where these differ, the log being new."""
+        """(which record, the acknowledged offset) where these differ; they must not, because the log is new."""
         self.wrong_offsets: list[tuple[int, int]] = []
         """(the offset that was due, the offset that was read)."""
         self._matching = 0
         self._next_offset = 0
-        # What was read from the first record on that is not the one that was due.
+        # Everything read from the first record on that is not the one that was due.
         self._parted: list[tuple[int, bytes]] | None = None
 
     def add_sent(self, made: bytes, offset: int) -> None:
@@ -63,7 +63,7 @@ class PartitionProof:
         return self._matching + len(self._parted or ())
 
     def differences(self) -> list[str]:
-        """Sentences about what is not as it should be; none if all is."""
+        """Sentences about what is wrong; none if all is well."""
         found = []
         if self.wrong_acknowledgements:
             index, offset = self.wrong_acknowledgements[0]
@@ -149,7 +149,7 @@ class Proof:
 
 
 def _surplus(items: Iterable[tuple[int, bytes]], others: Counter[bytes]) -> list[tuple[int, bytes]]:
-    """Those of ``items`` that ``others`` does not have, or not as often: the last of equal ones."""
+    """The ``items`` that ``others`` lacks, or has less often: the last of equal ones."""
     left = Counter(others)
     surplus = []
     for number, made in items:

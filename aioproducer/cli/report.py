@@ -12,7 +12,7 @@ def count(number: int, noun: str) -> str:
 
 
 def bytes_text(number: float) -> str:
-    """A number of bytes in the unit that suits it (powers of 1000)."""
+    """A number of bytes in a suitable unit (powers of 1000)."""
     if number < 1000:
         return f"{number:.0f} bytes"
     for unit in ("kB", "MB", "GB"):
@@ -56,7 +56,7 @@ _OUTCOMES = {
 
 
 def failed(tally: Tally) -> list[str]:
-    """What was not delivered, by cause; the most frequent first."""
+    """The records that were not delivered, by cause, most frequent first."""
     return [
         f"{failures.count:>9,}  {_OUTCOMES[failures.outcome]}: {failures.cause}: {failures.example}"
         for failures in sorted(tally.failures.values(), key=lambda failures: -failures.count)

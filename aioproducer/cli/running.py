@@ -17,7 +17,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class InputError(Exception):
-    """Something is wrong with the input, so that nothing more of it can be read. The message says what and where."""
+    """Something is wrong with the input, and no more of it can be read. The message says what and where."""
 
 
 class Interrupt:
@@ -34,12 +34,12 @@ class Interrupt:
 
     @property
     def status(self) -> int:
-        """The exit status of a command that was interrupted, as shells have it: 130 for Ctrl-C."""
+        """The exit status of an interrupted command, by the convention of shells: 130 for Ctrl-C."""
         return 128 + self._signal
 
 
 async def first_of(work: asyncio.Task[Any], *events: asyncio.Event) -> None:
-    """Waits until the work is done, or one of the events has come; cancels nothing but its own waiting."""
+    """Waits until the work is done or one of the events has happened; cancels only its own waiting."""
     waiting = [asyncio.ensure_future(event.wait()) for event in events]
     try:
         await asyncio.wait([work, *waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -49,7 +49,7 @@ async def first_of(work: asyncio.Task[Any], *events: asyncio.Event) -> None:
 
 
 async def until_interrupted(terminal: Terminal, interrupt: Interrupt, work: Coroutine[Any, Any, int]) -> int:
-    """The work's exit status; Ctrl-C cancels it, and once more what it still does to end well."""
+    """The work's exit status. Ctrl-C cancels the work; a second Ctrl-C also cancels its clean-up."""
     task = asyncio.ensure_future(work)
     for event in (interrupt.once, interrupt.again):
         await first_of(task, event)
@@ -63,7 +63,7 @@ async def until_interrupted(terminal: Terminal, interrupt: Interrupt, work: Coro
 
 
 def run(terminal: Terminal, command: Callable[[Interrupt], Awaitable[int]]) -> None:
-    """Runs the command and exits with the status it returns. Errors that are no bugs become lines on standard error."""
+    """Runs the command and exits with the status it returns. Errors other than bugs become lines on standard error."""
     try:
         with terminal.logging(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
             status = runner.run(_with_signals(command))

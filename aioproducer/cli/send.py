@@ -35,8 +35,8 @@ def send(
     format: Annotated[
         Format | None,
         typer.Option(
-            help="What a record is made of: a line; a line of JSON, sent as it is; a row of CSV, sent as a JSON object "
-            "of its columns' texts. Without it the file's suffix tells (.csv, .ndjson, .jsonl; else lines).",
+            help="What makes a record: a line; a line of JSON, sent as it is; a row of CSV, sent as a JSON object "
+            "of its columns' texts. By default the file's suffix decides (.csv, .ndjson, .jsonl; else lines).",
             show_default=False,
         ),
     ] = None,
@@ -45,7 +45,7 @@ def send(
         typer.Option(
             metavar="NAME",
             help="The field of the JSON object, or the column, that is the key. A text is the key as it is, null and "
-            "an empty column are no key, any other value is the key as JSON.",
+            "an empty column mean no key, any other value is the key as JSON.",
             show_default=False,
         ),
     ] = None,
@@ -68,7 +68,7 @@ def send(
         typer.Option(
             metavar="FILE",
             help="Keep every record that was not delivered in this file, in the input's format, so that it can be sent "
-            "again; FILE.reasons.ndjson tells line, cause and outcome (not_sent, or unknown: it may have arrived).",
+            "again; FILE.reasons.ndjson has line, cause and outcome (not_sent, or unknown: it may have arrived).",
             show_default=False,
         ),
     ] = None,
@@ -79,8 +79,8 @@ def send(
 ) -> None:
     """Send lines, NDJSON or CSV to a topic.
 
-    The exit status is 0 only if every record was delivered. Ctrl-C ends the input and delivers what was read of it;
-    a second one gives that up.
+    The exit status is 0 only if every record was delivered. Ctrl-C ends the input and delivers what has been read; a
+    second Ctrl-C stops that, too.
     """
     chosen = format or Format.of(file)
     if key_field is not None and chosen is Format.LINES:
@@ -197,7 +197,7 @@ class Shipment:
         self._terminal.warn("Delivering what was read; Ctrl-C again gives it up.")
 
     async def _pump(self) -> None:
-        """From the input to the producer, until either takes or gives no more."""
+        """Moves records from the input to the producer, until the input ends or the producer takes no more."""
         self._no_use = await self._no_such_target()
         async for lines in read_lines(aiter(self._source)):
             for item in self._parser.parse(lines):
@@ -221,7 +221,7 @@ class Shipment:
         return self._kept is None
 
     async def _no_such_target(self) -> KafkaError | None:
-        """Why nothing can be sent to the topic or partition at all: asked once, instead of for every record."""
+        """Why nothing at all can be sent to the topic or partition; checked once instead of for every record."""
         topic, partition = self._target.topic, self._target.partition
         asking = asyncio.ensure_future(self._producer.partitions_for(topic))
         await first_of(asking, self._interrupt.once)

@@ -15,17 +15,17 @@ from aioproducer.types import Headers
 T = TypeVar("T")
 
 SETTLE_FROM = 20_000
-"""Records under way from which on it is looked which of them are done."""
+"""With this many records under way, it is checked which of them are done."""
 
 
 class Latencies:
-    """Seconds from a record's way into the accumulator to its acknowledgement, of a sample.
+    """Seconds from when a record enters the accumulator to its acknowledgement, for a sample of the records.
 
-    A callback for every record would cost more than sending it; every n-th has one, and n doubles when there are many.
+    A callback for every record would cost more than sending it; every n-th has one, and n doubles as records grow many.
     """
 
     LIMIT = 16_384
-    FIRST_STRIDE = 61  # prime, so that it does not always meet the same record of a batch
+    FIRST_STRIDE = 61  # prime, so that it does not always hit the same record of a batch
 
     def __init__(self) -> None:
         self._samples: list[float] = []
@@ -85,8 +85,8 @@ class Tally:
 class Sending(Generic[T]):
     """Sends records with back-pressure and keeps each one's origin until it is delivered.
 
-    ``on_failed(origin, error, outcome)`` is called for each that is not. What is kept is bounded by what the producer
-    has under way, and so by buffer.memory.
+    ``on_failed(origin, error, outcome)`` is called for each record that is not. The number of origins kept is bounded
+    by what the producer has under way, and so by buffer.memory.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Sending(Generic[T]):
         self._settle_at = SETTLE_FROM
 
     async def send(self, origin: T, key: bytes | None, value: bytes) -> Delivery | None:
-        """Waits until the record is in the accumulator; None if it cannot be sent, which has been told then."""
+        """Waits until the record is in the accumulator; None if it cannot be sent, after reporting that."""
         try:
             delivery = await self._producer.enqueue(
                 self._topic, value, key=key, partition=self._partition, headers=self._headers
@@ -128,7 +128,7 @@ class Sending(Generic[T]):
         return delivery
 
     def settle(self) -> None:
-        """Counts the records that are done and forgets them; each call costs in proportion to those since the last."""
+        """Counts the records that are done and forgets them; costs in proportion to those since the last call."""
         tally = self.tally
         under_way = []
         for item in self._under_way:

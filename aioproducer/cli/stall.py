@@ -5,13 +5,13 @@ from __future__ import annotations
 from aioproducer import Explanation, KafkaProducer, Reason
 
 QUIET_FOR = 5.0
-"""Seconds without a delivery before it is said why."""
+"""Seconds without a delivery before the reason is shown."""
 LOOKED_AT = 100
-"""Partitions that are asked for their reasons."""
+"""How many partitions are asked for their reasons."""
 
 
 class StallWatch:
-    """Looks at whether records get through, and once they do not has each new reason told, once."""
+    """Checks whether records get through, and if they do not, shows each new reason once."""
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
         self._producer = producer

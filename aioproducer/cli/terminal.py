@@ -1,4 +1,4 @@
-"""What people see. Results go to standard output, all else to standard error.
+"""What people see. Results go to standard output, everything else to standard error.
 
 On a terminal there are progress bars, tables and colours; elsewhere plain lines without frames, and tables as
 tab-separated values. rich is imported when there is something to draw.
@@ -21,7 +21,7 @@ PLAIN_PROGRESS_EVERY = 5.0
 
 _NAME_WIDTH = 14
 
-# What these log is part of every command's own report.
+# What these loggers say is part of every command's own report.
 _TOLD_OTHERWISE = frozenset({"aioproducer.producer.failure_log"})
 
 
@@ -29,7 +29,7 @@ class Meter(Protocol):
     """Shows how far something is."""
 
     def update(self, done: int, detail: str) -> None:
-        """``done`` of the total; ``detail`` is said beside it."""
+        """``done`` of the total; ``detail`` is shown beside it."""
 
 
 class Terminal:
@@ -49,7 +49,7 @@ class Terminal:
             self.say(f"{name:<{_NAME_WIDTH}}{value}")
 
     def note(self, text: str) -> None:
-        """A line about what is going on."""
+        """A line about what is happening."""
         if not self.quiet:
             _print(sys.stderr, text)
 

@@ -24,7 +24,7 @@ _TOPIC_CONFIG = re.compile(r"[a-z.]+=")
 
 @app.command("list")
 def list_topics(
-    internal: Annotated[bool, typer.Option("--internal", help="Also those that Kafka keeps for itself.")] = False,
+    internal: Annotated[bool, typer.Option("--internal", help="Also Kafka's internal topics.")] = False,
     bootstrap_server: BootstrapServer = None,
     config: ConfigFile = None,
     override: Overrides = None,
@@ -117,8 +117,8 @@ def alter_topics(
         typer.Option(
             "--config",
             metavar="NAME=VALUE or FILE",
-            help="A config to set, such as retention.ms=3600000, or with nothing after the = one to take back; may be "
-            "repeated. Or, as for the other commands, client configs in a .properties file.",
+            help="A config to set, such as retention.ms=3600000, or with nothing after the = to reset; may be repeated. "
+            "Or, as for the other commands, client configs in a .properties file.",
             show_default=False,
         ),
     ],
@@ -168,7 +168,7 @@ def _run(
 
 
 def _topic_configs(given: Iterable[str]) -> tuple[Mapping[str, str], Path | None]:
-    """What ``--config`` stands for where topics have some, too: those, and the file of the client's."""
+    """Divides the values of ``--config`` into configs of topics and the file with the client's configs."""
     files = [text for text in given if not _TOPIC_CONFIG.match(text)]
     if len(files) > 1:
         raise typer.BadParameter(f"{' and '.join(files)} cannot both be config files", param_hint="--config")
