@@ -117,7 +117,7 @@ def alter_topics(
         typer.Option(
             "--config",
             metavar="NAME=VALUE or FILE",
-            help="A config to set, such as retention.ms=3600000, or with nothing after the = to reset; may be repeated. "
+            help="A config to set, such as retention.ms=3600000; with nothing after the =, reset it. May be repeated. "
             "Or, as for the other commands, client configs in a .properties file.",
             show_default=False,
         ),
