@@ -1,7 +1,7 @@
-"""When to call somebody: what the reports of a metrics topic say, from one moment to the next.
+"""When to call somebody: what changes in the reports of a metrics topic.
 
-Whether a figure is beyond its threshold each producer has judged itself, as ``health()`` does, since it knows its own
-configs. Here it is told when that begins and when it is over, and who has fallen silent.
+Each producer judges by itself whether a figure is beyond its threshold, as ``health()`` does, because it knows its own
+configs. Here alerts say when that begins and when it is over, and which producers have fallen silent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One row for each batch: what is the same for all its records, and what of them is there.
+"""One row for each batch: what is the same for all its records, and which of them are there.
 
-Whatever is true of whole batches is looked for here, in a hundredth of the rows. All that is summed up has a fixed
-size, so that Spark does it where the rows are, before any of them moves.
+Rules about whole batches look here, at a hundredth of the rows. All aggregates have a fixed size, so Spark computes
+them where the rows are, before any row moves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def batches(observations: DataFrame) -> DataFrame:
         F.max("batch_bytes").alias("batch_bytes"),
         F.max("producer_id").alias("producer_id"),
         F.max("producer_epoch").alias("producer_epoch"),
-        # Sequences may begin anew in the midst of a batch.
+        # Sequences may start again in the middle of a batch.
         F.max(F.pmod(F.col("sequence") - in_batch, F.lit(SEQUENCES))).alias("base_sequence"),
         F.max("transactional").alias("transactional"),
         F.max("control").alias("control"),

@@ -1,4 +1,4 @@
-"""Records that have the same key and value, where no two are meant to."""
+"""Records that have the same key and value, where no two should."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _CONTENT = ["topic", "content", "content_too"]
 
 
 def equal_records(observations: DataFrame) -> DataFrame:
-    """All of them, the first ones too, by two digests of 64 bits each. What was read without values has none.
+    """All equal records, including the first ones, by two 64-bit digests. Records read without values have none.
 
-    Copies of one record, by stamp or by sequence, are told of as duplicates, and not here.
+    Copies of one record, by stamp or by sequence, are reported as duplicates, and not here.
     """
     sequenced = F.xxhash64("topic", "partition", "producer_id", "producer_epoch", "sequence")
     compared = observations.where("content IS NOT NULL").withColumn(

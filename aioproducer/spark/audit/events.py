@@ -12,7 +12,7 @@ from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.tell import tell
 
 TORN: Final = "torn"
-"""The event that a line is which is no event: broken off, or something else altogether."""
+"""The event for a line that is not an event: torn, or something else altogether."""
 
 _SCHEMA = (
     "event string, stream string, counter long, time_ms long, topic string, partition int, offset long, "
@@ -21,7 +21,7 @@ _SCHEMA = (
 
 
 def events_of_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Files of lines of JSON, or directories or patterns of them; compressed ones, too."""
+    """Files with lines of JSON, or directories or patterns of files; also compressed ones."""
     return _parsed(spark.read.text(list(paths)).where("value <> ''"))
 
 
@@ -36,7 +36,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
 
 
 def incomplete_logs(events: DataFrame) -> DataFrame:
-    """One finding if lines are missing: those that a FileSink counted as lost, and those that broke off."""
+    """One finding if lines are missing: those that a FileSink counted as lost, and torn ones."""
     counted = events.where(F.col("event").isin("lost", TORN)).agg(
         F.coalesce(F.sum("count"), F.lit(0)).alias("lost"),
         F.count_if(F.col("event") == TORN).alias("torn"),

@@ -1,4 +1,4 @@
-"""Findings, counted by kind, and some of each with all names that the records themselves have."""
+"""Findings counted by kind, and examples of each with everything that the records themselves say."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = tuple[str, int, int]
 
 
 def found_in(findings: DataFrame, records: DataFrame, options: AuditOptions) -> list[Found]:
-    """By kind, the worst first; ``records`` are the observations that the findings speak of."""
+    """By kind, worst first; ``records`` are the observations that the findings are about."""
     counted = findings.groupBy("kind").agg(F.count("*").alias("findings"), F.sum("records").alias("records"))
     counts = {Kind(row["kind"]): row for row in counted.collect()}
     kinds = sorted(counts, key=lambda kind: (-kind.severity, list(Kind).index(kind)))
@@ -60,7 +60,7 @@ def _named(findings: Iterable[Finding], records: DataFrame) -> dict[Place, Row]:
 
 
 def _with_names(finding: Finding, named: Mapping[Place, Row]) -> Finding:
-    """What the rule did not tell, as it looks at whole batches, is taken from the first record."""
+    """Takes from the first record what the rule did not say because it looks at whole batches."""
     place = _place(finding)
     if place is None or place not in named:
         return finding

@@ -1,4 +1,4 @@
-"""What an audit may find, and the columns in which its rules tell it."""
+"""What an audit may find, and the columns in which its rules report it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ FINDING_SCHEMA: Final = (
     "kind string, topic string, partition int, first_offset long, last_offset long, producer_id long, "
     "producer_epoch int, stream string, first_counter long, last_counter long, key binary, records long, what string"
 )
-"""Of what every rule returns, as Spark writes it. ``records``: how many are concerned. Null is what does not apply."""
+"""The schema of what every rule returns. ``records``: how many are concerned. Null where a column does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Finding:
 
     @property
     def who(self) -> str:
-        """Producer id and epoch, stream and counters, key: what of it is known."""
+        """Producer id and epoch, stream and counters, and key, as far as they are known."""
         parts = []
         if self.producer_id is not None:
             epoch = "" if self.producer_epoch is None else f" epoch {self.producer_epoch}"
@@ -118,7 +118,7 @@ def _span(first: int | None, last: int | None) -> str:
 
 
 def shown(key: bytes, most: int = 60) -> str:
-    """Bytes for people: as text where they are some, else in hexadecimal digits; cut off where they are long."""
+    """Bytes for people: as text if they are text, else as hexadecimal digits; cut off if they are long."""
     try:
         text = key.decode()
     except UnicodeDecodeError:

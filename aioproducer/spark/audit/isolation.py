@@ -1,4 +1,4 @@
-"""What a reader of committed records was given: all of them, and no others."""
+"""A reader of committed records gets all of them, and no others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The audit as a batch job: topics in, tables of Parquet and a summary out.
+"""The audit as a batch job: topics in, Parquet tables and a summary out.
 
-Each step is written before the next reads it, so Spark holds what its tasks need and no more, however large the topics
-are; the driver is only ever given sums, and examples.
+Each step is written before the next reads it, so Spark holds only what its tasks need, however large the topics are.
+The driver only gets sums and examples.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MINUTES: Final = 3000
 
 
 def _silent(step: str) -> None:
-    """Nobody wants to know how far it is."""
+    """Progress that nobody asked for."""
 
 
 def audit(
@@ -57,9 +57,9 @@ def audit(
     """Audits what ``source`` reads, and writes all tables to ``place``.
 
     ``source``: all records of the topics with the columns of ``source_schema``, isolation.level=read_uncommitted.
-    ``bounds``: topic, partition, first, end of every partition. ``events``: of the producers' delivery logs, without
-    which nothing that was acknowledged can be missed. ``committed``: the same as ``source``, read with
-    isolation.level=read_committed, to be compared with it. ``reports``: of a metrics topic, for figures of windows.
+    ``bounds``: topic, partition, first, end of every partition. ``events``: from the producers' delivery logs; without
+    them, acknowledged records that are missing cannot be found. ``committed``: the same as ``source``, read with
+    isolation.level=read_committed, for comparison. ``reports``: from a metrics topic, for figures of windows.
     """
     tables = Tables(source.sparkSession, place, on_progress)
     observed = tables.keep("observations", observe(source))

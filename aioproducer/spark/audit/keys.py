@@ -1,4 +1,4 @@
-"""Keys: how often each is there, and in how many partitions."""
+"""Keys: how often each occurs, and in how many partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long records took, by the minute in which they were sent: exact quantiles, of counts of milliseconds."""
+"""How long records took, by the minute in which they were sent: exact quantiles, from counts of milliseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aioproducer.spark.audit.tell import tell
 APPENDED: Final = "appended"
 """From the stamp to the timestamp that the broker gave the record."""
 ACKNOWLEDGED: Final = "acknowledged"
-"""From sent to acked, by the delivery log; of all topics together."""
+"""From sent to acked, by the delivery log; for all topics together."""
 
 _MINUTE: Final = 60_000
 _GROUP: Final = ("topic", "what", "minute_ms")
@@ -23,8 +23,8 @@ _GROUP: Final = ("topic", "what", "minute_ms")
 def latencies(observations: DataFrame, ledger: DataFrame | None) -> DataFrame:
     """topic (null: all), what, minute_ms, records, and milliseconds: p50, p95, p99, p100.
 
-    From a second on, milliseconds are rounded up to tens. Records whose timestamp is their producer's own tell no time
-    at which they were appended.
+    From one second on, milliseconds are rounded up to tens. Records with their producer's own timestamp do not show
+    when they were appended.
     """
     taken = observations.where("appended AND sent_ms IS NOT NULL").select(
         "topic",

@@ -1,17 +1,17 @@
-"""What each stamped record was told to be, and what it is: one row for each number of each stream.
+"""What was reported about each stamped record, and what is there: one row for each number of each stream.
 
 | column | type | |
 |---|---|---|
 | stream, counter | string, long | the record |
 | copies | long | how often it is in the topics |
-| first_place, last_place | long | digests of where; equal unless there are several copies |
+| first_place, last_place | long | digests of the place; equal unless there are several copies |
 | first_write, last_write | long | digests of producer id, epoch and sequence; equal copies were sequenced as one |
 | sent, acked, not_sent, unknown | long | how many events of this kind its log has |
 | due | long | acknowledgements whose record must still be there |
-| acked_place | long | the digest of where it was acknowledged; null if that was not told |
+| acked_place | long | the digest of the place that was acknowledged; null if unknown |
 | sent_ms, acked_ms | long | when, by the log |
 
-Everything that is kept for a record has a fixed size: names are looked up again for what is found to be wrong.
+Everything that is kept for a record has a fixed size: names are looked up again only for findings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOLD: Final = {"event": "string", "due": "boolean", "acked_place": "long", "tim
 
 
 def ledger(observations: DataFrame, events: DataFrame | None, bounds: DataFrame, options: AuditOptions) -> DataFrame:
-    """The rows of all records that are stamped, or are in ``events`` as one of a topic in ``bounds``."""
+    """The rows of all records that are stamped, or that ``events`` has for a topic in ``bounds``."""
     place = place_digest()
     sequenced = F.xxhash64("topic", "partition", "producer_id", "producer_epoch", "sequence")
     rows = observations.where("stream IS NOT NULL AND counter IS NOT NULL").select(
@@ -63,7 +63,7 @@ def _told(events: DataFrame, bounds: DataFrame, options: AuditOptions) -> DataFr
     topics = F.broadcast(bounds.select("topic").distinct())
     first = F.broadcast(bounds.select("topic", "partition", "first"))
     acked = F.col("event") == "acked"
-    # What was before the first offset may have been deleted in good order; of an unknown offset nobody can tell.
+    # What was before the first offset may have been deleted properly; for an unknown offset nobody can tell.
     kept = F.when(F.col("offset") < 0, F.col("first") == 0).otherwise(F.col("offset") >= F.col("first"))
     return (
         events.where("counter IS NOT NULL AND event IN ('sent', 'acked', 'failed')")

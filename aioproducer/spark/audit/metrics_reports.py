@@ -17,7 +17,7 @@ _REPORT = (
 
 
 def metrics_reports(source: DataFrame) -> DataFrame:
-    """The reports in the column ``value``; other records, and reports of a newer schema, are passed over."""
+    """The reports in the column ``value``; other records, and reports of a newer schema, are skipped."""
     parsed = source.select(F.from_json(F.col("value").cast("string"), _REPORT).alias("report")).select("report.*")
     return (
         parsed.where(F.col("instance").isNotNull() & (F.col("schema") <= SCHEMA))

@@ -5,11 +5,11 @@
 | topic, partition, offset | string, int, long | where it is |
 | timestamp_ms, appended | long, boolean | its timestamp; whether the broker set it (LogAppendTime) |
 | producer_id, producer_epoch, sequence | long, int, int | null without a producer id; sequence: the record's own |
-| transactional, control, committed | boolean | committed: of a control record, what it says; null of others |
+| transactional, control, committed | boolean | committed: what a control record says; null for others |
 | batch_offset, batch_records, batch_bytes | long, int, int | its batch, as it is in the log |
 | key | binary | |
 | content, content_too | long | two digests of key and value; null where values are not read |
-| stream, counter, sent_ms | string, long, long | what a DeliveryLog stamped it with; null if none did |
+| stream, counter, sent_ms | string, long, long | the stamps of a DeliveryLog; null without |
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BATCH = (
 
 
 def source_schema(*, values: bool) -> str:
-    """The columns that are wanted of the source; values are large, and only wanted to compare contents."""
+    """The columns to read from the source; values are large, and only needed to compare contents."""
     return ", ".join([_RECORD, *(["value binary"] if values else []), _HEADERS, _BATCH])
 
 

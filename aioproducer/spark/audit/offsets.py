@@ -1,4 +1,4 @@
-"""Offsets follow each other: what was not read, and what was read twice."""
+"""Offsets are consecutive: finds what was not read, and what was read twice."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aioproducer.spark.audit.tell import tell
 
 
 def wrong_offsets(batches: DataFrame, bounds: DataFrame) -> DataFrame:
-    """Holes and repetitions, of partitions that ought to have all offsets of ``bounds``: topic, partition, first, end.
+    """Holes and repetitions in partitions that should have all offsets of ``bounds``: topic, partition, first, end.
 
-    ``first`` is the first offset that was to be read, ``end`` follows the last. Topics that are compacted have holes.
+    ``first`` is the first offset to be read, ``end`` follows the last. Compacted topics have holes.
     """
     spans = batches.select(
         "topic",
@@ -57,7 +57,7 @@ def _between(read: DataFrame) -> DataFrame:
 
 
 def _within(spans: DataFrame) -> DataFrame:
-    """Of single batches: fewer or more records than their offsets."""
+    """Batches with fewer or more records than offsets."""
     missing = F.col("end") - F.col("begin") - F.col("records")
     return tell(
         spans.where(missing != 0),

@@ -1,4 +1,4 @@
-"""What an audit is told beside its data."""
+"""What an audit is told besides its data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aioproducer.errors import IllegalArgumentException
 
 QUANTILES = (0.5, 0.95, 0.99, 1.0)
-"""Of the latencies."""
+"""The quantiles of latencies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,22 +15,22 @@ class AuditOptions:
     """What is expected. Every rule that has a limit takes it from here."""
 
     now_ms: int
-    """When the audit began, in milliseconds since the epoch: what was acknowledged later is not looked for, and
-    transactions are as old as they are then."""
+    """When the audit began, in milliseconds since the epoch: records acknowledged later are not looked for, and the age
+    of transactions is taken at this time."""
     unique: bool = False
-    """No two records are meant to have the same key and value."""
+    """No two records should have the same key and value."""
     partial: bool = False
-    """The producers write to other topics, too: numbers of a stream that are in none of these are no gap."""
+    """The producers also write to other topics: numbers of a stream that are in none of these are not gaps."""
     keyed: bool = False
-    """All records of a key are meant to be in one partition."""
+    """All records of a key should be in one partition."""
     latency_ms: float = 15_000.0
-    """99 of 100 records of a minute take no longer. As in ``health()``, half of request.timeout.ms."""
+    """99 of 100 records of a minute should take no longer. As in ``health()``, half of request.timeout.ms."""
     skew: float = 4.0
-    """No partition has more than this many times the records of its topic's average one…"""
+    """No partition should have more than this many times the records of its topic's average one…"""
     skew_records: int = 10_000
-    """…in topics that have at least so many."""
+    """…in topics with at least this many records."""
     transaction_ms: int = 60_000
-    """No transaction is open for longer: transaction.timeout.ms."""
+    """No transaction should be open for longer: transaction.timeout.ms."""
     examples: int = 20
     """Findings of each kind that the report shows; Parquet has them all."""
     top: int = 20

@@ -1,4 +1,4 @@
-"""The records of a stream stand in a partition in the order in which they were sent."""
+"""The records of a stream are in a partition in the order in which they were sent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from aioproducer.spark.audit.tell import tell
 
 
 def wrong_order(observations: DataFrame, several: DataFrame) -> DataFrame:
-    """Records behind one with a higher number. Those of which there are ``several`` (stream, counter) are left out:
-    one of their copies is behind."""
+    """Records after one with a higher number. Records with ``several`` copies (stream, counter) are left out, because
+    one of their copies is always late."""
     before = (
         Window.partitionBy("topic", "partition", "stream")
         .orderBy("offset")

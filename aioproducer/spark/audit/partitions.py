@@ -1,4 +1,4 @@
-"""Partitions beside each other: records, batches, bytes; and whether one has many times what others have."""
+"""Partitions compared: records, batches, bytes; and whether one has many times what others have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def partitions(outcomes: DataFrame, bounds: DataFrame) -> DataFrame:
 
 
 def skewed_partitions(partitions: DataFrame, options: AuditOptions) -> DataFrame:
-    """Those that have more than ``options.skew`` times the records of the topic's average partition."""
+    """Partitions with more than ``options.skew`` times the records of the topic's average partition."""
     topic = Window.partitionBy("topic")
     compared = partitions.withColumn("all", F.sum("records").over(topic)).withColumn(
         "times", F.col("records") / F.avg("records").over(topic)

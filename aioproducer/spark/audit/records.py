@@ -1,4 +1,4 @@
-"""What the ledger says of single records: missing, elsewhere, twice, there against all that was told, never ended."""
+"""What the ledger says about single records: missing, elsewhere, twice, there though told not sent, never ended."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from aioproducer.spark.audit.tell import tell
 
 
 def wrong_records(ledger: DataFrame, observations: DataFrame) -> DataFrame:
-    """Records whose copies are not what was told of them."""
+    """Records whose copies do not match what was reported."""
     place = F.col("acked_place")
     elsewhere = (
         place.isNotNull() & (F.col("copies").isin(1, 2)) & ~place.isin(F.col("first_place"), F.col("last_place"))
     )
     kinds = {
         Kind.RESURRECTED: "not_sent > 0 AND copies > 0",
-        # Copies with one and the same sequence are told of as batches.
+        # Copies with the same sequence are reported as batches.
         Kind.DUPLICATE: "copies > 1 AND first_write <> last_write",
         Kind.MISPLACED: elsewhere,
     }
@@ -40,7 +40,7 @@ def wrong_records(ledger: DataFrame, observations: DataFrame) -> DataFrame:
 
 
 def missing_records(ledger: DataFrame, events: DataFrame) -> DataFrame:
-    """Records that were acknowledged and are nowhere; and, of producers that were closed, those that never ended."""
+    """Records that were acknowledged and are nowhere; and records of closed producers that never ended."""
     missing = ledger.where("due > 0 AND copies = 0").select(*RECORD)
     acked = events.where("event = 'acked'").select(*RECORD, "topic", "partition", "offset", "time_ms")
     told = F.format_string("acknowledged at %s UTC", F.timestamp_millis("time_ms").cast("string"))
@@ -53,7 +53,7 @@ def missing_records(ledger: DataFrame, events: DataFrame) -> DataFrame:
 
 
 def _unended(ledger: DataFrame, events: DataFrame) -> DataFrame:
-    """Where lines are missing from the logs, the ends may have been among them: then there is nothing to tell."""
+    """If lines are missing from the logs, the ends may be among them: then nothing is reported."""
     closed = events.where("event = 'close'").select("stream").distinct()
     gaps = events.where(F.col("event").isin("lost", TORN)).select("event").limit(1)
     without_end = ledger.where("sent > 0 AND acked + not_sent + unknown = 0")
@@ -70,7 +70,7 @@ def _unended(ledger: DataFrame, events: DataFrame) -> DataFrame:
 
 
 def missing_numbers(ledger: DataFrame, events: DataFrame | None, options: AuditOptions) -> DataFrame:
-    """Gaps in the numbers of streams that have no log: what is nowhere failed, or was lost; only a log can tell."""
+    """Gaps in the numbers of streams without a log: the missing records failed or were lost; only a log can tell."""
     there = ledger.where("copies > 0").select(*RECORD)
     if options.partial:
         there = there.limit(0)

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, with the verdict on top."""
+"""The report: one HTML file that needs no others, with the verdict on top."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from aioproducer.spark.audit.summary import Summary
 from aioproducer.spark.spark_job import run_job
 
 TOPIC = "topic:"
-"""What a delivery log begins with that is a topic, not a file."""
+"""The prefix of a delivery log that is a topic, not a file."""
 REPORT = "report.html"
 
 

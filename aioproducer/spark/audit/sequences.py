@@ -1,7 +1,7 @@
-"""Sequences of a producer follow each other in each partition, epoch by epoch: gaps, duplicates, reorderings.
+"""The sequences of a producer are consecutive in each partition, epoch by epoch: gaps, duplicates, reorderings.
 
-They are what the broker goes by. A gap is a batch that the log lost or should not have taken, a duplicate a retry that
-it did not recognise.
+The broker checks sequences, too. A gap means that the log lost a batch or should not have taken the next one; a
+duplicate is a retry that the broker did not recognise.
 """
 
 from __future__ import annotations

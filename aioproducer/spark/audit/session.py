@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 
 def audit_session(master: str, memory: str, scratch: str) -> SparkSession:
-    """A session whose driver takes ``memory`` (as ``2g``) and keeps what does not fit there in ``scratch``.
+    """A session whose driver takes ``memory`` (such as ``2g``) and keeps what does not fit in ``scratch``.
 
-    ``master`` is Spark's: ``local[*]``, or the address of a cluster. Workers run this very interpreter.
+    ``master`` is Spark's: ``local[*]``, or the address of a cluster. Workers run this same interpreter.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

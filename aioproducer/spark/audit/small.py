@@ -1,4 +1,4 @@
-"""Data frames of a few rows that the driver has: by way of Arrow, so that no task has to run Python for them."""
+"""Data frames of a few rows that the driver has, made through Arrow so that no task must run Python for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 
 def small_frame(spark: SparkSession, rows: Iterable[Sequence[Any]], schema: StructType | str) -> DataFrame:
-    """The rows, which have their values in the order of the schema."""
+    """The rows, whose values are in the order of the schema."""
     fields = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     columns = list(zip(*rows, strict=True)) or [()] * len(fields)
     arrow = to_arrow_schema(fields)

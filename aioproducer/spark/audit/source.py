@@ -1,4 +1,4 @@
-"""Topics through the data source, with the columns that an audit wants."""
+"""Topics through the data source, with the columns that an audit needs."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Source:
         return self._values(self._spark.read, topic).option("startingOffsets", "earliest").load()
 
     def record_stream(self, topics: Sequence[str], start: str) -> DataFrame:
-        """The records of topics as they come, from ``earliest`` or ``latest`` on."""
+        """The records of topics as they arrive, from ``earliest`` or ``latest`` on."""
         reader = self._with_batches(self._spark.readStream, topics, values=False)
         return reader.option("startingOffsets", start).load()
 
     def value_stream(self, topic: str, start: str) -> DataFrame:
-        """The values of a topic's records as they come."""
+        """The values of a topic's records as they arrive."""
         return self._values(self._spark.readStream, topic).option("startingOffsets", start).load()
 
     def _with_batches(self, reader: Any, topics: Sequence[str], *, values: bool) -> Any:

@@ -1,7 +1,7 @@
-"""The audit of what is being written: the rules of single partitions, over one micro-batch and the tails of the former.
+"""The audit of what is being written: the rules for single partitions, over one micro-batch and the tails before it.
 
-A stream is judged by what it has seen so far. Whatever needs the whole (what was acknowledged and never comes,
-transactions torn, two copies far from each other) is the batch job's.
+A stream is judged by what it has seen so far. Whatever needs all the data (acknowledged records that never arrive, torn
+transactions, two copies far from each other) is left to the batch job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def judge(tails: Tails, observations: DataFrame, batches: DataFrame, options: Au
     """The findings in what follows the tails."""
     records = observations.where("NOT control")
     nothing = observations.select(*RECORD).limit(0)
-    anywhere = tails.bounds.limit(0)  # where a log begins is nothing that a stream would know
+    anywhere = tails.bounds.limit(0)  # a stream does not know where a log begins
     return reduce(
         DataFrame.unionByName,
         [
@@ -42,9 +42,9 @@ def judge(tails: Tails, observations: DataFrame, batches: DataFrame, options: Au
 
 
 class StreamAudit:
-    """Takes the micro-batches of ``foreachBatch``, one after the other, and tells what it finds in each.
+    """Takes the micro-batches of ``foreachBatch``, one after the other, and reports what it finds in each.
 
-    ``on_batch`` is given the number of records, the findings (at most ``options.examples``), and how many there are.
+    ``on_batch`` gets the number of records, the findings (at most ``options.examples``), and how many there are.
     With ``place`` all findings are appended to the Parquet files there.
     """
 

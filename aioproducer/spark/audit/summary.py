@@ -1,4 +1,4 @@
-"""What an audit found, small enough to be kept and shown: counts, examples, and figures of a bounded number of rows."""
+"""What an audit found, small enough to keep and show: counts, examples, and figures in a bounded number of rows."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Summary:
     topics: Sequence[str]
     now_ms: int
     found: Sequence[Found]
-    """The worst first; none of a kind that was not found."""
+    """Worst first; kinds that were not found are left out."""
     totals: Row
-    """records, batches, bytes, streams, stamped, logged (events), first_ms, last_ms."""
+    """records, batches, bytes, streams, stamped, acknowledged, first_ms, last_ms."""
     transactions: Mapping[str, int]
     """By outcome, how many parts (a transaction has one in each partition that it wrote to)."""
     partitions: Sequence[Row] = ()

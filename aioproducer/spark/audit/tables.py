@@ -1,4 +1,4 @@
-"""Tables on their way to Parquet and back: what one step has made the next one reads, and nothing is made twice."""
+"""Tables written to Parquet and read back: each step reads what the one before it made, and nothing is made twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tables:
         self._on_progress = on_progress
 
     def keep(self, name: str, made: DataFrame, *, files: int | None = None) -> DataFrame:
-        """Writes a table, replacing the one of an earlier audit, and returns what is read of it."""
+        """Writes a table, replacing that of an earlier audit, and returns it as read back."""
         self._on_progress(name)
         path = f"{self._place}/{name}.parquet"
         (made if files is None else made.coalesce(files)).write.mode("overwrite").parquet(path)

@@ -16,7 +16,7 @@ class Tails(NamedTuple):
     """Three tables whose size goes by partitions and producers, not by records."""
 
     bounds: DataFrame
-    """What is due next in each partition, as ``first`` and ``end``."""
+    """The next offset in each partition, as ``first`` and ``end``."""
     batches: DataFrame
     """The furthest batch of each producer in each partition."""
     streams: DataFrame

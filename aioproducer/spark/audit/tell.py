@@ -1,4 +1,4 @@
-"""Rows of a rule, made findings: the columns that it has, and nulls for all others."""
+"""Turns rows of a rule into findings: the columns that it has, and nulls for all others."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Transactions as the log has them: which batches were committed, and which transactions did not end as one.
+"""Transactions in the log: which batches were committed, and which transactions did not end in the same way everywhere.
 
-A marker in a partition ends all that its producer wrote there before. Where a marker has a higher epoch than what it
-ends, the epoch names the transaction in all partitions (so it is with transaction.version 2, and where a transaction
-was fenced or timed out). Otherwise its parts are known by the counters of their stamps, which overlap, as a producer
-has one transaction at a time; without stamps they cannot be told from parts of others.
+A marker in a partition ends everything that its producer wrote there before. If the marker has a higher epoch than what
+it ends, the epoch identifies the transaction in all partitions (so with transaction.version 2, and if a transaction was
+fenced or timed out). Otherwise its parts are recognised by the counters of their stamps, which overlap, because a
+producer has one transaction at a time. Without stamps they cannot be told from parts of other transactions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PRODUCER = ("topic", "partition", "producer_id")
 def outcomes(batches: DataFrame) -> DataFrame:
     """The batches of records, each with its ``outcome``: committed, aborted, open, or none for what is not
     transactional; and with offset and epoch of the marker that ended it."""
-    # From the end on: a frame that reaches to the end would be gone through for every row.
+    # From the end backwards: a frame that reaches to the end would be walked through for every row.
     from_end = (
         Window.partitionBy(*_PRODUCER)
         .orderBy(F.desc("first_offset"))
@@ -51,7 +51,7 @@ def outcomes(batches: DataFrame) -> DataFrame:
 
 
 def parts(outcomes: DataFrame) -> DataFrame:
-    """One row for what a transaction wrote to one partition."""
+    """One row for each partition that a transaction wrote to."""
     return (
         outcomes.where(F.col("outcome") != NONE)
         .groupBy(*_PRODUCER, "marker_offset", "outcome")
@@ -69,7 +69,7 @@ def parts(outcomes: DataFrame) -> DataFrame:
 
 
 def wrong_transactions(parts: DataFrame, options: AuditOptions) -> DataFrame:
-    """Those torn, and those open for longer than they may be. What is younger may be about to end."""
+    """Torn transactions, and those open for too long. Younger ones may be about to end."""
     may_be_open = options.now_ms - options.transaction_ms
     settled = parts.where((F.col("outcome") != OPEN) | (F.col("last_ms") < may_be_open))
     left_open = tell(

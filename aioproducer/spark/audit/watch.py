@@ -1,4 +1,4 @@
-"""A running system, watched: its topics by the rules of a stream, its producers by what they report of themselves."""
+"""Watches a running system: its topics by the rules for streams, its producers by what they report of themselves."""
 
 from __future__ import annotations
 
