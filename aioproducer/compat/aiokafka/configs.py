@@ -1,0 +1,112 @@
+"""aiokafka's arguments as configs of this package. Rules only: arguments in, configs out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from aioproducer.config_def import INT_MAX
+from aioproducer.errors import ConfigException
+
+MISSING: Final = object()
+"""An argument that was not given."""
+
+DEFAULT_PORT: Final = 9092
+_BUFFER_MEMORY: Final = 33554432
+_IN_FLIGHT: Final = 5
+_ALL: Final = (-1, "all")
+
+# They do what the built-in partitioner does, but once for each record, and in Python.
+_DEFAULT_PARTITIONERS: Final = frozenset(
+    {("aiokafka.partitioner", "DefaultPartitioner"), ("kafka.partitioner.default", "DefaultPartitioner")}
+)
+
+
+def is_default_partitioner(partitioner: object) -> bool:
+    """Whether it is the default of aiokafka or kafka-python, which libraries hand on as if it were chosen."""
+    kind = type(partitioner)
+    return partitioner is None or (kind.__module__, kind.__qualname__) in _DEFAULT_PARTITIONERS
+
+
+def addresses(servers: str | Iterable[str]) -> list[str]:
+    """``host:port`` of each server; a port that is missing is 9092."""
+    named = servers.split(",") if isinstance(servers, str) else servers
+    return [_with_port(server.strip()) for server in named]
+
+
+def _with_port(server: str) -> str:
+    if server.count(":") == 1 or "]:" in server:
+        return server
+    return f"[{server}]:{DEFAULT_PORT}" if ":" in server and not server.startswith("[") else f"{server}:{DEFAULT_PORT}"
+
+
+def delivery_configs(
+    acks: object,
+    *,
+    enable_idempotence: bool,
+    transactional_id: str | None,
+    transaction_timeout_ms: int,
+    linger_ms: int,
+    request_timeout_ms: int,
+) -> dict[str, Any]:
+    """Who must have a record, and how long that may take.
+
+    aiokafka has one batch of a partition under way, so that without idempotence, too, retries keep the order: that is
+    one request at a time. Idempotent it tries for ever; otherwise a batch is not sent again after request.timeout.ms.
+    """
+    given = type(acks) is not object  # libraries hand on aiokafka's own default, which is such an object as well
+    if given and acks not in (0, 1, *_ALL):
+        raise ConfigException(f"acks is {acks!r}; it must be 0, 1, -1 or 'all'", name="acks", value=acks)
+    idempotent = enable_idempotence or transactional_id is not None
+    if idempotent and given and acks not in _ALL:
+        raise ConfigException(
+            f"acks={acks!r} is not possible with enable_idempotence=True: it must be 'all'", name="acks", value=acks
+        )
+    wanted = acks if given else "all" if idempotent else 1
+    configs: dict[str, Any] = {
+        "acks": "all" if wanted in _ALL else str(wanted),
+        "enable_idempotence": idempotent,
+        "max_in_flight_requests_per_connection": _IN_FLIGHT if idempotent else 1,
+        "delivery_timeout_ms": INT_MAX if idempotent else min(linger_ms + request_timeout_ms, INT_MAX),
+    }
+    if transactional_id is not None:
+        configs |= {"transactional_id": transactional_id, "transaction_timeout_ms": transaction_timeout_ms}
+    return configs
+
+
+def memory_configs(max_batch_size: int) -> dict[str, Any]:
+    """Batches, and memory for two of them at least."""
+    return {"batch_size": max_batch_size, "buffer_memory": max(_BUFFER_MEMORY, 2 * max_batch_size)}
+
+
+def security_configs(
+    security_protocol: str,
+    *,
+    ssl_context: object,
+    sasl_mechanism: str,
+    sasl_plain_username: str | None,
+    sasl_plain_password: str | None,
+    others: Collection[str],
+) -> dict[str, Any]:
+    """How connections are secured; ``others`` are the names of this package's configs that were given as well.
+
+    What the protocol does not use is left out, as aiokafka takes no notice of it.
+    """
+    protocol = security_protocol.upper()
+    configs: dict[str, Any] = {"security_protocol": security_protocol}
+    if protocol.endswith("SSL"):
+        if ssl_context is not None:
+            configs["ssl_context"] = ssl_context
+        elif not any(name.startswith("ssl_") for name in others):
+            raise ConfigException(
+                f"ssl_context is mandatory with security_protocol={security_protocol!r}: give one, or the configs that "
+                "begin with ssl_ (docs/security.md)",
+                name="ssl.context",
+            )
+    if protocol.startswith("SASL"):
+        configs["sasl_mechanism"] = sasl_mechanism
+        if sasl_plain_username is not None:
+            configs["sasl_plain_username"] = sasl_plain_username
+        if sasl_plain_password is not None:
+            configs["sasl_plain_password"] = sasl_plain_password
+    return configs

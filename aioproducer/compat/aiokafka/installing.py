@@ -1,0 +1,36 @@
+"""The producer in the place of aiokafka's, for libraries that import it by themselves."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Final
+
+from aioproducer.compat.aiokafka.producer import AIOKafkaProducer
+from aioproducer.errors import IllegalStateException
+
+_NAME: Final = "AIOKafkaProducer"
+_HOMES: Final = ("aiokafka", "aiokafka.producer", "aiokafka.producer.producer")
+
+
+def install() -> None:
+    """From now on ``from aiokafka import AIOKafkaProducer`` gives this package's. Calling it twice is harmless.
+
+    Call it first: IllegalStateException names the modules that have imported aiokafka's, and would go on with it.
+    ImportError where aiokafka is not installed: there is nobody to be mistaken then. Its consumer and its admin client
+    are left as they are.
+    """
+    theirs = getattr(import_module(_HOMES[0]), _NAME)
+    if theirs is AIOKafkaProducer:
+        return
+    early = sorted(
+        name
+        for name, module in tuple(sys.modules.items())
+        if name not in _HOMES and getattr(module, "__dict__", {}).get(_NAME) is theirs
+    )
+    if early:
+        raise IllegalStateException(
+            f"{', '.join(early)} had imported aiokafka's producer before install(): call install() before that import"
+        )
+    for home in _HOMES:
+        setattr(import_module(home), _NAME, AIOKafkaProducer)

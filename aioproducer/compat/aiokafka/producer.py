@@ -1,0 +1,349 @@
+"""aiokafka's ``AIOKafkaProducer``, on this package's producer."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import ssl
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from functools import partial
+from itertools import count
+from types import TracebackType
+from typing import Any, Final, Self
+
+from aioproducer import Delivery, KafkaError, KafkaProducer
+from aioproducer.admin import KafkaAdmin
+from aioproducer.compat.aiokafka import errors
+from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer
+from aioproducer.compat.aiokafka.configs import (
+    MISSING,
+    addresses,
+    delivery_configs,
+    is_default_partitioner,
+    memory_configs,
+    security_configs,
+)
+from aioproducer.compat.aiokafka.structs import RecordMetadata, as_theirs
+from aioproducer.compat.aiokafka.transactional_calls import TransactionalCalls
+from aioproducer.config import ClientConfig
+from aioproducer.errors import SerializationException
+
+Partitioner = Callable[[bytes | None, Sequence[int], Sequence[int]], int]
+Future = asyncio.Future[RecordMetadata | None]
+
+_CLIENTS = count(1)
+_CLIENT_CONFIGS: Final = frozenset(field.name for field in fields(ClientConfig))
+_SOME_TOPIC: Final = "__consumer_offsets"
+"""Asking for one topic, there or not, finds out whether there is a cluster."""
+_UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionError"
+
+
+class AIOKafkaProducer(TransactionalCalls):
+    """Takes the place of aiokafka's class of this name.
+
+    ::
+
+        async with AIOKafkaProducer(bootstrap_servers="localhost:9092") as producer:
+            metadata = await producer.send_and_wait("orders", b"value", key=b"42")
+
+    The arguments are aiokafka's (0.14), with its defaults: times in milliseconds, sizes in bytes. Every config of
+    :class:`~aioproducer.KafkaProducer` may be given besides, and wins (``delivery_timeout_ms=60_000``). The constructor
+    needs no running loop. Raises ConfigException, a ValueError, for what cannot be. Errors are aiokafka's
+    (``aioproducer.compat.aiokafka.errors``); ``docs/migrating.md`` says what differs.
+    """
+
+    _started = False
+
+    def __init__(
+        self,
+        *,
+        loop: asyncio.AbstractEventLoop | None = None,
+        bootstrap_servers: str | Iterable[str] = "localhost",
+        client_id: str | None = None,
+        metadata_max_age_ms: int = 300000,
+        request_timeout_ms: int = 40000,
+        api_version: str | None = None,
+        acks: object = MISSING,
+        key_serializer: Serializer = None,
+        value_serializer: Serializer = None,
+        compression_type: str | None = None,
+        max_batch_size: int = 16384,
+        partitioner: Partitioner | None = None,
+        max_request_size: int = 1048576,
+        linger_ms: int = 0,
+        retry_backoff_ms: int = 100,
+        security_protocol: str = "PLAINTEXT",
+        ssl_context: ssl.SSLContext | None = None,
+        connections_max_idle_ms: int | None = 540000,
+        enable_idempotence: bool = False,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60000,
+        sasl_mechanism: str = "PLAIN",
+        sasl_plain_password: str | None = None,
+        sasl_plain_username: str | None = None,
+        sasl_kerberos_service_name: str = "kafka",
+        sasl_kerberos_domain_name: str | None = None,
+        sasl_oauth_token_provider: object = None,
+        **config: Any,
+    ) -> None:
+        # Kerberos and OAUTHBEARER are refused by sasl_mechanism; what only they need is looked at no further.
+        for name, given in (("loop", loop), ("api_version", api_version)):
+            if given is not None:
+                warnings.warn(f"the argument {name!r} is deprecated, and not needed", DeprecationWarning, stacklevel=2)
+        self._loop = loop
+        self._key_serializer = key_serializer
+        self._value_serializer = value_serializer
+        self._max_batch_size = max_batch_size
+        self._partitioner = None if is_default_partitioner(partitioner) else partitioner
+        self._configs: dict[str, Any] = {
+            "bootstrap_servers": addresses(bootstrap_servers),
+            "client_id": client_id or f"aiokafka-producer-{next(_CLIENTS)}",
+            "metadata_max_age_ms": metadata_max_age_ms,
+            "request_timeout_ms": request_timeout_ms,
+            "max_block_ms": request_timeout_ms,
+            "compression_type": compression_type or "none",
+            "max_request_size": max_request_size,
+            "linger_ms": linger_ms,
+            "retry_backoff_ms": retry_backoff_ms,
+            "connections_max_idle_ms": -1 if connections_max_idle_ms is None else connections_max_idle_ms,
+            **memory_configs(max_batch_size),
+            **delivery_configs(
+                acks,
+                enable_idempotence=enable_idempotence,
+                transactional_id=transactional_id,
+                transaction_timeout_ms=transaction_timeout_ms,
+                linger_ms=linger_ms,
+                request_timeout_ms=request_timeout_ms,
+            ),
+            **security_configs(
+                security_protocol,
+                ssl_context=ssl_context,
+                sasl_mechanism=sasl_mechanism,
+                sasl_plain_username=sasl_plain_username,
+                sasl_plain_password=sasl_plain_password,
+                others=config,
+            ),
+            **config,
+        }
+        super().__init__(KafkaProducer(**self._configs))
+        self._settle = _settle if self._producer.config.required_acks else _settle_with_none
+        self._known: set[tuple[str, int]] = set()
+        """Partitions that are there: they are not taken away as long as their topic lives."""
+
+    @property
+    def kafka_producer(self) -> KafkaProducer:
+        """The producer underneath: for ``metrics()``, ``health()``, ``explain()``, ``send_many()``."""
+        return self._producer
+
+    def __del__(self, _warnings: Any = warnings) -> None:
+        if self._started and not self._closed:
+            _warnings.warn(f"Unclosed AIOKafkaProducer {self!r}", ResourceWarning, source=self)
+
+    # Life
+
+    async def start(self) -> None:
+        """Finds the cluster and takes over the transactional.id, if there is one.
+
+        KafkaConnectionError if no broker has answered within request_timeout_ms.
+        """
+        if self._loop is not None and self._loop is not asyncio.get_running_loop():
+            raise errors.IllegalStateError("the producer was made for another event loop than the one that runs")
+        await self._find_cluster()
+        with self._told():
+            await self._producer.start()
+            if self._transactional:
+                try:
+                    await self._producer.init_transactions()
+                except BaseException:
+                    await self._producer.close(0)
+                    raise
+        self._started = True
+
+    async def _find_cluster(self) -> None:
+        configs = {name: value for name, value in self._configs.items() if name in _CLIENT_CONFIGS}
+        try:
+            async with KafkaAdmin(**configs, default_api_timeout_ms=self._producer.config.request_timeout_ms) as admin:
+                await admin.describe_topics([_SOME_TOPIC])
+        except KafkaError as error:
+            servers = ", ".join(self._producer.config.bootstrap_servers)
+            raise errors.KafkaConnectionError(f"Unable to bootstrap from {servers}: {error}") from error
+
+    async def flush(self) -> None:
+        """Returns when everything sent so far is delivered or has failed."""
+        with self._told():
+            await self._producer.flush()
+
+    async def stop(self) -> None:
+        """Delivers what was accepted, then closes all connections. Stopping twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._producer.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    # Records
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise errors.ProducerClosed("the producer was stopped: make a new one")
+
+    async def partitions_for(self, topic: str) -> set[int]:
+        """The topic's partitions; UnknownTopicOrPartitionError if there are none after request_timeout_ms."""
+        with self._told(late=_UNKNOWN_TOPIC):
+            return {info.partition for info in await self._producer.partitions_for(topic)}
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> Future:
+        """Appends a record, and returns a future of its metadata (of None with acks=0).
+
+        Waits up to request_timeout_ms for the topic (UnknownTopicOrPartitionError) and for memory (KafkaTimeoutError).
+        Cancelled meanwhile, the record is not sent; cancelling the future takes nothing back. What a serializer or the
+        partitioner raises is raised as it is; TypeError for what is not bytes by then.
+        """
+        if value is None and key is None:
+            raise AssertionError("a record needs a key or a value")
+        self._check_open()
+        if self._key_serializer is not None:
+            key = self._key_serializer(key)
+        if self._value_serializer is not None:
+            value = self._value_serializer(value)
+        if (partition is not None and (topic, partition) not in self._known) or (
+            partition is None and self._partitioner is not None
+        ):
+            partition = await self._choose(topic, partition, key)
+        pairs = None if headers is None else [(name, data) for name, data in headers]
+        delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, pairs)
+        future: Future = asyncio.get_running_loop().create_future()
+        delivery.add_done_callback(partial(self._settle, future))
+        return future
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> RecordMetadata | None:
+        """Sends a record and returns its metadata when it is delivered (None with acks=0)."""
+        return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
+
+    def create_batch(self) -> BatchBuilder:
+        """An empty batch of max_batch_size, to be filled and given to :meth:`send_batch`."""
+        return BatchBuilder(
+            self._max_batch_size, key_serializer=self._key_serializer, value_serializer=self._value_serializer
+        )
+
+    async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int | None) -> Future:
+        """Sends the records of a batch, which is closed by it, one after the other to one partition.
+
+        Returns a future of the metadata of its first record, when all have ended: it fails with the first error that
+        there was. Waits and raises as :meth:`send` does.
+        """
+        self._check_open()
+        partition = await self._choose(topic, partition, None)
+        batch.close()
+        future: Future = asyncio.get_running_loop().create_future()
+        if not batch.records:
+            future.set_result(None)
+            return future
+        first, *rest = batch.records
+        deliveries = [await self._enqueue(topic, first.value, first.key, partition, first.timestamp_ms, first.headers)]
+        with self._told():  # no turn is given in between, so they are together in the log
+            deliveries += [
+                self._producer.send(
+                    topic,
+                    record.value,
+                    key=record.key,
+                    partition=partition,
+                    timestamp_ms=record.timestamp_ms,
+                    headers=record.headers,
+                )
+                for record in rest
+            ]
+        left = len(deliveries)
+
+        def ended(_: Delivery) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                failed = (delivery for delivery in deliveries if delivery.outcome is not None)
+                self._settle(future, next(failed, deliveries[0]))
+
+        for delivery in deliveries:
+            delivery.add_done_callback(ended)
+        return future
+
+    async def _enqueue(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+    ) -> Delivery:
+        try:
+            return await self._producer.enqueue(
+                topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers or None
+            )
+        except SerializationException as error:
+            raise TypeError(str(error)) from error
+        except KafkaError as error:
+            raise self._translated(error, late=_UNKNOWN_TOPIC) from error
+
+    async def _choose(self, topic: str, partition: int | None, key: Any) -> int:
+        """The partition that was named, if it is there, or the one that the partitioner says."""
+        with self._told(late=_UNKNOWN_TOPIC):
+            infos = await self._producer.partitions_for(topic)
+        everyone = [info.partition for info in infos]
+        if partition is not None:
+            if partition not in everyone:
+                raise AssertionError(f"topic {topic!r} has no partition {partition!r}: it has 0 to {len(everyone) - 1}")
+            self._known.add((topic, partition))
+            return partition
+        led = [info.partition for info in infos if info.leader >= 0]
+        if self._partitioner is None:
+            return random.choice(led or everyone)
+        return self._partitioner(key, everyone, led)
+
+
+def _settle(future: Future, delivery: Delivery) -> None:
+    """What became of a record is told to who waits for it, unless that was cancelled."""
+    if future.done():
+        return
+    error = delivery.exception()
+    if error is None:
+        future.set_result(as_theirs(delivery.result()))
+    else:
+        failed = errors.translated(error)
+        failed.__cause__ = error
+        future.set_exception(failed)
+
+
+def _settle_with_none(future: Future, delivery: Delivery) -> None:
+    """With acks=0 there is nothing to be told but a failure."""
+    if future.done():
+        return
+    if delivery.exception() is None:
+        future.set_result(None)
+    else:
+        _settle(future, delivery)

@@ -1,0 +1,49 @@
+"""aiokafka's tuples: what a producer's futures end with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from aioproducer import RecordMetadata as OwnMetadata
+from aioproducer.compat.aiokafka.theirs import theirs
+
+
+class TopicPartition(NamedTuple):
+    """A topic and one of its partitions."""
+
+    topic: str
+    partition: int
+
+
+class RecordMetadata(NamedTuple):
+    """Where a record is in the log. ``offset`` is -1 for a duplicate that the broker could only recognise as one."""
+
+    topic: str
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    timestamp: int | None
+    """Milliseconds since the epoch."""
+    timestamp_type: int
+    """0: the record's own, 1: the broker's, when it appended the batch."""
+    log_start_offset: int | None
+    """Always None: this package does not keep it."""
+
+
+# Where aiokafka is installed they are its own, as its consumer takes no others.
+if not TYPE_CHECKING and (_theirs := theirs("structs")) is not None:
+    TopicPartition = _theirs.TopicPartition
+    RecordMetadata = _theirs.RecordMetadata
+
+
+def as_theirs(metadata: OwnMetadata) -> RecordMetadata:
+    """This package's metadata as aiokafka's."""
+    return RecordMetadata(
+        metadata.topic,
+        metadata.partition,
+        TopicPartition(metadata.topic, metadata.partition),
+        metadata.offset,
+        metadata.timestamp_ms,
+        metadata.timestamp_type.value,
+        None,
+    )
