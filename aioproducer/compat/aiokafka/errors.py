@@ -169,14 +169,18 @@ def translated(error: KafkaError, *, late: str = "") -> Exception:
 
     ``late`` names the class of a time-out where it is known; else it goes by what the time was spent on.
     """
+    return _kind(error, late)(str(error))
+
+
+def _kind(error: KafkaError, late: str = "") -> type[Exception]:
     cause = error.__cause__
     if isinstance(error, IllegalStateException | TransactionAbortableException) and isinstance(cause, KafkaError):
-        return translated(cause)  # aiokafka raises what made it fail
+        return _kind(cause)  # aiokafka raises what made it fail
     if isinstance(error, BufferExhaustedException):
-        return _TREE["KafkaTimeoutError"](str(error))
+        return _TREE["KafkaTimeoutError"]
     if isinstance(error, TimeoutException):
-        return _also_late(late or _last_trouble(error))(str(error))
-    return _TREE[_name_for(type(error))](str(error))
+        return _also_late(late or _last_trouble(error))
+    return _TREE[_name_for(type(error))]
 
 
 def _name_for(kind: type[KafkaError]) -> str:

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import inspect
+import ssl
+from typing import Any
+
+import pytest
+
+from aioproducer.compat.aiokafka import AIOKafkaProducer
+from aioproducer.compat.aiokafka.configs import addresses
+from aioproducer.config import ProducerConfig
+
+aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+
+
+def config_of(**arguments: Any) -> ProducerConfig:
+    return AIOKafkaProducer(**arguments).kafka_producer.config
+
+
+def test_it_has_every_argument_of_aiokafkas_with_its_default() -> None:
+    theirs = inspect.signature(aiokafka.AIOKafkaProducer).parameters
+    ours = inspect.signature(AIOKafkaProducer).parameters
+    assert set(ours) == {*theirs, "config"}
+    defaults = {name: parameter.default for name, parameter in theirs.items()}
+    # Objects that stand for what is chosen by itself.
+    for name in ("acks", "partitioner"):
+        assert type(AIOKafkaProducer(**{name: defaults.pop(name)})) is AIOKafkaProducer
+    assert {name: ours[name].default for name in defaults} == defaults
+
+
+@pytest.mark.parametrize(
+    ("servers", "found"),
+    [
+        ("localhost", ["localhost:9092"]),
+        ("a:1, b", ["a:1", "b:9092"]),
+        (["a:1", "b"], ["a:1", "b:9092"]),
+        (("[::1]:1", "[::1]", "::1"), ["[::1]:1", "[::1]:9092", "[::1]:9092"]),
+        ("a:", ["a:"]),
+    ],
+)
+def test_addresses(servers: Any, found: list[str]) -> None:
+    assert addresses(servers) == found
+
+
+def test_without_arguments_it_delivers_as_aiokafka_does() -> None:
+    config = config_of()
+    assert (config.acks, config.enable_idempotence, config.linger_ms, config.batch_size) == ("1", False, 0, 16384)
+    assert config.max_in_flight_requests_per_connection == 1, "retries keep the order"
+    assert (config.request_timeout_ms, config.delivery_timeout_ms, config.max_block_ms) == (40000, 40000, 40000)
+
+
+def test_idempotent_it_tries_for_ever() -> None:
+    for arguments in ({"enable_idempotence": True}, {"transactional_id": "x"}):
+        config = config_of(**arguments)
+        assert (config.acks, config.enable_idempotence, config.delivery_timeout_ms) == ("all", True, 2**31 - 1)
+        assert config.max_in_flight_requests_per_connection == 5
+
+
+@pytest.mark.parametrize(("acks", "found"), [(0, "0"), (1, "1"), (-1, "all"), ("all", "all"), (object(), "1")])
+def test_acks(acks: object, found: str) -> None:
+    assert config_of(acks=acks).acks == found
+
+
+def test_the_default_partitioners_of_others_are_the_built_in_one() -> None:
+    kafka = pytest.importorskip("kafka.partitioner.default", reason="kafka-python is not installed")
+    for partitioner in (None, aiokafka.producer.producer.DefaultPartitioner(), kafka.DefaultPartitioner()):
+        producer = AIOKafkaProducer(partitioner=partitioner)
+        assert producer._partitioner is None
+    own = type("Own", (aiokafka.producer.producer.DefaultPartitioner,), {})()
+    assert AIOKafkaProducer(partitioner=own)._partitioner is own
+
+
+def test_there_is_memory_for_any_size_of_batches() -> None:
+    assert config_of(max_batch_size=100_000_000).buffer_memory == 200_000_000
+
+
+def test_idle_connections_may_stay() -> None:
+    assert config_of(connections_max_idle_ms=None).connections_max_idle_ms == -1
+
+
+def test_what_the_protocol_does_not_use_is_not_looked_at() -> None:
+    config = config_of(ssl_context=ssl.create_default_context(), sasl_plain_username="alice", sasl_mechanism="GSSAPI")
+    assert (config.security_protocol, config.ssl_context, config.credentials) == ("PLAINTEXT", None, None)
+
+
+def test_with_tls_and_a_name() -> None:
+    context = ssl.create_default_context()
+    config = config_of(
+        security_protocol="SASL_SSL", ssl_context=context, sasl_plain_username="alice", sasl_plain_password="secret"
+    )
+    assert config.ssl_context is context
+    assert config.credentials is not None
+    assert (config.credentials.mechanism, config.credentials.username) == ("PLAIN", "alice")
+
+
+def test_with_the_configs_of_this_package_for_tls() -> None:
+    assert config_of(security_protocol="SSL", ssl_endpoint_identification_algorithm="").ssl_context is not None
+
+
+def test_clients_without_a_name_are_numbered() -> None:
+    first, second = (config_of().client_id for _ in range(2))
+    assert first.startswith("aiokafka-producer-")
+    assert first != second

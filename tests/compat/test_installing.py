@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+
+
+def run(program: str) -> str:
+    """What a process of its own prints."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_whoever_imports_aiokafkas_producer_afterwards_has_ours() -> None:
+    program = """
+from aioproducer.compat.aiokafka import AIOKafkaProducer, install
+install()
+install()
+import aiokafka, aiokafka.producer.producer
+from aiokafka.producer import AIOKafkaProducer as imported
+print(imported is aiokafka.AIOKafkaProducer is aiokafka.producer.producer.AIOKafkaProducer is AIOKafkaProducer)
+print(aiokafka.AIOKafkaConsumer.__module__)
+"""
+    assert run(program).split() == ["True", "aiokafka.consumer.consumer"]
+
+
+def test_whoever_imported_it_before_is_named() -> None:
+    program = """
+from aiokafka import AIOKafkaProducer
+from aioproducer.compat.aiokafka import install
+from aioproducer.errors import IllegalStateException
+try:
+    install()
+except IllegalStateException as error:
+    print(error)
+import aiokafka
+print(aiokafka.AIOKafkaProducer is AIOKafkaProducer)
+"""
+    said, left_alone = run(program).splitlines()
+    assert said.startswith("__main__ had imported aiokafka's producer before install(): ")
+    assert left_alone == "True"
+
+
+def test_without_aiokafka_the_producer_is_there_all_the_same() -> None:
+    program = """
+import sys
+sys.modules["aiokafka"] = None
+from aioproducer.compat.aiokafka import AIOKafkaProducer, RecordMetadata, errors, install
+print(errors.KafkaTimeoutError.__module__, RecordMetadata.__module__)
+try:
+    install()
+except ImportError:
+    print("not installed")
+"""
+    own = "aioproducer.compat.aiokafka"
+    assert run(program).splitlines() == [f"{own}.errors {own}.structs", "not installed"]
