@@ -17,13 +17,16 @@ from aioproducer import KafkaProducer  # noqa: E402
 
 async def main(servers: str) -> None:
     broker = KafkaBroker(servers)
-    taken: asyncio.Queue[str] = asyncio.Queue()
+    bills: asyncio.Queue[str] = asyncio.Queue()
 
     @broker.subscriber("orders", auto_offset_reset="earliest")
     @broker.publisher("bills")
     async def bill(order: str) -> str:
-        await taken.put(order)
         return f"bill of {order}"
+
+    @broker.subscriber("bills", auto_offset_reset="earliest")
+    async def take(text: str) -> None:
+        await bills.put(text)
 
     async with broker:
         await broker.start()
@@ -31,7 +34,7 @@ async def main(servers: str) -> None:
         await broker.publish("one", "orders", key=b"k", headers={"name": "value"})
         await broker.publish_batch("two", "three", topic="orders")
         for _ in range(3):
-            await taken.get()
+            await bills.get()
 
 
 asyncio.run(main(sys.argv[1]))

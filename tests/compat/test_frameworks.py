@@ -17,13 +17,13 @@ from aioproducer.testing.threaded_cluster import ThreadedCluster
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(120)]
 
 
-def served(framework: str, program: str, topic: str, *, partitions: int = 1) -> list[Record]:
+def served(framework: str, program: str, topic: str) -> list[Record]:
     """What is in the topic when the program has run, on an embedded broker."""
     if find_spec(framework) is None:
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI has to run {framework}", pytrace=False)
         pytest.skip(f"{framework} is not installed")
-    with ThreadedCluster(topics={"orders": partitions, "bills": partitions}) as cluster:
+    with ThreadedCluster(topics=["orders", "bills"]) as cluster:
         command = [sys.executable, str(Path(__file__).with_name(program)), cluster.bootstrap_servers]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr

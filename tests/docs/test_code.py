@@ -35,6 +35,7 @@ DOCUMENTS = (
     "README.md",
     "docs/broker-metrics.md",
     "docs/metrics.md",
+    "docs/migrating.md",
     "docs/security.md",
     "docs/services.md",
     "docs/transactions.md",

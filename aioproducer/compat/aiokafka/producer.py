@@ -11,7 +11,7 @@ from dataclasses import fields
 from functools import partial
 from itertools import count
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from aioproducer import Delivery, KafkaError, KafkaProducer
 from aioproducer.admin import KafkaAdmin
@@ -31,7 +31,7 @@ from aioproducer.config import ClientConfig
 from aioproducer.errors import SerializationException
 
 Partitioner = Callable[[bytes | None, Sequence[int], Sequence[int]], int]
-Future = asyncio.Future[RecordMetadata | None]
+Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
 
 _CLIENTS = count(1)
 _CLIENT_CONFIGS: Final = frozenset(field.name for field in fields(ClientConfig))
@@ -242,7 +242,7 @@ class AIOKafkaProducer(TransactionalCalls):
         partition: int | None = None,
         timestamp_ms: int | None = None,
         headers: Iterable[tuple[str, bytes | None]] | None = None,
-    ) -> RecordMetadata | None:
+    ) -> RecordMetadata:
         """Sends a record and returns its metadata when it is delivered (None with acks=0)."""
         return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
 
@@ -255,15 +255,15 @@ class AIOKafkaProducer(TransactionalCalls):
     async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int | None) -> Future:
         """Sends the records of a batch, which is closed by it, one after the other to one partition.
 
-        Returns a future of the metadata of its first record, when all have ended: it fails with the first error that
-        there was. Waits and raises as :meth:`send` does.
+        Returns a future of the metadata of its first record, when all have ended (of None if it is empty): it fails with the
+        first error that there was. Waits and raises as :meth:`send` does.
         """
         self._check_open()
         partition = await self._choose(topic, partition, None)
         batch.close()
         future: Future = asyncio.get_running_loop().create_future()
         if not batch.records:
-            future.set_result(None)
+            cast(Any, future).set_result(None)
             return future
         first, *rest = batch.records
         deliveries = [await self._enqueue(topic, first.value, first.key, partition, first.timestamp_ms, first.headers)]
@@ -344,6 +344,6 @@ def _settle_with_none(future: Future, delivery: Delivery) -> None:
     if future.done():
         return
     if delivery.exception() is None:
-        future.set_result(None)
+        cast(Any, future).set_result(None)
     else:
         _settle(future, delivery)

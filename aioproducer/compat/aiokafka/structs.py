@@ -22,7 +22,7 @@ class RecordMetadata(NamedTuple):
     partition: int
     topic_partition: TopicPartition
     offset: int
-    timestamp: int | None
+    timestamp: int
     """Milliseconds since the epoch."""
     timestamp_type: int
     """0: the record's own, 1: the broker's, when it appended the batch."""

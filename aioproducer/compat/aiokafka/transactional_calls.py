@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Self
+from typing import Any, Self
 
 from aioproducer import KafkaError, KafkaProducer, OffsetAndMetadata, TopicPartition
 from aioproducer.compat.aiokafka import errors
@@ -54,10 +54,11 @@ class TransactionalCalls:
                 finally:
                     self._in_transaction = False
 
-    async def send_offsets_to_transaction(
-        self, offsets: Mapping[tuple[str, int], int | tuple[int, str]], group_id: str
-    ) -> None:
-        """Makes a group's offsets (of the next records to read) a part of the transaction."""
+    async def send_offsets_to_transaction(self, offsets: Mapping[Any, int | tuple[int, str]], group_id: str) -> None:
+        """Makes a group's offsets (of the next records to read) a part of the transaction.
+
+        ``offsets``: by topic and partition, as a pair, a number or a number and a note.
+        """
         self._check_transactional()
         if not self._in_transaction:
             raise errors.IllegalOperation("there is no transaction: begin one first")
