@@ -224,9 +224,8 @@ class AIOKafkaProducer(TransactionalCalls):
             key = self._key_serializer(key)
         if self._value_serializer is not None:
             value = self._value_serializer(value)
-        if (partition is not None and (topic, partition) not in self._known) or (
-            partition is None and self._partitioner is not None
-        ):
+        unchecked = partition is not None and (topic, partition) not in self._known
+        if unchecked or (partition is None and self._partitioner is not None):
             partition = await self._choose(topic, partition, key)
         pairs = None if headers is None else [(name, data) for name, data in headers]
         delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, pairs)
@@ -255,8 +254,8 @@ class AIOKafkaProducer(TransactionalCalls):
     async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int | None) -> Future:
         """Sends the records of a batch, which is closed by it, one after the other to one partition.
 
-        Returns a future of the metadata of its first record, when all have ended (of None if it is empty): it fails with the
-        first error that there was. Waits and raises as :meth:`send` does.
+        Returns a future of the metadata of its first record (of None if it is empty), done when all have ended;
+        it fails with the first error there was. Waits and raises as :meth:`send` does.
         """
         self._check_open()
         partition = await self._choose(topic, partition, None)
