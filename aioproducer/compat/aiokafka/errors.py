@@ -14,7 +14,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final, cast
 
-from aioproducer import KafkaError, Reason
+from aioproducer import KafkaError as OwnError
+from aioproducer import Reason
 from aioproducer.compat.aiokafka.theirs import theirs
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
@@ -96,7 +97,7 @@ _NAMED: Final = (
 )
 """Those that brokers have no number for."""
 
-_BY_CLASS: Final[tuple[tuple[type[KafkaError], str], ...]] = (
+_BY_CLASS: Final[tuple[tuple[type[OwnError], str], ...]] = (
     (ProducerFencedException, "ProducerFenced"),
     (InvalidProducerEpochException, "ProducerFenced"),
     (AuthenticationException, "AuthenticationFailedError"),
@@ -164,7 +165,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_TREE})
 
 
-def translated(error: KafkaError, *, late: str = "") -> Exception:
+def translated(error: OwnError, *, late: str = "") -> Exception:
     """aiokafka's error in the place of one of ours, to be raised from it.
 
     ``late`` names the class of a time-out where it is known; else it goes by what the time was spent on.
@@ -172,9 +173,9 @@ def translated(error: KafkaError, *, late: str = "") -> Exception:
     return _kind(error, late)(str(error))
 
 
-def _kind(error: KafkaError, late: str = "") -> type[Exception]:
+def _kind(error: OwnError, late: str = "") -> type[Exception]:
     cause = error.__cause__
-    if isinstance(error, IllegalStateException | TransactionAbortableException) and isinstance(cause, KafkaError):
+    if isinstance(error, IllegalStateException | TransactionAbortableException) and isinstance(cause, OwnError):
         return _kind(cause)  # aiokafka raises what made it fail
     if isinstance(error, BufferExhaustedException):
         return _TREE["KafkaTimeoutError"]
@@ -183,7 +184,7 @@ def _kind(error: KafkaError, late: str = "") -> type[Exception]:
     return _TREE[_name_for(type(error))]
 
 
-def _name_for(kind: type[KafkaError]) -> str:
+def _name_for(kind: type[OwnError]) -> str:
     for ours, name in _BY_CLASS:
         if issubclass(kind, ours):
             return name
