@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ssl
 import time
 import weakref
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aioproducer import Outcome
 from aioproducer.compat.aiokafka import AIOKafkaProducer, errors
-from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException
 from aioproducer.protocol.api_keys import ApiKey
+from tests.broker.sasl import PASSWORD
+from tests.broker.test_tls import tls_cluster
+from tests.compat.clusters import a_cluster, make
+from tests.support.certificates import make_certificates
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.scripted_broker import ScriptedCluster, answer, drop, error
+from tests.support.scripted_broker import ScriptedCluster
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
-
-
-@asynccontextmanager
-async def a_cluster(partitions: int = 2, nodes: int = 1, **options: Any) -> AsyncIterator[ScriptedCluster]:
-    async with ScriptedCluster(nodes, **options) as cluster:
-        cluster.create_topic("t", partitions)
-        yield cluster
-
-
-def make(cluster: ScriptedCluster, **arguments: Any) -> AIOKafkaProducer:
-    return AIOKafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **{"retry_backoff_ms": 5, **arguments})
 
 
 # Life
@@ -110,6 +101,23 @@ async def test_another_loop_than_it_was_made_for_is_told() -> None:
     other.close()
     with pytest.raises(errors.IllegalStateError, match="another event loop"):
         await producer.start()
+
+
+async def test_with_tls_and_a_password(tmp_path: Path) -> None:
+    certificates = make_certificates(tmp_path)
+    who: dict[str, Any] = {
+        "security_protocol": "SASL_SSL",
+        "ssl_context": ssl.create_default_context(cafile=str(certificates.authority)),
+        "sasl_plain_username": "alice",
+    }
+    async with tls_cluster(certificates, "SASL_SSL") as cluster:
+        who["bootstrap_servers"] = cluster.bootstrap_servers
+        async with AIOKafkaProducer(sasl_plain_password=PASSWORD, **who) as producer:
+            await producer.send_and_wait("t", b"value")
+        assert [record.value for record in cluster.log("t").records()] == [b"value"]
+        stranger = AIOKafkaProducer(sasl_plain_password="guessed", **who)
+        with pytest.raises(errors.KafkaConnectionError, match="alice"):
+            await stranger.start()
 
 
 # Arguments
@@ -242,6 +250,20 @@ async def test_headers_are_any_iterable_of_pairs() -> None:
         assert list(record.headers) == [("type", b"Normal")]
 
 
+@virtual
+async def test_a_record_lingers_unless_its_batch_is_full(world: World) -> None:
+    loop = asyncio.get_running_loop()
+    async with a_cluster(1) as cluster, make(cluster, linger_ms=2000, max_batch_size=300) as producer:
+        await producer.partitions_for("t")
+        began = loop.time()
+        await producer.send_and_wait("t", b"lingers")
+        assert 2 <= loop.time() - began < 3
+        began = loop.time()
+        first, *_ = [await producer.send("t", bytes(100)) for _ in range(4)]
+        await first
+        assert loop.time() - began < 1
+
+
 async def test_flush_does_not_wait_for_linger() -> None:
     async with a_cluster() as cluster, make(cluster, linger_ms=60_000) as producer:
         futures = [await producer.send("t", b"value") for _ in range(2)]
@@ -293,179 +315,3 @@ async def test_cancelling_send_takes_the_record_back_and_cancelling_its_future_d
         await producer.flush()
         assert cluster.values("later") == [b"sent"]
 
-
-# Batches
-
-
-async def test_a_batch_takes_records_up_to_its_size() -> None:
-    async with a_cluster() as cluster, make(cluster, max_batch_size=10_000) as producer:
-        batch = producer.create_batch()
-        count = 0
-        while (appended := batch.append(key=b"test key", value=b"test value", timestamp=None)) is not None:
-            assert (appended.offset, appended.crc) == (count, None)
-            count += 1
-        assert batch.closed()
-        assert batch.record_count() == count > 100
-        assert 10_000 - appended_size(b"test key", b"test value") < batch.size() <= 10_000
-        before = await producer.send_and_wait("t", b"before", partition=1)
-        metadata = await (await producer.send_batch(batch, "t", partition=1))
-        assert (metadata.partition, metadata.offset) == (1, before.offset + 1)
-        assert cluster.values("t", 1) == [b"before", *[b"test value"] * count]
-
-
-def appended_size(key: bytes, value: bytes) -> int:
-    return len(key) + len(value) + 9
-
-
-async def test_only_the_first_record_of_a_batch_may_be_too_large() -> None:
-    producer = AIOKafkaProducer(max_batch_size=1000)
-    batch = producer.create_batch()
-    assert batch.append(key=None, value=bytes(1001), timestamp=None) is not None
-    batch = producer.create_batch()
-    assert batch.append(key=None, value=b"short", timestamp=None) is not None
-    assert batch.append(key=None, value=bytes(1001), timestamp=None) is None
-    assert batch.append(key=None, value=b"short", timestamp=None) is None, "it is closed"
-
-
-async def test_a_batch_is_as_large_as_the_one_that_is_sent() -> None:
-    async with a_cluster() as cluster, make(cluster) as producer:
-        batch = producer.create_batch()
-        for number in range(100):
-            headers = [("name", b"v" * number), ("null", None)]
-            batch.append(key=None, value=bytes(number), timestamp=1_000_000 - number * 50, headers=headers)
-        await (await producer.send_batch(batch, "t", partition=0))
-        (sent,) = cluster.log("t").batches()
-        assert sent.size_in_bytes == batch.size()
-
-
-async def test_a_batch_without_records_is_not_sent() -> None:
-    async with a_cluster() as cluster, make(cluster) as producer:
-        assert await (await producer.send_batch(producer.create_batch(), "t", partition=0)) is None
-        assert cluster.broker.count(ApiKey.PRODUCE) == 0
-
-
-async def test_a_batch_fails_with_its_first_error() -> None:
-    async with a_cluster() as cluster, make(cluster) as producer:
-        batch = producer.create_batch()
-        for number in range(3):
-            batch.append(key=None, value=b"%d" % number, timestamp=None)
-        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-        future = await producer.send_batch(batch, "t", partition=0)
-        with pytest.raises(errors.TopicAuthorizationFailedError):
-            await future
-
-
-# Trouble
-
-
-async def test_idempotent_retries_write_nothing_twice() -> None:
-    async with a_cluster() as cluster, make(cluster, enable_idempotence=True) as producer:
-        cluster.broker.script(ApiKey.PRODUCE, drop(appended=True), drop(appended=True))
-        metadata = await producer.send_and_wait("t", b"value", partition=0)
-        assert (metadata.offset, cluster.values("t")) == (0, [b"value"])
-
-
-@pytest.mark.parametrize("idempotent", [False, True])
-async def test_retries_keep_the_order(idempotent: bool) -> None:
-    async with a_cluster(1) as cluster, make(cluster, enable_idempotence=idempotent) as producer:
-        refused = error(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        cluster.broker.script(ApiKey.PRODUCE, refused, answer, refused, refused)
-        futures = []
-        for number in range(20):
-            futures.append(await producer.send("t", b"%d" % number))
-            await asyncio.sleep(0)
-        assert [metadata.offset for metadata in await asyncio.gather(*futures)] == list(range(20))
-        assert cluster.values("t") == [b"%d" % number for number in range(20)]
-
-
-@pytest.mark.parametrize(
-    ("code", "name"),
-    [
-        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, "TopicAuthorizationFailedError"),
-        (ErrorCode.MESSAGE_TOO_LARGE, "MessageSizeTooLargeError"),
-        (ErrorCode.INVALID_TIMESTAMP, "InvalidTimestampError"),
-        (ErrorCode.INVALID_RECORD, "UnknownError"),
-    ],
-)
-async def test_what_a_broker_refuses_has_aiokafkas_name(code: ErrorCode, name: str) -> None:
-    async with a_cluster() as cluster, make(cluster) as producer:
-        cluster.broker.script(ApiKey.PRODUCE, error(code))
-        with pytest.raises(getattr(errors, name)) as raised:
-            await producer.send_and_wait("t", b"value")
-        cause: Any = raised.value.__cause__
-        assert (cause.code, cause.outcome) == (code, Outcome.NOT_SENT)
-
-
-@virtual
-async def test_an_unknown_topic_is_told_after_request_timeout_ms(world: World) -> None:
-    loop = asyncio.get_running_loop()
-    async with a_cluster(configs={"auto.create.topics.enable": False}) as cluster, make(cluster) as producer:
-        for call in (producer.send("unknown", b"value"), producer.partitions_for("unknown")):
-            began = loop.time()
-            with pytest.raises(errors.UnknownTopicOrPartitionError, match="does not exist") as raised:
-                await call
-            assert isinstance(raised.value, errors.KafkaTimeoutError)
-            assert 40 <= loop.time() - began < 41
-
-
-@virtual
-async def test_no_memory_is_a_time_out(world: World) -> None:
-    sizes = {"max_batch_size": 1000, "buffer_memory": 4000, "max_block_ms": 500}
-    async with a_cluster(1) as cluster, make(cluster, request_timeout_ms=5000, **sizes) as producer:
-        await producer.send_and_wait("t", b"first")
-        world.hung_until = asyncio.get_running_loop().time() + 100
-        futures: list[asyncio.Future[Any]] = []
-
-        async def fill() -> None:
-            while True:
-                futures.append(await producer.send("t", bytes(900)))
-
-        with pytest.raises(errors.KafkaTimeoutError):
-            await fill()
-        assert futures
-        for future in futures:
-            with pytest.raises(errors.KafkaTimeoutError):
-                await future
-
-
-@virtual
-async def test_without_an_answer_a_record_times_out_by_either_name(world: World) -> None:
-    loop = asyncio.get_running_loop()
-    async with a_cluster(1) as cluster, make(cluster, request_timeout_ms=5000) as producer:
-        await producer.send_and_wait("t", b"first")
-        world.hung_until = (began := loop.time()) + 100
-        with pytest.raises(errors.RequestTimedOutError) as raised:
-            await producer.send_and_wait("t", b"lost")
-        assert isinstance(raised.value, errors.KafkaTimeoutError)
-        assert 5 <= loop.time() - began < 6
-        cause: Any = raised.value.__cause__
-        assert cause.ledger, "what the time was spent on"
-
-
-@virtual
-async def test_a_record_that_is_too_late_is_told_by_the_last_trouble(world: World) -> None:
-    async with a_cluster(1) as cluster, make(cluster, request_timeout_ms=2000) as producer:
-        cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.NOT_LEADER_OR_FOLLOWER))
-        with pytest.raises(errors.NotLeaderForPartitionError) as raised:
-            await producer.send_and_wait("t", b"value")
-        assert isinstance(raised.value, errors.KafkaTimeoutError)
-
-
-@virtual
-async def test_without_a_leader_a_record_is_told_so(world: World) -> None:
-    async with a_cluster(nodes=2) as cluster, make(cluster, request_timeout_ms=5000) as producer:
-        cluster.create_topic("led", assignments=[(1,)])
-        await producer.send_and_wait("led", b"value")
-        await cluster.stop_node(1)
-        await asyncio.sleep(1)
-        with pytest.raises(errors.LeaderNotAvailableError):
-            await producer.send_and_wait("led", b"value")
-
-
-@virtual
-async def test_an_idempotent_producer_tries_for_ever(world: World) -> None:
-    async with a_cluster(1) as cluster, make(cluster, enable_idempotence=True) as producer:
-        await producer.send_and_wait("t", b"first")
-        world.hung_until = asyncio.get_running_loop().time() + 3600
-        assert (await producer.send_and_wait("t", b"second")).offset == 1
-        assert cluster.values("t") == [b"first", b"second"]
