@@ -19,6 +19,7 @@ CLIENTS = {
     "aioproducer-table": "aioproducer_bulk:Table",
     "aioproducer-gc": "aioproducer:Tuned",
     PURE: "aioproducer:Pure",
+    "aioproducer-compat": "aioproducer_compat:Compat",
     "confluent-kafka": "confluent_kafka:ConfluentKafka",
     "confluent-kafka-aio": "confluent_kafka_aio:ConfluentKafkaAio",
     "aiokafka": "aiokafka:Aiokafka",

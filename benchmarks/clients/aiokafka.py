@@ -23,11 +23,12 @@ CHUNK = 10_000
 class Aiokafka(PythonClient):
     ways = (STREAM, TASKS)
     share = 4
+    producer_class: Any = AIOKafkaProducer
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         config: dict[str, Any] = {"max_batch_size": run.batch_size} if run.batch_size else {}
-        self._producer = AIOKafkaProducer(
+        self._producer = self.producer_class(
             bootstrap_servers=run.bootstrap_servers,
             acks="all",
             enable_idempotence=True,
