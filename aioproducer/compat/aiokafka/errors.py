@@ -82,7 +82,7 @@ _NUMBERED: Final = {
 }
 """What a producer may meet; aiokafka's UnknownError stands for every number that it does not know."""
 
-_RETRIABLE: Final = frozenset({3, 5, 6, 7, 14, 15, 16, 19, 20, 41, 56})
+_RETRIABLE: Final = frozenset({3, 5, 6, 7, 14, 15, 16, 19, 20, 56})
 _INVALID_METADATA: Final = frozenset({3, 5, 6, 56})
 
 _NAMED: Final = (

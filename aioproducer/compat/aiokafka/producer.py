@@ -177,8 +177,6 @@ class AIOKafkaProducer(TransactionalCalls):
 
     async def stop(self) -> None:
         """Delivers what was accepted, then closes all connections. Stopping twice is harmless."""
-        if self._closed:
-            return
         self._closed = True
         await self._producer.close()
 
