@@ -74,6 +74,10 @@ def test_there_is_memory_for_any_size_of_batches() -> None:
     assert config_of(max_batch_size=100_000_000).buffer_memory == 200_000_000
 
 
+def test_a_patient_retry_is_not_cut_short() -> None:
+    assert (config_of().retry_backoff_max_ms, config_of(retry_backoff_ms=5000).retry_backoff_max_ms) == (1000, 5000)
+
+
 def test_idle_connections_may_stay() -> None:
     assert config_of(connections_max_idle_ms=None).connections_max_idle_ms == -1
 

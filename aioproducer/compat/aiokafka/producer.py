@@ -37,6 +37,7 @@ _CLIENTS = count(1)
 _CLIENT_CONFIGS: Final = frozenset(field.name for field in fields(ClientConfig))
 _SOME_TOPIC: Final = "__consumer_offsets"
 """Asking for one topic, there or not, finds out whether there is a cluster."""
+_BACKOFF_MAX_MS: Final = 1000
 _UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionError"
 
 
@@ -107,6 +108,7 @@ class AIOKafkaProducer(TransactionalCalls):
             "max_request_size": max_request_size,
             "linger_ms": linger_ms,
             "retry_backoff_ms": retry_backoff_ms,
+            "retry_backoff_max_ms": max(retry_backoff_ms, _BACKOFF_MAX_MS),
             "connections_max_idle_ms": -1 if connections_max_idle_ms is None else connections_max_idle_ms,
             **memory_configs(max_batch_size),
             **delivery_configs(
