@@ -153,12 +153,13 @@ class SenderPass:
             self._alarm.ring_at(when)
 
     def _send_to(self, node: int, now: float) -> None:
-        link = self._client.links.get(node)
-        if node == NO_LEADER or link is None or not link.ready():
+        # The first of the bootstrap servers has the id that stands for no leader.
+        link = None if node == NO_LEADER else self._client.links.get(node)
+        if link is None or not link.ready():
             self._note_link(node, link, now)
             if not self._schedule.ready.waiting(node):
                 return
-            if node == NO_LEADER or link is None:
+            if link is None:
                 self._client.request_update()
             else:
                 link.want()

@@ -333,6 +333,7 @@ async def test_delivery_timeout_without_a_leader() -> None:
             assert isinstance(ended, TimeoutException)
             assert isinstance(ended, DeliveryError)
             assert "the partition has no leader" in str(ended)
+            assert max(ended.ledger, key=lambda entry: entry.seconds).cause == "no leader"
             assert (await producer.send("t", b"x", partition=1)).offset == 0  # others are none the worse for it
         assert all_memory_free(producer)
 
