@@ -70,13 +70,12 @@ async def test_of_an_empty_transaction_nobody_is_told() -> None:
 
 
 async def test_the_newer_of_two_fences_off_the_older() -> None:
-    async with running() as (cluster, older):
-        async with make(cluster) as newer:
-            async with newer.transaction():
-                await newer.send_and_wait("t", b"newer")
-            with pytest.raises(errors.ProducerFenced):
-                async with older.transaction():
-                    await older.send_and_wait("t", b"older")
+    async with running() as (cluster, older), make(cluster) as newer:
+        async with newer.transaction():
+            await newer.send_and_wait("t", b"newer")
+        with pytest.raises(errors.ProducerFenced):
+            async with older.transaction():
+                await older.send_and_wait("t", b"older")
 
 
 async def test_the_next_one_has_the_same_producer_id() -> None:
@@ -166,9 +165,9 @@ async def test_records_belong_to_a_transaction() -> None:
             batch = producer.create_batch()
             batch.append(timestamp=None, key=None, value=b"value")
             with pytest.raises(errors.IllegalOperation):
-                await producer.send("t", b"value", partition=0)
+                _ = await producer.send("t", b"value", partition=0)
             with pytest.raises(errors.IllegalOperation):
-                await producer.send_batch(batch, "t", partition=0)
+                _ = await producer.send_batch(batch, "t", partition=0)
 
         await refused()
         await producer.begin_transaction()

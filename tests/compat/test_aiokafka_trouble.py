@@ -172,4 +172,4 @@ async def test_a_bug_is_told_to_every_record_and_nothing_hangs() -> None:
         with pytest.raises(errors.KafkaError, match="cancelled from outside"):
             await sent
         with pytest.raises(errors.KafkaError, match="cancelled from outside"):
-            await producer.send("t", b"next", partition=0)
+            _ = await producer.send("t", b"next", partition=0)

@@ -15,34 +15,27 @@ def run(program: str) -> str:
     return done.stdout
 
 
-def test_whoever_imports_aiokafkas_producer_afterwards_has_ours() -> None:
-    program = """
-from aioproducer.compat.aiokafka import AIOKafkaProducer, install
-install()
-install()
-import aiokafka, aiokafka.producer.producer
-from aiokafka.producer import AIOKafkaProducer as imported
-print(imported is aiokafka.AIOKafkaProducer is aiokafka.producer.producer.AIOKafkaProducer is AIOKafkaProducer)
-print(aiokafka.AIOKafkaConsumer.__module__)
-"""
-    assert run(program).split() == ["True", "aiokafka.consumer.consumer"]
-
-
-def test_whoever_imported_it_before_is_named() -> None:
+def test_whoever_imported_it_before_is_named_and_whoever_does_afterwards_has_ours() -> None:
     program = """
 from aiokafka import AIOKafkaProducer
-from aioproducer.compat.aiokafka import install
+import aiokafka.producer.producer
+from aioproducer.compat.aiokafka import AIOKafkaProducer as ours, install
 from aioproducer.errors import IllegalStateException
 try:
     install()
 except IllegalStateException as error:
     print(error)
-import aiokafka
 print(aiokafka.AIOKafkaProducer is AIOKafkaProducer)
+del AIOKafkaProducer
+install()
+install()
+from aiokafka.producer import AIOKafkaProducer
+print(AIOKafkaProducer is aiokafka.AIOKafkaProducer is aiokafka.producer.producer.AIOKafkaProducer is ours)
+print(aiokafka.AIOKafkaConsumer.__module__)
 """
-    said, left_alone = run(program).splitlines()
+    said, *found = run(program).splitlines()
     assert said.startswith("__main__ had imported aiokafka's producer before install(): ")
-    assert left_alone == "True"
+    assert found == ["True", "True", "aiokafka.consumer.consumer"]
 
 
 def test_without_aiokafka_the_producer_is_there_all_the_same() -> None:

@@ -22,7 +22,7 @@ from aioproducer.testing.threaded_cluster import ThreadedCluster
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "migrating.md").read_text()
 CONFIGS = {field.name for field in fields(ProducerConfig)}
-NAMES = re.compile(r"`([a-z_.]+)")
+NAMES = re.compile(r"`([a-z0-9_.]+)")
 
 
 def section(client: str) -> str:
