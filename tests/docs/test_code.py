@@ -102,6 +102,7 @@ class Reading:
             await asyncio.to_thread(exec, compiled, self.names)
 
 
+@pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")  # kafka-python's own
 @pytest.mark.usefixtures("no_leaks")
 @pytest.mark.parametrize("document", DOCUMENTS)
 async def test_it_runs(document: str) -> None:
