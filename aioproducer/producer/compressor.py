@@ -45,8 +45,11 @@ class Compressor:
 
     def begin(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         """Compresses a batch that was closed."""
+        try:
+            future = self._run(self._sealer.compressed, batch)
+        except RuntimeError:
+            return  # the interpreter ends, and no thread takes anything any more: it is compressed when it is drained
         batch.compressing = True
-        future = self._run(self._sealer.compressed, batch)
         self._under_way.add(future)
         future.add_done_callback(partial(self._ended, queue, batch))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -119,6 +120,19 @@ async def test_what_is_small_is_compressed_on_the_loop(world: World) -> None:
         await asyncio.sleep(1)
         threads.finish()
         assert [(await delivery).offset for delivery in large] == [1, 2]
+        assert {batch.codec.name for batch in cluster.log("t").batches()} == {"GZIP"}
+
+
+@virtual
+async def test_when_no_thread_takes_anything_any_more_the_loop_compresses(world: World) -> None:
+    """At the end of the interpreter."""
+    async with compressing() as (cluster, producer, _):
+        threads = ThreadPoolExecutor()
+        threads.shutdown()
+        producer._sender._compressor._run = partial(asyncio.get_running_loop().run_in_executor, threads)
+        deliveries = send(producer, 5)
+        await producer.flush()
+        assert [delivery.result().offset for delivery in deliveries] == list(range(5))
         assert {batch.codec.name for batch in cluster.log("t").batches()} == {"GZIP"}
 
 
