@@ -326,6 +326,16 @@ class Delivery:
         result = self._settled()
         result.add_callback(self._index, _Callback(self, callback, result.loop, result.hooks))
 
+    def place(self) -> tuple[ProduceResult, i64]:
+        """Where its end is to be found: the result and the index there. Changes nothing, so that any thread may ask."""
+        result = self._result
+        index = self._index
+        while result.state == FORWARDED:
+            place = result.target(index)
+            result = place[0]
+            index = place[1]
+        return result, index
+
     def settled(self) -> Any:
         """A future that is done when the delivery is done or its batch was split; it never fails."""
         result = self._settled()

@@ -116,17 +116,21 @@ class Hooks:
 
     def serialize(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
         """Key and value as bytes, and the headers with what the serializers have added to them."""
+        self.depth += 1
+        try:
+            return self.serialized(topic, key, value, headers)
+        finally:
+            self.depth -= 1
+
+    def serialized(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
+        """The same in any thread: what the serializers call there keeps nobody waiting who would wait for it."""
         seen: list[tuple[str, bytes | None]] = _NO_HEADERS
         if self._sees_headers:
             if headers is not None:
                 check_headers(headers)
             seen = [] if headers is None else list(headers)
-        self.depth += 1
-        try:
-            key = self._serialize_key(topic, seen, key)
-            value = self._serialize_value(topic, seen, value)
-        finally:
-            self.depth -= 1
+        key = self._serialize_key(topic, seen, key)
+        value = self._serialize_value(topic, seen, value)
         return key, value, seen or headers
 
     def partitions(self) -> bool:

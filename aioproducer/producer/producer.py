@@ -131,7 +131,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             hooks=self._hooks,
         )
         self._lot = ParkingLot(self._accumulator, config.parked_memory, self._failures, self._metrics)
-        self._sender = Sender(config, self._accumulator, self._lot, self._metrics, self._failures, self._random)
+        self._sender = self._make_sender()
         self._metrics.gauges = Gauges(
             buffer_available=lambda: pool.available,
             waiting=lambda: len(self._lot.memory),
@@ -141,17 +141,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             metadata_time=self._sender.metadata_time,
             failed=lambda: int(self._sender.fatal is not None),
         )
-        self._admission = Admission(
-            loop,
-            config,
-            self._accumulator,
-            self._lot,
-            self._sender,
-            self._hooks,
-            self._metrics,
-            self._failures,
-            check_place=self._check_place,
-        )
+        self._admission = self._make_admission(loop)
         if config.transactional_id is not None:
             self._transactions = self._sender.make_transactional(self._flush)
         self._loop = self._hooks.loop = loop
@@ -226,19 +216,35 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     # Records
 
     def _send_otherwise(
-        self, topic: Any, value: Any, key: Any, partition: Any, timestamp_ms: Any, headers: Any
+        self,
+        topic: Any,
+        value: Any,
+        key: Any,
+        partition: Any,
+        timestamp_ms: Any,
+        headers: Any,
+        *,
+        serialize: bool = True,
     ) -> Delivery:
-        record = _fields(topic, value, key, partition, timestamp_ms, headers)
+        record = fields_of(topic, value, key, partition, timestamp_ms, headers)
         self._check_place()
-        placed = self._admission.let_in(*record)
+        placed = self._admission.let_in(*record, serialize=serialize)
         return placed.delivery if isinstance(placed, ParkedRecord) else placed
 
     async def _enqueue_otherwise(
-        self, topic: Any, value: Any, key: Any, partition: Any, timestamp_ms: Any, headers: Any
+        self,
+        topic: Any,
+        value: Any,
+        key: Any,
+        partition: Any,
+        timestamp_ms: Any,
+        headers: Any,
+        *,
+        serialize: bool = True,
     ) -> Delivery:
-        record = _fields(topic, value, key, partition, timestamp_ms, headers)
+        record = fields_of(topic, value, key, partition, timestamp_ms, headers)
         self._check_place()
-        placed = self._admission.let_in(*record, asyncio.Condition)
+        placed = self._admission.let_in(*record, asyncio.Condition, serialize=serialize)
         if isinstance(placed, Delivery):
             return await self._after_a_turn(placed) if self._accumulator.must_yield else placed
         await self._placed(placed)
@@ -298,6 +304,27 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
 
     # Within
 
+    def _make_sender(self) -> Sender:
+        """What sends the batches; a mock has another, and another way in."""
+        return Sender(self._config, self._accumulator, self._lot, self._metrics, self._failures, self._random)
+
+    def _make_admission(self, loop: asyncio.AbstractEventLoop) -> Admission:
+        return Admission(
+            loop,
+            self._config,
+            self._accumulator,
+            self._lot,
+            self._sender,
+            self._hooks,
+            self._metrics,
+            self._failures,
+            check_place=self._check_place,
+        )
+
+    def _one_by_one(self, *, serialize: bool) -> bool:
+        """Whether something is to be called for each record of a bulk send; its serializers only if they serialize."""
+        return self._hooked if serialize else self._hooks.intercepts() or self._hooks.partitions()
+
     def _batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._sender.batch_opened(queue, batch)
 
@@ -330,8 +357,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             raise IllegalArgumentException(f"the topic is {topic!r:.100}; it must be the name of one")
         self._check_place()
         self._admission.check_open()
-        hooks = self._hooks
-        hooked = self._hooked if serialize else hooks.intercepts() or hooks.partitions()
+        hooked = self._one_by_one(serialize=serialize)
         return BulkSend(topic, self._accumulator, self._admission, self._placed, hooked=hooked, serialize=serialize)
 
     def _transactional_call_took(self, call: str, seconds: float) -> None:
@@ -365,7 +391,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             )
 
 
-def _fields(
+def fields_of(
     record: str | ProducerRecord,
     value: Any,
     key: Any,
@@ -373,6 +399,7 @@ def _fields(
     timestamp_ms: int | None,
     headers: Headers | None,
 ) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
+    """A record as it is given to ``send``, in either way, for who sends it; IllegalArgumentException if it is none."""
     if isinstance(record, str):  # a subclass of str
         return str(record), value, key, partition, timestamp_ms, headers
     if not isinstance(record, ProducerRecord):

@@ -2,6 +2,7 @@
 
     ThreadedCluster      the embedded cluster, for use from any thread
     FaultScript          what goes wrong in it, and when
+    MockProducer         a producer without brokers, and what its calls raise (MockErrors)
     ApiKey, ErrorCode    the requests and errors that scripts name
 
 ``docs/testing.md`` explains them; pytest has the cluster as fixtures (``pytest_broker.py``). The producer imports
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from aioproducer.protocol.api_key import ApiKey
     from aioproducer.testing.fault_rule import FaultRule, FaultScriptError, Hit
     from aioproducer.testing.fault_script import FaultScript
+    from aioproducer.testing.mock_errors import MockErrors
+    from aioproducer.testing.mock_producer import MockProducer
     from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 _HOMES = {
@@ -27,10 +30,22 @@ _HOMES = {
     "FaultScript": "aioproducer.testing.fault_script",
     "FaultScriptError": "aioproducer.testing.fault_rule",
     "Hit": "aioproducer.testing.fault_rule",
+    "MockErrors": "aioproducer.testing.mock_errors",
+    "MockProducer": "aioproducer.testing.mock_producer",
     "ThreadedCluster": "aioproducer.testing.threaded_cluster",
 }
 
-__all__ = ["ApiKey", "ErrorCode", "FaultRule", "FaultScript", "FaultScriptError", "Hit", "ThreadedCluster"]
+__all__ = [
+    "ApiKey",
+    "ErrorCode",
+    "FaultRule",
+    "FaultScript",
+    "FaultScriptError",
+    "Hit",
+    "MockErrors",
+    "MockProducer",
+    "ThreadedCluster",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -622,6 +622,7 @@ def test_who_asks_at_a_result_that_was_forwarded_is_passed_on() -> None:
     future = loop.create_future()
     root.add_waiter(1, future)
     root.add_callback(1, lambda: calls.append("called"))
+    assert Delivery(root, 1).place() == (last, 14)
     succeed(last, 20)
     assert future.result().offset == 1014
     assert calls == ["called"]

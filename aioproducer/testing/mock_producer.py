@@ -1,0 +1,271 @@
+"""A producer without brokers, for tests of programs that use one (Kafka's ``MockProducer``)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from random import Random
+from typing import Any
+
+from aioproducer.errors import (
+    IllegalArgumentException,
+    IllegalStateException,
+    KafkaError,
+    Outcome,
+    ProducerFencedException,
+)
+from aioproducer.producer.admission import Admission
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.parking import ParkedRecord
+from aioproducer.producer.producer import KafkaProducer
+from aioproducer.producer.transaction_state import TransactionState
+from aioproducer.testing.mock_errors import MockErrors
+from aioproducer.testing.mock_sender import MockSender
+from aioproducer.testing.mock_transactions import GroupOffsets, MockTransactions
+from aioproducer.types import Headers, PartitionInfo, ProducerRecord
+
+_ALL_MEMORY = 2**62
+"""Bytes: no record waits for memory."""
+
+
+class MockProducer(KafkaProducer):
+    """A :class:`~aioproducer.KafkaProducer` up to where it would send: no broker, no connection, no task.
+
+    ::
+
+        async with MockProducer() as producer:
+            await place_order(producer)
+            assert [record.value for record in producer.history] == [b"an order"]
+
+    Configs are the real ones, and so is what is done with them: serializers, partitioner, interceptors, checks and
+    errors. ``topics`` has the number of partitions by name; any other topic is made with one when it is first used.
+    Records without key and partition go to partitions by chance, the same in every run.
+
+    With ``auto_complete`` records are delivered in the loop's next turn, as no real one is before ``send`` returns;
+    without, one by one, by :meth:`complete_next` and :meth:`error_next`. ``flush``, ``close`` and
+    ``commit_transaction`` deliver whatever is left. ``errors`` says what calls raise: ``errors.flush = error``.
+    """
+
+    def __init__(self, *, auto_complete: bool = True, topics: Mapping[str, int] | None = None, **config: Any) -> None:
+        given = {name.replace(".", "_"): value for name, value in config.items()}
+        # A batch for each record, so that each may end by itself.
+        super().__init__(**{"bootstrap_servers": "mock:9092", **given, "batch_size": 0, "buffer_memory": _ALL_MEMORY})
+        self.errors = MockErrors()
+        self._auto_complete = auto_complete
+        self._topics = _checked(topics or {})
+        self._history: list[ProducerRecord] = []
+        self._random = Random(0)
+        self._hooked = True  # every record comes by the way in, where it is written down
+
+    # What became of records
+
+    @property
+    def history(self) -> list[ProducerRecord]:
+        """The records that were sent, as they were given to ``send``; those of a transaction once it is committed."""
+        return list(self._history)
+
+    def complete_next(self) -> bool:
+        """Delivers the oldest record that has not ended; False if there is none."""
+        return self._mock.complete_next()
+
+    def error_next(self, error: KafkaError, *, outcome: Outcome = Outcome.NOT_SENT) -> bool:
+        """Ends the oldest record with this error; False if there is none.
+
+        A transaction fails with it, as a real one does: to commit it raises TransactionAbortableException.
+        """
+        given: object = error
+        if not isinstance(given, KafkaError):
+            raise IllegalArgumentException(f"a record ends with a KafkaError, not with a {type(given).__name__}")
+        return self._mock.error_next(error, outcome)
+
+    @property
+    def flushed(self) -> bool:
+        """Whether every record has ended."""
+        return not self._mock.incomplete()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closing is not None
+
+    def clear(self) -> None:
+        """Forgets history, offsets, and the records that have not ended, whose deliveries never will.
+
+        A transaction stays as it is.
+        """
+        self._history.clear()
+        self._mock.forget()
+        if self._mock.transactions is not None:
+            self._mock.transactions.clear()
+
+    # Transactions
+
+    @property
+    def transaction_initialized(self) -> bool:
+        """Whether ``init_transactions`` was called."""
+        return self._mock_transactions.initialized()
+
+    @property
+    def transaction_in_flight(self) -> bool:
+        """Whether one has begun and not ended."""
+        return self._mock_transactions.is_open()
+
+    @property
+    def transaction_committed(self) -> bool:
+        """Whether the last one was committed, and none has begun since."""
+        return self._mock_transactions.last_end is TransactionState.COMMITTING
+
+    @property
+    def transaction_aborted(self) -> bool:
+        """Whether the last one was aborted, and none has begun since."""
+        return self._mock_transactions.last_end is TransactionState.ABORTING
+
+    @property
+    def commit_count(self) -> int:
+        """Transactions that were committed."""
+        return self._mock_transactions.commits
+
+    @property
+    def uncommitted_records(self) -> list[ProducerRecord]:
+        """The records of the transaction that is open."""
+        return list(self._mock_transactions.records)
+
+    @property
+    def uncommitted_offsets(self) -> GroupOffsets:
+        """By group, the offsets of the transaction that is open."""
+        return {group: dict(offsets) for group, offsets in self._mock_transactions.offsets.items()}
+
+    @property
+    def consumer_group_offsets_history(self) -> list[GroupOffsets]:
+        """The offsets, by group, of each transaction that was committed with any."""
+        return list(self._mock_transactions.offsets_history)
+
+    @property
+    def sent_offsets(self) -> bool:
+        """Whether any offsets were sent to the last transaction."""
+        return self._mock_transactions.sent_offsets
+
+    def fence_producer(self) -> None:
+        """A newer producer has taken over: calls raise ProducerFencedException, and so does what has not ended."""
+        transactions: Any = self._transactional("fence_producer()")
+        if not transactions.initialized():
+            raise IllegalStateException("fence_producer() was called, but init_transactions() was not")
+        if self._mock.fatal is not None:
+            raise self._mock.fatal.fresh()
+        self._mock.fail(ProducerFencedException("the mock was fenced: a newer producer has its transactional.id"))
+
+    # The calls that may be made to fail
+
+    def flush(self) -> Coroutine[Any, Any, None]:
+        """What the real one does; delivers whatever has not ended."""
+        return self._unless_told("flush", super().flush())
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The topic's partitions; one that was not known is made, with one partition."""
+        self.errors.strike("partitions_for")
+        return await super().partitions_for(topic)
+
+    def close(self, timeout: float | None = None) -> Coroutine[Any, Any, None]:
+        """What the real one does; delivers whatever has not ended, whatever the time-out."""
+        return self._unless_told("close", super().close(timeout))
+
+    # Within
+
+    async def _unless_told(self, call: str, real: Coroutine[Any, Any, None]) -> None:
+        try:
+            self.errors.strike(call)
+        except Exception:
+            real.close()  # it has not begun
+            raise
+        await real
+
+    @property
+    def _mock(self) -> MockSender:
+        if self._loop is None:
+            raise IllegalStateException("the mock is not started: use async with, or await producer.start()")
+        sender: Any = self._sender
+        assert isinstance(sender, MockSender)
+        return sender
+
+    @property
+    def _mock_transactions(self) -> MockTransactions:
+        transactions = self._mock.transactions
+        if transactions is None:
+            raise IllegalStateException("a mock without transactional_id= knows of no transactions")
+        return transactions
+
+    def _make_sender(self) -> Any:
+        return MockSender(
+            self._accumulator,
+            self._lot,
+            self._metrics,
+            self._failures,
+            self._random,
+            topics=self._topics,
+            auto_complete=self._auto_complete,
+            transactional=self._config.transactional_id is not None,
+            errors=self.errors,
+            history=self._history,
+        )
+
+    def _make_admission(self, loop: asyncio.AbstractEventLoop) -> Admission:
+        sender: Any = self._sender
+        return _Recording(
+            self.errors,
+            self._sent,
+            loop,
+            self._config,
+            self._accumulator,
+            self._lot,
+            sender,
+            self._hooks,
+            self._metrics,
+            self._failures,
+            check_place=self._check_place,
+        )
+
+    def _sent(self, record: ProducerRecord) -> None:
+        transactions = self._mock.transactions
+        (self._history if transactions is None else transactions.records).append(record)
+
+    def _one_by_one(self, *, serialize: bool) -> bool:
+        return True
+
+
+def _checked(topics: Mapping[str, int]) -> dict[str, int]:
+    given: Mapping[str, object] = topics
+    for name, partitions in given.items():
+        if not (isinstance(partitions, int) and partitions > 0):
+            raise IllegalArgumentException(f"topics[{name!r}] is {partitions!r}; a topic has 1 partition or more")
+    return dict(topics)
+
+
+class _Recording(Admission):
+    """The way in, for every record; what is let in is written down by ``sent``."""
+
+    def __init__(
+        self, errors: MockErrors, sent: Callable[[ProducerRecord], object], *arguments: Any, **more: Any
+    ) -> None:
+        super().__init__(*arguments, **more)
+        self._errors = errors
+        self._sent = sent
+
+    def let_in(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        condition: Callable[[], Any] | None = None,
+        *,
+        serialize: bool = True,
+    ) -> Delivery | ParkedRecord:
+        self.check_open()
+        self._errors.strike("send")
+        placed = super().let_in(topic, value, key, partition, timestamp_ms, headers, condition, serialize=serialize)
+        waits = isinstance(placed, ParkedRecord) and placed.waiting()
+        if not waits and (placed.delivery if isinstance(placed, ParkedRecord) else placed).outcome is None:
+            self._sent(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
+        return placed

@@ -1,0 +1,244 @@
+"""What stands for the Sender in a mock: batches of one record each, and their ends, by hand or at once. No broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from random import Random
+
+from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.built_in_partitioner import Partitioning
+from aioproducer.producer.explain import Explanation, Obstacle
+from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.reason import Reason
+from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.testing.mock_errors import MockErrors
+from aioproducer.testing.mock_transactions import MockTransactions
+from aioproducer.types import PartitionInfo, ProducerRecord, TopicPartition
+
+NODE = 0
+"""Leads every partition."""
+
+
+class MockSender:
+    """To the producer it is its Sender. ``topics`` has the partitions of those that there are; any other is made, with
+    one partition, when it is asked for.
+    """
+
+    def __init__(
+        self,
+        accumulator: RecordAccumulator,
+        lot: ParkingLot,
+        metrics: ProducerMetrics,
+        failures: FailureLog,
+        random: Random,
+        *,
+        topics: Mapping[str, int],
+        auto_complete: bool,
+        transactional: bool,
+        errors: MockErrors,
+        history: list[ProducerRecord],
+    ) -> None:
+        self.fatal: KafkaError | None = None
+        self.transactions: MockTransactions | None = None
+        self._accumulator = accumulator
+        self._lot = lot
+        self._metrics = metrics
+        self._failures = failures
+        self._partitioning = Partitioning(random, adaptive=False)
+        self._auto_complete = auto_complete
+        self._transactional = transactional
+        self._errors = errors
+        self._history = history
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._pending: deque[tuple[PartitionQueue, ProducerBatch]] = deque()
+        self._completing = False
+        self._notifying: asyncio.Task[None] | None = None
+        self._offsets: dict[TopicPartition, int] = {}
+        failures.on_news = lambda: self._loop.call_soon(self._tell_failures)
+        for name, partitions in topics.items():
+            self._create(name, partitions)
+
+    def start(self) -> None:
+        if not self._transactional:
+            self._lot.open()
+
+    def make_transactional(self, flush: Callable[[], Awaitable[None]]) -> MockTransactions:
+        self.transactions = MockTransactions(
+            self._errors,
+            self._history,
+            gate=lambda is_open: self._lot.open() if is_open else self._lot.shut(),
+            flush=flush,
+            give_up=self._give_up,
+            fatal=self.fail,
+        )
+        self._lot.on_failed = self.transactions.batch_failed
+        return self.transactions
+
+    # Topics
+
+    def _create(self, name: str, partitions: int) -> None:
+        queues = TopicQueues(name, self._partitioning)
+        queues.queues = [PartitionQueue(name, number, None) for number in range(partitions)]
+        for queue in queues.queues:
+            queue.leader = NODE
+        queues.partitioner.follow(queues.queues)
+        self._accumulator.topics[name] = queues
+        self._metrics.keep_topics(self._accumulator.topics)
+
+    def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
+        if topic not in self._accumulator.topics:
+            self._create(topic, 1)
+        count = len(self._accumulator.topics[topic].queues)
+        return tuple(PartitionInfo(topic, number, NODE, 0, (NODE,), (NODE,), ()) for number in range(count))
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        return list(self.known_partitions(topic))
+
+    def parked(self, topic: str) -> None:
+        """A record waits: for its topic, which is made, or in vain for a partition that will never be there."""
+        self.known_partitions(topic)
+        self._lot.metadata_arrived(topic)
+        self._lot.place()
+        self._lot.settled.clear()  # who enqueues does not wait for it yet
+        if topic in self._lot.metadata:
+            self._loop.call_soon(self._fail_without_partition, topic)
+
+    def _fail_without_partition(self, topic: str) -> None:
+        count = len(self._accumulator.topics[topic].queues)
+        error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
+        self._lot.fail_topic(topic, error)
+        if self._lot.settled:
+            self._notifying = self._loop.create_task(self._notify())
+
+    async def _notify(self) -> None:
+        settled, self._lot.settled = self._lot.settled, []
+        for record in settled:
+            async with record.condition:
+                record.condition.notify_all()
+
+    # Batches, and their ends
+
+    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._pending.append((queue, batch))
+        if self._auto_complete and not self._completing:
+            self._completing = True
+            self._loop.call_soon(self._complete)
+
+    def batch_full(self, queue: PartitionQueue) -> None:
+        """It is pending as it was."""
+
+    def incomplete(self) -> list[ProducerBatch]:
+        return [batch for _, batch in self._pending]
+
+    def _complete(self) -> None:
+        self._completing = False
+        for _ in range(len(self._pending)):  # what callbacks send has its own turn
+            self.complete_next()
+
+    def complete_next(self) -> bool:
+        """Delivers the oldest record; False if there is none."""
+        if not self._pending:
+            return False
+        queue, batch = self._take_next()
+        where = TopicPartition(queue.topic, queue.partition)
+        offset = self._offsets.get(where, 0)
+        self._offsets[where] = offset + batch.count
+        self._metrics.records_delivered(batch.count, self._loop.time())
+        batch.succeed(offset, -1)
+        return True
+
+    def error_next(self, error: KafkaError, outcome: Outcome) -> bool:
+        """The oldest record ends with this; False if there is none."""
+        if not self._pending:
+            return False
+        self._fail(*self._take_next(), error, outcome, aborted=False)
+        if self.transactions is not None:
+            self.transactions.batch_failed(error)
+        return True
+
+    def forget(self) -> None:
+        """Records that have not ended are given up, and nobody is told."""
+        while self._pending:
+            self._take_next()
+
+    def _take_next(self) -> tuple[PartitionQueue, ProducerBatch]:
+        queue, batch = self._pending.popleft()
+        if queue.open is batch:
+            self._accumulator.take_open(queue)
+        else:
+            queue.batches.popleft()  # the oldest of all is the oldest of its partition
+        allocated, batch.allocated = batch.allocated, 0
+        self._accumulator.pool.deallocate(allocated)
+        batch.release()
+        return queue, batch
+
+    def _fail(
+        self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, outcome: Outcome, *, aborted: bool
+    ) -> None:
+        ended = DeliveryError.of(error, outcome, (queue.topic, queue.partition))
+        now = self._loop.time()
+        self._metrics.records_failed(queue.topic, batch.count, now)
+        if not batch.result.observed():
+            self._failures.failed(queue.topic, queue.partition, batch.count, ended, now)
+        batch.result.fail(ended, aborted)
+
+    def _give_up(self, error: KafkaError) -> None:
+        self._lot.fail_all(error)
+        while self._pending:
+            self._fail(*self._take_next(), error, Outcome.NOT_SENT, aborted=True)
+
+    def _tell_failures(self) -> None:
+        self._failures.tell(self._loop.time())
+
+    def flush_begun(self) -> None:
+        while self.complete_next():
+            pass
+
+    def flush_ended(self) -> None:
+        """Nothing is left to be done."""
+
+    # Ends, and what is asked about it
+
+    def fail(self, error: KafkaError) -> None:
+        """The producer is of no further use from now on."""
+        self.fatal = error
+        if self.transactions is not None:
+            self.transactions.producer_failed(error)
+        self.abort(error)
+
+    def abort(self, error: KafkaError) -> None:
+        self._lot.shut()
+        self._give_up(error)
+        self._failures.close(self._loop.time())
+
+    async def stop(self, grace: float) -> None:
+        if self._notifying is not None:
+            await self._notifying
+
+    def requests_in_flight(self) -> int:
+        return len(self._pending)
+
+    def metadata_time(self) -> float:
+        return self._began
+
+    def explain(self, topic: str, partition: int) -> Explanation:
+        mine = [batch for queue, batch in self._pending if (queue.topic, queue.partition) == (topic, partition)]
+        if not mine:
+            return Explanation(topic, partition, (Obstacle(Reason.NOTHING, "nothing is waiting to be sent"),))
+        return Explanation(
+            topic,
+            partition,
+            (Obstacle(Reason.IN_FLIGHT, "it waits for complete_next(), error_next() or flush() of the mock"),),
+            batches=len(mine),
+            in_flight=len(mine),
+            records=sum(batch.count for batch in mine),
+            bytes=sum(batch.size() for batch in mine),
+            age_ms=(self._loop.time() - mine[0].created) * 1000,
+        )

@@ -1,0 +1,188 @@
+"""Transactions without a coordinator: what the producer's TransactionManager promises, kept at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from aioproducer.errors import (
+    IllegalStateException,
+    KafkaError,
+    TransactionAbortableException,
+    TransactionAbortedException,
+)
+from aioproducer.producer.transaction_errors import FATAL_FOR_BATCHES
+from aioproducer.producer.transaction_offsets import Offsets, check
+from aioproducer.producer.transaction_state import TransactionState, check_transition
+from aioproducer.testing.mock_errors import MockErrors
+from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, ProducerRecord, TopicPartition
+
+log = logging.getLogger(__name__)
+
+S = TransactionState
+
+GroupOffsets = dict[str, dict[TopicPartition, OffsetAndMetadata]]
+"""By group, the offsets that a transaction has for it."""
+
+
+class MockTransactions:
+    """The states are the real ones (``transaction_state``), and ``gate``, ``flush``, ``give_up`` and ``fatal`` are what
+    they are to a TransactionManager.
+
+    ``history`` is given the records of a transaction when it is committed.
+    """
+
+    def __init__(
+        self,
+        errors: MockErrors,
+        history: list[ProducerRecord],
+        *,
+        gate: Callable[[bool], None],
+        flush: Callable[[], Awaitable[None]],
+        give_up: Callable[[KafkaError], None],
+        fatal: Callable[[KafkaError], None],
+    ) -> None:
+        self.state = S.UNINITIALIZED
+        self.error: KafkaError | None = None
+        """Why the transaction, or the producer, has failed."""
+        self.records: list[ProducerRecord] = []
+        """Those of the transaction that is open."""
+        self.offsets: GroupOffsets = {}
+        self.offsets_history: list[GroupOffsets] = []
+        """Of the transactions that were committed, those that had any."""
+        self.sent_offsets = False
+        self.last_end: TransactionState | None = None
+        """How the last transaction ended, if none has begun since: COMMITTING or ABORTING."""
+        self.commits = 0
+        self._errors = errors
+        self._history = history
+        self._gate = gate
+        self._flush = flush
+        self._give_up = give_up
+        self._fatal = fatal
+
+    async def init(self) -> None:
+        self._require("init_transactions", S.UNINITIALIZED)
+        self._errors.strike("init_transactions")
+        self._become(S.INITIALIZING)
+        self._become(S.READY)
+
+    def begin(self) -> None:
+        self._require("begin_transaction", S.READY)
+        self._errors.strike("begin_transaction")
+        self._become(S.IN_TRANSACTION)
+        self.last_end = None
+        self.sent_offsets = False
+        self._gate(True)
+
+    async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        check(offsets, group)
+        self._require("send_offsets_to_transaction", S.IN_TRANSACTION)
+        self._errors.strike("send_offsets_to_transaction")
+        if not offsets:
+            return
+        of_group = self.offsets.setdefault(group.group_id, {})
+        for where, offset in offsets.items():
+            of_group[TopicPartition(*where)] = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        self.sent_offsets = True
+
+    async def commit(self) -> None:
+        self._require("commit_transaction", S.IN_TRANSACTION)
+        self._errors.strike("commit_transaction")
+        self._become(S.COMMITTING)
+        self._gate(False)
+        await self._flush()
+        if self.state is not S.COMMITTING:  # a record has failed meanwhile
+            raise self._failure()
+        self._history += self.records
+        if self.offsets:
+            self.offsets_history.append(self.offsets)
+        self.commits += 1
+        self._end(S.COMMITTING)
+
+    async def abort(self) -> None:
+        self._require("abort_transaction", S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        self._errors.strike("abort_transaction")
+        self._become(S.ABORTING)
+        self._gate(False)
+        self._give_up(TransactionAbortedException("the transaction is being aborted"))
+        self.error = None
+        self._end(S.ABORTING)
+
+    async def finish(self) -> None:
+        """For a producer that is closed in the middle of a transaction."""
+        if self.is_open():
+            try:
+                await self.abort()
+            except KafkaError as error:
+                log.warning("the transaction was not ended as it should: %s", error)
+
+    def is_open(self) -> bool:
+        return self.state in (S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+
+    def why_no_records(self) -> str:
+        if self.state is S.IN_TRANSACTION:
+            return ""
+        return f"records of a transactional producer belong to a transaction, and {self._state_in_words()}"
+
+    def initialized(self) -> bool:
+        return self.state not in (S.UNINITIALIZED, S.INITIALIZING)
+
+    def batch_failed(self, error: KafkaError) -> None:
+        """A record of the transaction has failed, and the transaction with it."""
+        if self.state is S.FATAL_ERROR:
+            return
+        if error.code in FATAL_FOR_BATCHES:
+            self._fatal(error)
+        elif self.state in (S.IN_TRANSACTION, S.COMMITTING):
+            self._become(S.ABORTABLE_ERROR)
+            self.error = error
+            self._gate(False)
+            asyncio.get_running_loop().call_soon(self._give_up_the_rest)
+
+    def producer_failed(self, error: KafkaError) -> None:
+        """The producer is of no further use."""
+        if self.state is not S.FATAL_ERROR:
+            self._become(S.FATAL_ERROR)
+            self.error = error
+            self._gate(False)
+
+    def clear(self) -> None:
+        """Forgets records and offsets, not the state."""
+        self.records.clear()
+        self.offsets = {}
+        self.offsets_history.clear()
+        self.sent_offsets = False
+
+    def _give_up_the_rest(self) -> None:
+        if self.state is S.ABORTABLE_ERROR:
+            self._give_up(TransactionAbortedException(f"another record of the transaction failed: {self.error}"))
+
+    def _end(self, how: TransactionState) -> None:
+        self.records = []
+        self.offsets = {}
+        self.last_end = how
+        self._become(S.READY)
+
+    def _become(self, state: TransactionState) -> None:
+        check_transition(self.state, state)
+        self.state = state
+
+    def _require(self, name: str, *states: TransactionState) -> None:
+        if self.state in states:
+            return
+        if self.error is not None:
+            raise self._failure()
+        raise IllegalStateException(f"{name} was called, but {self._state_in_words()}")
+
+    def _state_in_words(self) -> str:
+        return self.state.value if self.error is None else f"{self.state.value}: {self.error}"
+
+    def _failure(self) -> KafkaError:
+        assert self.error is not None, "there is no failure without an error"
+        if self.state is S.FATAL_ERROR:
+            return self.error.fresh()
+        failure = TransactionAbortableException(f"the transaction has failed and must be aborted: {self.error}")
+        failure.__cause__ = self.error
+        return failure
