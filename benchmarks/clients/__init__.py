@@ -18,6 +18,7 @@ CLIENTS = {
     "aioproducer-many": "aioproducer_bulk:Many",
     "aioproducer-table": "aioproducer_bulk:Table",
     "aioproducer-gc": "aioproducer:Tuned",
+    "aioproducer-sync": "aioproducer_sync:Sync",
     PURE: "aioproducer:Pure",
     "aioproducer-compat": "aioproducer_compat:Compat",
     "confluent-kafka": "confluent_kafka:ConfluentKafka",

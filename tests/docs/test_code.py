@@ -38,6 +38,7 @@ DOCUMENTS = (
     "docs/migrating.md",
     "docs/security.md",
     "docs/services.md",
+    "docs/threads.md",
     "docs/transactions.md",
 )
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)

@@ -1,0 +1,366 @@
+"""The producer as threads see it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+
+from aioproducer.config import ProducerConfig
+from aioproducer.config_def import INT_MAX, LONG_MAX, read_properties
+from aioproducer.errors import IllegalArgumentException, IllegalStateException
+from aioproducer.metrics import MetricsSnapshot
+from aioproducer.producer.bulk_result import BulkResult
+from aioproducer.producer.explain import Explanation
+from aioproducer.producer.health import HealthFinding, HealthThresholds
+from aioproducer.producer.producer import KafkaProducer as LoopProducer
+from aioproducer.producer.producer import fields_of
+from aioproducer.producer.record_accumulator import as_bytes, check_headers
+from aioproducer.sync import lifetime
+from aioproducer.sync.delivery import Delivery
+from aioproducer.sync.handover import LARGE, Handover, Record
+from aioproducer.sync.loop_thread import CLOSED, LoopThread
+from aioproducer.types import (
+    ConsumerGroupMetadata,
+    Headers,
+    OffsetAndMetadata,
+    PartitionInfo,
+    ProducerRecord,
+    TopicPartition,
+)
+
+T = TypeVar("T")
+
+
+class KafkaProducer:
+    """Sends records to Kafka from any thread, by way of an event loop in a thread of its own.
+
+    ::
+
+        with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+            metadata = producer.send("orders", b"value", key=b"42").result()
+
+    Configs, errors and promises are those of :class:`aioproducer.KafkaProducer`; its calls are here, too, and return or
+    raise when they are done. Any number of threads may make them. The thread begins with the first call, or with
+    ``start()``; until then a producer may go through a fork. One that has begun is of no use in a forked process, where
+    its calls raise IllegalStateException: make one there.
+
+    Leaving ``with``, by an exception too, is ``close()``, and so is the end of the interpreter: what was accepted is
+    delivered.
+    """
+
+    def __init__(self, **config: Any) -> None:
+        self._producer = LoopProducer(**config)
+        hooks = self._producer._hooks
+        self._serializes = hooks.serializes
+        # Interceptors and partitioners are called by the loop, so that each record waits for it.
+        self._hands_over = not (hooks.intercepts() or hooks.partitions())
+        self._known: set[str] = set()
+        """Topics that there has been metadata of."""
+        self._handover: Handover | None = None
+        """The way to the loop, while records are taken."""
+        self._thread: LoopThread | None = None
+        self._changing = threading.RLock()  # entered again by a signal's handler, maybe
+        self._closed = False
+        self._forked = False
+        lifetime.watch(self)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, object] | str) -> Self:
+        """A producer from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
+        return cls(**(read_properties(config) if isinstance(config, str) else config))
+
+    @property
+    def config(self) -> ProducerConfig:
+        """The configs in force."""
+        return self._producer.config
+
+    # Life
+
+    def start(self) -> None:
+        """Starts the thread; does not wait for a broker. Starting twice is harmless, and so is leaving it out."""
+        self._running()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Delivers what was accepted, then stops the thread. Every delivery is done when this returns.
+
+        ``timeout`` is in seconds; past it, what is left fails with an error that tells its outcome. ``None`` waits
+        until everything has ended, which delivery.timeout.ms bounds; 0 stops at once, and so does Ctrl-C. Closing twice
+        is harmless, in several threads at a time as well.
+        """
+        if timeout is not None and timeout < 0:
+            raise IllegalArgumentException(f"the time-out of close is {timeout}; it must be 0 or more seconds, or None")
+        self._check_process()
+        if self._thread is not None:
+            self._thread.check_elsewhere()
+        with self._changing:
+            self._closed = True
+            self._handover = None  # who sends from now on is told
+        if self._thread is not None:
+            self._thread.close(timeout)
+
+    def _after_fork(self) -> bool:
+        """This process is a fork; called before anything else here. Whether the thread is in the other one."""
+        self._changing = threading.RLock()  # a thread that is not here may hold the other
+        if self._thread is not None:
+            self._forked = True
+            self._handover = None
+            self._thread.handover.abandon()
+        return self._forked
+
+    # Records
+
+    @overload
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> Delivery: ...
+
+    @overload
+    def send(self, topic: ProducerRecord) -> Delivery: ...
+
+    def send(
+        self,
+        topic: Any,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: Any = None,
+        timestamp_ms: Any = None,
+        headers: Any = None,
+    ) -> Delivery:
+        """Hands a record over and returns its delivery: ask that for the ``result()``, or do not.
+
+        It waits for the topic's metadata when that is new, and for room while records come in faster than they can be
+        delivered, each for at most max.block.ms. What it takes is serialized by then; serializers are called in the
+        thread that sends, by many at once maybe.
+
+        Raises IllegalArgumentException, IllegalStateException and SerializationException for misuse, and what keeps a
+        record out while this call waits for it: if the topic is new, if it has more than 2 KiB, or if an interceptor or
+        partitioner of yours is to be called (TimeoutException, BufferExhaustedException, RecordTooLargeException).
+        Whatever else goes wrong arrives in the delivery, and if nobody asks that, in the log.
+        """
+        handover = self._handover
+        if handover is None:
+            handover = self._running().handover
+        if type(topic) is not str:
+            topic, value, key, partition, timestamp_ms, headers = fields_of(
+                topic, value, key, partition, timestamp_ms, headers
+            )
+        if not self._hands_over:
+            return self._carry(handover, (topic, value, key, partition, timestamp_ms, headers), serialize=True)
+        if self._serializes:
+            key, value, headers = self._producer._hooks.serialized(topic, key, value, headers)
+        key, value = as_bytes(key, "key"), as_bytes(value, "value")
+        size = (0 if key is None else len(key)) + (0 if value is None else len(value))
+        if partition is not None:
+            _check_number(partition, "partition", INT_MAX)
+        if timestamp_ms is not None:
+            _check_number(timestamp_ms, "timestamp_ms", LONG_MAX)
+        if headers is not None:
+            check_headers(headers)
+            headers = tuple(headers)
+            size += sum(len(name) + (0 if data is None else len(data)) for name, data in headers)
+        record = (topic, value, key, partition, timestamp_ms, headers)
+        if size > LARGE:
+            return self._carry(handover, record, serialize=False)
+        if topic not in self._known:
+            self._learn(handover, topic)
+        delivery = Delivery(handover)
+        queue = handover.queue
+        queue.append((delivery, record))
+        if not handover.rung:
+            handover.ring()
+        if handover.full or len(queue) >= handover.most:
+            handover.wait_for_room()
+        return delivery
+
+    def _learn(self, handover: Handover, topic: str) -> None:
+        """Waits for metadata of a topic that is new here."""
+        if not topic:
+            raise IllegalArgumentException("the topic is empty")
+        if not handover.on_loop():  # a callback that sends may not wait; its record does
+            self.partitions_for(topic)
+            self._known.add(topic)
+
+    def _carry(self, handover: Handover, record: Record, *, serialize: bool) -> Delivery:
+        """The other way of a record, which the loop has to be waited for: it is in the accumulator by then."""
+        delivery = Delivery(handover)
+        if handover.on_loop():
+            handover.take()
+            delivery.placed(self._producer._send_otherwise(*record, serialize=serialize))
+        else:
+            delivery.placed(self._call(self._producer._enqueue_otherwise, *record, serialize=serialize))
+        return delivery
+
+    def send_many(
+        self,
+        topic: str,
+        values: Iterable[Any],
+        *,
+        keys: Iterable[Any] | None = None,
+        partitions: Iterable[int | None] | None = None,
+        timestamps_ms: Iterable[int | None] | None = None,
+        headers: Iterable[Headers | None] | None = None,
+    ) -> BulkResult:
+        """Sends a record for each value, and returns when all of them have ended.
+
+        What is no sequence is read to its end first, in the thread that calls. All else is as it is with
+        :meth:`aioproducer.KafkaProducer.send_many`.
+        """
+        columns = {"keys": keys, "partitions": partitions, "timestamps_ms": timestamps_ms, "headers": headers}
+        more: dict[str, Any] = {name: _at_hand(column) for name, column in columns.items()}
+        return self._call(self._producer.send_many, topic, _at_hand(values), **more)
+
+    def send_table(
+        self,
+        topic: str,
+        table: Any,
+        *,
+        value: str,
+        key: str | None = None,
+        headers: str | None = None,
+        partition: str | None = None,
+        timestamp: str | None = None,
+    ) -> BulkResult:
+        """``send_many`` for the rows of a table: see :meth:`aioproducer.KafkaProducer.send_table`."""
+        return self._call(
+            self._producer.send_table,
+            topic,
+            table,
+            value=value,
+            key=key,
+            headers=headers,
+            partition=partition,
+            timestamp=timestamp,
+        )
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Returns when everything accepted before the call is delivered or has failed; does not wait for linger.ms.
+
+        After ``timeout`` seconds it raises the builtin TimeoutError, and the records go on to their own ends.
+        """
+        self._call(self._producer.flush, wait=timeout)
+
+    def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
+        return self._call(self._producer.partitions_for, topic)
+
+    def explain(self, topic: str, partition: int) -> Explanation:
+        """Why the partition's oldest batch that is not under way has not been sent, in plain words and their parts."""
+
+        async def explain() -> Explanation:
+            return self._producer.explain(topic, partition)
+
+        return self._call(explain)
+
+    def metrics(self) -> MetricsSnapshot:
+        """Kafka's producer metrics, as they are now: see ``docs/metrics.md``."""
+        return self._producer.metrics()
+
+    def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
+        """What the metrics say is not well, the worst first, and what to do about it; an empty list if all is."""
+        return self._producer.health(thresholds)
+
+    # Transactions
+
+    def init_transactions(self) -> None:
+        """Takes over the transactional.id: a producer that had it before is fenced, and its transaction aborted."""
+        self._call(self._producer.init_transactions)
+
+    def begin_transaction(self) -> None:
+        """From now on records belong to a transaction, whatever thread sends them."""
+        self._call(self._producer.begin_transaction)
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group: ConsumerGroupMetadata | str,
+    ) -> None:
+        """Makes a group's offsets (of the next records to read) a part of the transaction."""
+        self._call(self._producer.send_offsets_to_transaction, offsets, group)
+
+    def commit_transaction(self) -> None:
+        """Delivers every record of the transaction, and commits it."""
+        self._call(self._producer.commit_transaction)
+
+    def abort_transaction(self) -> None:
+        """Gives up the transaction: what was sent is not read, and what was not fails (TransactionAbortedException)."""
+        self._call(self._producer.abort_transaction)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """A transaction: committed at the end of the block, aborted if that raises, with Ctrl-C, too.
+
+        ::
+
+            with producer.transaction():
+                producer.send("orders", b"value")
+        """
+        transaction = self._producer.transaction()
+        self._call(transaction.__aenter__)
+        try:
+            yield self
+        except BaseException as error:
+            if not self._call(transaction.__aexit__, type(error), error, error.__traceback__):
+                raise
+        else:
+            self._call(transaction.__aexit__, None, None, None)
+
+    # Within
+
+    def _call(
+        self, function: Callable[..., Awaitable[T]], *arguments: Any, wait: float | None = None, **more: Any
+    ) -> T:
+        return self._running().call(function, *arguments, wait=wait, **more)
+
+    def _running(self) -> LoopThread:
+        """The thread, which begins now if it has not."""
+        self._check_open()
+        with self._changing:
+            if self._thread is None:
+                self._check_open()
+                self._thread = LoopThread(self._producer, self)
+                self._handover = self._thread.handover
+            return self._thread
+
+    def _check_open(self) -> None:
+        self._check_process()
+        if self._closed:
+            raise IllegalStateException(CLOSED)
+
+    def _check_process(self) -> None:
+        if self._forked:
+            raise IllegalStateException(
+                f"the producer was used before this process (pid {os.getpid()}) was forked: make one after the fork"
+            )
+
+
+def _check_number(number: object, what: str, most: int) -> None:
+    if not (isinstance(number, int) and 0 <= number <= most):
+        raise IllegalArgumentException(f"{what} is {number!r}; it must be an int from 0 on, or None")
+
+
+def _at_hand(column: Any) -> Any:
+    """A column of a bulk send such that reading it on the loop holds nobody up."""
+    if isinstance(column, Iterable) and not isinstance(column, Sequence):
+        return list(column)
+    return column
