@@ -1,4 +1,4 @@
-"""Who a client is: what the five configs that say so come to."""
+"""A client's credentials, from the five configs that give them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PASSWORD = "sasl.plain.password"
 def credentials_of(
     protocol: str, mechanism: str, jaas: Password | None, username: str | None, password: Password | None
 ) -> Credentials | None:
-    """None with a ``protocol`` without SASL. Raises :class:`ConfigException`: what is missing, twice, for nothing."""
+    """None for a ``protocol`` without SASL. ConfigException for what is missing, given twice, or without effect."""
     given = [name for name, value in ((_JAAS, jaas), (_USERNAME, username), (_PASSWORD, password)) if value is not None]
     if not protocol.upper().startswith("SASL_"):
         if given:

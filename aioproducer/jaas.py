@@ -1,8 +1,8 @@
-"""``sasl.jaas.config``: who somebody is, in the notation of Java's login modules.
+"""``sasl.jaas.config``: credentials in the notation of Java's login modules.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="secret";
 
-Kafka's ``JaasConfig``; of Java's grammar the single entry that Kafka allows in a config.
+Like Kafka's ``JaasConfig``: from Java's grammar only the single entry that Kafka allows in a config.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 @dataclass(frozen=True, slots=True)
 class JaasEntry:
-    """A login module by its class name, and its options: they may be secrets."""
+    """A login module: its class name and its options, which may be secret."""
 
     login_module: str
     options: Mapping[str, str] = field(repr=False)
 
 
 def parse_jaas(config: str, text: Password) -> JaasEntry:
-    """The one entry of ``text``, the value of ``config``. A :class:`ConfigException` says what is wrong, and nothing of
-    what is there."""
+    """The one entry of ``text``, the value of ``config``. A :class:`ConfigException` says what is wrong, without
+    showing any of the text."""
     entry = _ENTRY.fullmatch(text.value)
     if entry is None:
         raise _refused(config, 'it is not of the form: LoginModule required name="value" ...;')

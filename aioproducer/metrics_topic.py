@@ -26,18 +26,18 @@ from aioproducer.producer.producer import KafkaProducer
 log = logging.getLogger(__name__)
 
 SCHEMA = 1
-"""Of the records; a reader refuses what is higher than it knows."""
+"""The schema of the records; a reader refuses higher numbers than it knows."""
 
 _ENVELOPE = 1024
-"""Bytes of a request and a batch around a report, at most."""
+"""The most bytes that a request and a batch add to a report."""
 
 
 class MetricsTopicReporter:
     """Writes a report every ``interval`` seconds, and a last one when the producer has delivered everything.
 
-    Reports go through a small producer of the reporter's own: they come when the one they tell of is in trouble, and
-    have no part in its figures. One report is under way at a time, so nothing piles up while no broker can be reached;
-    the numbers of the reports tell how many are missing. Trouble is logged once, until a report arrives again.
+    Reports go through the reporter's own small producer: they are sent even if the reported producer is in trouble, and
+    do not affect its figures. One report is under way at a time, so nothing piles up while no broker can be reached;
+    the numbers of the reports show how many are missing. Trouble is logged once, until a report arrives again.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MetricsTopicReporter:
         return f"<MetricsTopicReporter to {self.topic!r} every {self.interval:g} s>"
 
     def init(self, producer: KafkaProducer) -> None:
-        """Begins to report this producer's metrics; a reporter is one producer's."""
+        """Begins to report this producer's metrics; a reporter serves one producer."""
         if self._task is not None:
             raise IllegalStateException(f"{self!r} reports another producer's metrics already: make one for each")
         self._task = asyncio.create_task(self._run(producer), name=f"aioproducer metrics to {self.topic}")
@@ -124,7 +124,7 @@ class MetricsTopicReporter:
 
 
 def report(about: dict[str, Any], found: MetricsSnapshot, most: int) -> bytes:
-    """The record's value; without the metrics of topics if it would be of more than ``most`` bytes with them."""
+    """The record's value; without the metrics of topics if it would have more than ``most`` bytes with them."""
     metrics = found.as_dict()
     value = _json({**about, "topics_left_out": 0, "metrics": metrics})
     if len(value) <= most:
@@ -142,7 +142,7 @@ def _as_dict(finding: HealthFinding) -> dict[str, Any]:
 
 
 def _carrier_config(config: ProducerConfig) -> dict[str, Any]:
-    """How to reach the same cluster, and as much at once; nothing of what concerns the user's own records."""
+    """The configs for reaching the same cluster with the same limits, without those for the user's own records."""
     same = {field.name: getattr(config, field.name) for field in dataclasses.fields(ClientConfig)}
     return {
         **same,

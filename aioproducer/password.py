@@ -7,7 +7,7 @@ from typing import final
 
 @final
 class Password:
-    """A secret. Its text is :attr:`value` and nothing else: no ``str``, ``repr``, log or traceback shows it.
+    """A secret. Only :attr:`value` gives its text: no ``str``, ``repr``, log or traceback shows it.
 
     Kafka's ``Password``.
     """

@@ -1,4 +1,4 @@
-"""The SASL mechanisms that are spoken here, on either side."""
+"""The SASL mechanisms that clients and embedded broker support."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who a client is, and by which mechanism it says so."""
+    """What a client authenticates with: its name, its password and the mechanism."""
 
     mechanism: str
     username: str

@@ -1,7 +1,8 @@
-"""Certificates and keys as Kafka's configs have them in PEM, made into contexts for asyncio.
+"""Makes SSL contexts for asyncio from the certificates and keys in Kafka's configs, in PEM.
 
-``ssl.keystore.*`` is what one shows, ``ssl.truststore.*`` whom one believes: each is a file (``location``), or the PEM
-text itself (``key`` and ``certificate.chain``, ``certificates``; KIP-651). Java's own formats are not read here.
+``ssl.keystore.*`` is the own key and certificate, ``ssl.truststore.*`` the authorities to trust. Each is a file
+(``location``), or the PEM text itself (``key`` and ``certificate.chain``, ``certificates``; KIP-651). Java's formats
+are not read here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _BLOCK = re.compile(r"(-----BEGIN ([A-Z0-9 ]+)-----)(.*?)(-----END \2-----)", re
 
 
 class TlsConfig(Protocol):
-    """What clients and brokers have configs for."""
+    """The configs that clients and brokers share."""
 
     @property
     def ssl_keystore_location(self) -> str | None: ...
@@ -37,7 +38,7 @@ class TlsConfig(Protocol):
 
 
 def client_context(config: TlsConfig, *, checks_hostname: bool) -> ssl.SSLContext:
-    """Believes the trust store, or whom the system believes if there is none. Raises :class:`ConfigException`."""
+    """Trusts the authorities in the trust store, or the system's without one. Raises :class:`ConfigException`."""
     context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
     if config.ssl_truststore_location is not None or config.ssl_truststore_certificates is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -48,8 +49,8 @@ def client_context(config: TlsConfig, *, checks_hostname: bool) -> ssl.SSLContex
 
 
 def server_context(config: TlsConfig, *, client_auth: str) -> ssl.SSLContext:
-    """``client_auth`` is ``ssl.client.auth``: clients show a certificate, too (required), may (requested), or need not
-    (none). Raises :class:`ConfigException`."""
+    """``client_auth`` is ``ssl.client.auth``: clients must present a certificate (required), may (requested), or are
+    not asked (none). Raises :class:`ConfigException`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     if not _show(context, config):
         raise _refused(
@@ -85,8 +86,8 @@ _SPECIAL = re.compile(r'([,+"\\<>;=]|^[ #]| $)')
 
 
 def certified_name(transport: asyncio.BaseTransport) -> str:
-    """The subject of the certificate that the other side has shown, as in RFC 2253 (``CN=alice,O=Example``), which is
-    what Kafka calls who it is; empty without one."""
+    """The subject of the other side's certificate, as in RFC 2253 (``CN=alice,O=Example``), which is Kafka's name for
+    the user; empty without a certificate."""
     certificate = transport.get_extra_info("peercert")
     if not certificate:
         return ""
@@ -115,7 +116,7 @@ def _believe(context: ssl.SSLContext, config: TlsConfig) -> bool:
 
 def _show(context: ssl.SSLContext, config: TlsConfig) -> bool:
     location, key, chain = config.ssl_keystore_location, config.ssl_keystore_key, config.ssl_keystore_certificate_chain
-    # Without any the library would ask on the terminal for that of a key that has one.
+    # Without a password the library would ask for one on the terminal if the key is encrypted.
     password = "" if config.ssl_key_password is None else config.ssl_key_password.value
     if location is not None and (key is not None or chain is not None):
         raise _refused("ssl.keystore.location", "ssl.keystore.key is there, too: leave one of them out")
@@ -125,7 +126,7 @@ def _show(context: ssl.SSLContext, config: TlsConfig) -> bool:
         if location is not None:
             context.load_cert_chain(location, password=password)
         elif key is not None and chain is not None:
-            # It takes files only; this one nobody else may read, and it is gone at once.
+            # The library only takes files; nobody else may read this one, and it is deleted at once.
             with tempfile.TemporaryDirectory(prefix="aioproducer-tls-") as directory:
                 file = Path(directory, "keystore.pem")
                 file.touch(0o600)
@@ -138,10 +139,10 @@ def _show(context: ssl.SSLContext, config: TlsConfig) -> bool:
 
 
 def _pem(text: Password) -> str:
-    """With the line breaks that the library wants: those of a ``.properties`` file may have lost them."""
+    """The text with the line breaks that the library expects: in a ``.properties`` file they may have got lost."""
     blocks = []
     for begin, _, body, end in _BLOCK.findall(text.value):
-        # A key that is encrypted the old way has headers, and they have to stay as they are.
+        # A key that is encrypted in the old way has headers, which must stay as they are.
         lines = body.strip() if ":" in body else "\n".join(body.split())
         blocks.append(f"{begin}\n{lines}\n{end}\n")
     if not blocks:

@@ -1,4 +1,4 @@
-"""A record of every record: what was sent, and what became of it, in a file or a topic; ``docs/schemas.md`` has the
+"""A log of all deliveries, in a file or a topic: what was sent, and what became of it. ``docs/schemas.md`` has the
 schema.
 
 ::

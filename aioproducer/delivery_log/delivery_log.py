@@ -28,7 +28,7 @@ _STAMPS: Final = (STREAM_HEADER, COUNTER_HEADER, SENT_HEADER)
 
 
 class Sink(Protocol):
-    """Where events go, as lines of JSON without their ends. Called on the producer's event loop: it may not block."""
+    """Takes events, as lines of JSON without line ends. Called on the producer's event loop: it must not block."""
 
     def write(self, line: bytes) -> None: ...
 
@@ -43,10 +43,10 @@ class DeliveryLog(ProducerInterceptor):
     """Stamps each record with stream id, counter and time as headers, and tells the sinks that it was sent and how it
     ended.
 
-    A sink is a path (see :class:`FileSink`) or an object with ``write`` and ``close``, as :class:`TopicSink`; all of
-    them are told everything, and closed with the producer. ``stream_id`` tells one producer's records from all others':
-    a random UUID unless given. ``clock_ms`` is the wall clock, in milliseconds since the epoch. One log is for one
-    producer. It should be the last interceptor, so that none behind it changes what it has written down.
+    A sink is a path (see :class:`FileSink`) or an object with ``write`` and ``close``, such as :class:`TopicSink`. Each
+    sink gets all events, and is closed with the producer. ``stream_id`` distinguishes one producer's records from all
+    others; by default it is a random UUID. ``clock_ms`` is the wall clock, in milliseconds since the epoch. One log is
+    for one producer. It should be the last interceptor, so that no later one changes what it has written down.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class DeliveryLog(ProducerInterceptor):
             (SENT_HEADER, b"%d" % now),
         )
         headers = record.headers
-        # A record that was read from a topic and is passed on has the stamps of its first sending.
+        # A record that was read from a topic and is passed on still has the stamps of its first sending.
         kept = [header for header in headers if header[0] not in _STAMPS] if headers else ()
         stamped = record._replace(headers=(*kept, *stamps))
         if not self.sent:
@@ -115,7 +115,7 @@ class DeliveryLog(ProducerInterceptor):
 
 
 def _counter(headers: Headers) -> int | None:
-    """The record's number, unless an interceptor behind this one took it away; it is found from the end."""
+    """The record's number, unless a later interceptor removed it; searched from the end."""
     for name, value in reversed(headers):
         if name == COUNTER_HEADER:
             return int(value) if value is not None and value.isdigit() else None

@@ -26,15 +26,15 @@ _TIMESTAMP_TYPES = {TimestampType.CREATE_TIME: b"CreateTime", TimestampType.LOG_
 
 @lru_cache(4096)
 def quoted(text: str) -> bytes:
-    """A name as JSON: the same few come with every record."""
+    """A name as JSON: the same few occur with every record."""
     return json.dumps(text).encode()
 
 
-# Written by hand, as they come with every record: json.dumps takes three times as long.
+# Formatted by hand, because there are two for every record: json.dumps takes three times as long.
 
 
 def sent(stream: bytes, counter: int, time_ms: int, topic: str, partition: int | None) -> bytes:
-    """``stream`` is quoted already, here and below."""
+    """``stream`` is already quoted, here and below."""
     return b'{"schema":1,"event":"sent","stream":%b,"counter":%d,"time_ms":%d,"topic":%b,"partition":%b}' % (
         stream,
         counter,
@@ -86,7 +86,7 @@ def event(kind: str, **fields: Any) -> bytes:
 def read_events(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     """The events of a file in the order written.
 
-    A line that breaks off, as the last one may where a process was killed, is told as
+    A torn line, such as the last one of a process that was killed, is returned as
     ``{"event": "torn", "line": its number, from 1 on}``.
     """
     with open(path, "rb") as file:

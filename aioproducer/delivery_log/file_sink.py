@@ -1,4 +1,4 @@
-"""Lines to a file by way of a thread, so that a slow disk does not hold up the event loop."""
+"""Writes lines to a file in a thread, so that a slow disk does not hold up the event loop."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from aioproducer.errors import IllegalStateException
 log = logging.getLogger(__name__)
 
 CHUNK = 65536
-"""Bytes that are worth a write of their own."""
+"""How many bytes are worth a write."""
 
 
 class FileSink:
     """Appends lines to the file ``path``; OSError if it cannot be opened.
 
-    What is written reaches the system after ``interval`` seconds at the latest, or 64 KiB; a process that is killed
-    loses no more than that, and leaves at most one line torn. At most ``capacity`` bytes wait, for a disk that is slow:
-    lines beyond that are lost, and counted in a line of their own (event ``lost``). ``close`` waits up to ``patience``
-    seconds for what is left.
+    Lines reach the system after at most ``interval`` seconds or 64 KiB; a process that is killed loses no more than
+    that, and leaves at most one torn line. At most ``capacity`` bytes wait for a slow disk: lines beyond that are lost,
+    and counted in a separate line (event ``lost``). ``close`` waits up to ``patience`` seconds for the remaining lines.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class FileSink:
             return file.read(1) != b"\n"
 
     def write(self, line: bytes) -> None:
-        """Takes a line, without its end; never waits for the disk."""
+        """Takes a line, without line end; never waits for the disk."""
         with self._news:
             if self._closed:
                 raise IllegalStateException(f"the sink of {self.path} is closed")
@@ -106,7 +105,7 @@ class FileSink:
 
     def _append(self, lines: list[bytes], untold: int) -> None:
         tail = [event("lost", count=untold)] if untold else []
-        # A line that was torn before ends here, and those that follow are whole.
+        # A line torn by an earlier process ends here, and the following lines are whole.
         chunk = memoryview((b"\n" if self._torn else b"") + b"\n".join([*lines, *tail, b""]))
         try:
             while chunk:

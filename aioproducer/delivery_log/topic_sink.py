@@ -6,7 +6,7 @@ from aioproducer.producer.producer import KafkaProducer
 
 
 class TopicSink:
-    """Sends each line as the value of a record, through a producer of its own, which stays the caller's.
+    """Sends each line as the value of a record, through a separate producer, which the caller keeps and closes.
 
     ::
 
@@ -15,7 +15,7 @@ class TopicSink:
             async with KafkaProducer(bootstrap_servers=…, interceptor_classes=log) as producer:
                 ...
 
-    Nobody waits for these records: what that producer cannot deliver is told in its log.
+    Nobody waits for these records: what that producer cannot deliver, it logs.
     """
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
@@ -26,4 +26,4 @@ class TopicSink:
         _ = self._producer.send(self._topic, line)
 
     def close(self) -> None:
-        """Nothing to do: the producer is its owner's to close."""
+        """Does nothing: the producer's owner closes it."""

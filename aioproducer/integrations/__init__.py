@@ -1,9 +1,9 @@
-"""The producer in other people's frameworks, over the public package alone. Each module needs the extra of its name.
+"""The producer in other frameworks, using only the public package. Each module needs the extra of the same name.
 
-fastapi.py, aiohttp.py   the producer's life within the service's, health routes, answers to what goes wrong
+fastapi.py, aiohttp.py   the producer in a service's lifespan, health routes, answers to errors
 prometheus.py            its metrics, for Prometheus
 opentelemetry/           its metrics and traces, for OpenTelemetry
 answer.py                what a service answers when a record could not be sent
-service_health.py        what it answers to who asks how it is
+service_health.py        what a service answers to health checks
 running.py               a producer from its start to its end
 """

@@ -31,16 +31,16 @@ from aioproducer.integrations.service_health import LIVE, READY, liveness, readi
 __all__ = ["PRODUCER", "error_middleware", "get_producer", "health_routes", "kafka_context"]
 
 PRODUCER: Final = web.AppKey("kafka_producer", KafkaProducer)
-"""Where the producer is in the application."""
+"""The application's key for the producer."""
 
 
 def kafka_context(
     *, close_timeout: float | None = None, **config: Any
 ) -> Callable[[web.Application], AsyncIterator[None]]:
-    """A cleanup context with a producer in it, made from ``config`` as ``KafkaProducer(**config)`` is.
+    """A cleanup context with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
-    The service starts without waiting for a broker (its readiness does), and at its end everything that was accepted is
-    delivered, for ``close_timeout`` seconds at most; None waits for all, which delivery.timeout.ms bounds.
+    The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
+    that was accepted is delivered, within ``close_timeout`` seconds; None waits for all, at most delivery.timeout.ms.
 
     Within a context of your own: ``async with asynccontextmanager(kafka_context(...))(app): yield``.
     """
@@ -54,7 +54,7 @@ def kafka_context(
 
 
 def get_producer(request: web.Request) -> KafkaProducer:
-    """The producer of the request's application, or of the one that this is a part of."""
+    """The producer of the request's application, or of the application that contains it."""
     producer = request.config_dict.get(PRODUCER)
     if not isinstance(producer, KafkaProducer):
         raise IllegalStateException("the service has no producer: app.cleanup_ctx.append(kafka_context(...))")
@@ -62,9 +62,9 @@ def get_producer(request: web.Request) -> KafkaProducer:
 
 
 def error_middleware(*, retry_after: int = RETRY_AFTER) -> Middleware:
-    """Answers what ``send`` and ``enqueue`` raise: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
+    """Answers errors of ``send`` and ``enqueue``: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
 
-    What is the service's own error is left to be one: 500, and the traceback in the log.
+    The service's own errors stay errors: 500, with a traceback in the log.
     """
 
     @web.middleware
@@ -81,7 +81,7 @@ def error_middleware(*, retry_after: int = RETRY_AFTER) -> Middleware:
 
 
 def health_routes(thresholds: HealthThresholds | None = None) -> list[web.RouteDef]:
-    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with what was found."""
+    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with all findings."""
 
     async def live(request: web.Request) -> web.Response:
         return _response(liveness(get_producer(request), thresholds))

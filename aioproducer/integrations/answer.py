@@ -4,11 +4,11 @@
 |---|---|
 | 413 | the record is too large |
 | 422 | it cannot be serialized, or the broker's validation refuses it |
-| 503, Retry-After | it is not in the log and never will be, and later it may be: no memory, no broker, no leader |
-| 504 | it may be in the log: whoever sends it again may have it there twice |
+| 503, Retry-After | it is not in the log and never will be; trying later may work: no memory, no broker, no leader |
+| 504 | it may be in the log: sending it again may put it there twice |
 
-Anything else (misuse, no authorization, a producer that has failed) is the service's own error: there is no answer for
-it here, and what the framework makes of an exception is right.
+Anything else (misuse, no authorization, a producer that has failed) is the service's own error. It gets no answer here:
+the framework handles the exception.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Answer(NamedTuple):
 
 
 def answer_to(error: KafkaError, *, retry_after: int = RETRY_AFTER) -> Answer | None:
-    """The response to whoever wanted the record sent; None for an error of the service's own.
+    """The response to the client that wanted the record sent; None for an error of the service itself.
 
     Its body has ``detail``, the name of the ``error``, and the record's ``outcome`` if it has one.
 
-    What concerns the record itself is told as it is. What concerns the cluster is told to the log, and clients get
-    plain words: the addresses of brokers are none of their business.
+    Errors of the record itself are shown as they are. Errors of the cluster go to the log, and clients get a plain
+    description, because the addresses of brokers do not concern them.
     """
     if isinstance(error, RecordTooLargeException):
         return _answer(413, error, str(error))

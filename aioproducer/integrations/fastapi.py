@@ -33,18 +33,18 @@ from aioproducer.integrations.service_health import LIVE, READY, liveness, readi
 __all__ = ["Producer", "add_error_handlers", "get_producer", "health_router", "kafka_lifespan"]
 
 _STATE: Final = "kafka_producer"
-"""Where the producer is in the lifespan's state, which every request is given."""
+"""The producer's key in the lifespan's state, which every request gets."""
 
 KafkaLifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any]]]
 
 
 def kafka_lifespan(*, close_timeout: float | None = None, **config: Any) -> KafkaLifespan:
-    """A lifespan with a producer in it, made from ``config`` as ``KafkaProducer(**config)`` is.
+    """A lifespan with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
-    The service starts without waiting for a broker (its readiness does), and at its end everything that was accepted is
-    delivered, for ``close_timeout`` seconds at most; None waits for all, which delivery.timeout.ms bounds.
+    The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
+    that was accepted is delivered, within ``close_timeout`` seconds; None waits for all, at most delivery.timeout.ms.
 
-    Beside something of your own, use it within your lifespan::
+    To combine it with something else, use it inside your own lifespan::
 
         @asynccontextmanager
         async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
@@ -72,13 +72,13 @@ async def get_producer(connection: HTTPConnection) -> KafkaProducer:
 
 
 Producer = Annotated[KafkaProducer, Depends(get_producer)]
-"""The type of a parameter that is to be the service's producer."""
+"""The type of a parameter that gets the service's producer."""
 
 
 def add_error_handlers(app: FastAPI, *, retry_after: int = RETRY_AFTER) -> None:
-    """Answers what ``send`` and ``enqueue`` raise: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
+    """Answers errors of ``send`` and ``enqueue``: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
 
-    What is the service's own error is left to be one: 500, and the traceback in the log.
+    The service's own errors stay errors: 500, with a traceback in the log.
     """
 
     async def respond(request: Request, error: Exception) -> Response:
@@ -91,7 +91,7 @@ def add_error_handlers(app: FastAPI, *, retry_after: int = RETRY_AFTER) -> None:
 
 
 def health_router(thresholds: HealthThresholds | None = None) -> APIRouter:
-    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with what was found."""
+    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with all findings."""
     router = APIRouter(tags=["health"])
 
     @router.get(LIVE)

@@ -1,4 +1,4 @@
-"""What metrics are called elsewhere: Kafka's names, with the group they belong to before them."""
+"""The names of metrics in other systems: Kafka's names, preceded by their group."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from aioproducer import MetricName
 def joined_name(name: MetricName, separator: str) -> str:
     """``kafka``, the group without ``-metrics``, and the name: ``kafka_producer_topic_byte_rate``.
 
-    Group and name are set apart by ``separator``, words by an underscore.
+    ``separator`` separates group and name; underscores separate words.
     """
     group = name.group.removesuffix("-metrics").removeprefix("kafka-")
     return separator.join(part.replace("-", "_") for part in ("kafka", group, name.name))
 
 
 def is_counter(name: MetricName) -> bool:
-    """Whether it only grows, until what it counts is forgotten."""
+    """Whether the metric only grows, until what it counts is forgotten."""
     return name.name.endswith("-total")

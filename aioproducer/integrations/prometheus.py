@@ -4,9 +4,9 @@
 
     KafkaProducer(bootstrap_servers="localhost:9092", client_id="orders", metric_reporters=[PrometheusReporter()])
 
-Names are Kafka's: ``kafka_producer_record_send_rate{client_id="orders"}``, and those of topics and brokers with another
-label each (``kafka_producer_topic_byte_rate``, ``kafka_producer_node_request_latency_avg``). What has nothing to tell
-yet is left out. Needs the extra ``prometheus``.
+Names are Kafka's: ``kafka_producer_record_send_rate{client_id="orders"}``. Metrics of topics and brokers have one more
+label (``kafka_producer_topic_byte_rate``, ``kafka_producer_node_request_latency_avg``). Metrics without a value yet are
+left out. Needs the extra ``prometheus``.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _DOCS: Final = {(name.group, name.name): metric.doc for name, metric in every_me
 class PrometheusReporter:
     """One of the ``metric_reporters`` of a producer: its metrics are in ``registry`` from its start to its end.
 
-    All producers of a registry have their figures in the same families, told apart by ``client_id``: give each its own.
-    Nothing is worked out before somebody scrapes, which may be from any thread.
+    All producers of a registry share the same metric families and differ by ``client_id``, so give each its own.
+    Nothing is computed before a scrape, which may come from any thread.
     """
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
@@ -53,7 +53,7 @@ class PrometheusReporter:
         collector.producers.append(producer)
 
     async def close(self) -> None:
-        """The producer is closing: its figures are in no scrape from now on."""
+        """The producer is closing: from now on its metrics are in no scrape."""
         collector = _collectors.get(self._registry)
         if collector is not None and self._producer in collector.producers:
             collector.producers.remove(self._producer)
@@ -66,7 +66,7 @@ class ProducerCollector(Collector):
         self.producers: list[KafkaProducer] = []
 
     def describe(self) -> list[Metric]:
-        """Nothing: which families there are depends on the producers."""
+        """Nothing, because which families exist depends on the producers."""
         return []
 
     def collect(self) -> Iterator[Metric]:

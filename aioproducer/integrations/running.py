@@ -11,9 +11,9 @@ from aioproducer import KafkaProducer
 
 @asynccontextmanager
 async def running(close_timeout: float | None, config: dict[str, Any]) -> AsyncIterator[KafkaProducer]:
-    """Starts a producer; at the end what it accepted is delivered, for ``close_timeout`` seconds at most.
+    """Starts a producer; at the end delivers what it has accepted, within ``close_timeout`` seconds.
 
-    ``close_timeout`` is that of ``KafkaProducer.close``: None waits for all, which delivery.timeout.ms bounds.
+    ``close_timeout`` is that of ``KafkaProducer.close``: None waits for all, at most delivery.timeout.ms.
     """
     producer = KafkaProducer(**config)
     await producer.start()

@@ -1,4 +1,4 @@
-"""What a service answers to who asks how it is: whether to restart it, and whether to send it requests."""
+"""What a service answers to health checks: whether to restart it, and whether to send it requests."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ LIVE, READY = "/health/live", "/health/ready"
 
 FAILED: Final = "producer-failed"
 NOT_NOW: Final = (FAILED, "buffer-available-bytes", "parked-bytes")
-"""The metrics that speak of this moment. Failed records are told, too, but are no reason to send requests elsewhere:
-they are the last minute's, and one client with a record that is too large could put every instance out of service."""
+"""The metrics that describe the present moment. Failed records are reported, too, but are no reason to send requests
+elsewhere: they cover the last minute, and one client with a record that is too large could put every instance out of
+service."""
 
 
 def liveness(producer: KafkaProducer, thresholds: HealthThresholds | None = None) -> Answer:
-    """503 if the producer has failed for good, which only a restart helps; else 200, whatever there is to find."""
+    """503 if the producer has failed for good, so that only a restart helps; else 200, whatever the findings."""
     return _answer(producer.health(thresholds), (FAILED,), [])
 
 
 def readiness(producer: KafkaProducer, thresholds: HealthThresholds | None = None) -> Answer:
-    """503 until the cluster was first reached, while there is hardly any memory for records, and after a failure."""
+    """503 until the cluster is first reached, while memory for records is nearly used up, and after a failure."""
     unreached = math.isnan(producer.metrics()["metadata-age"])
     return _answer(producer.health(thresholds), NOT_NOW, ["no broker was reached yet"] if unreached else [])
 

@@ -1,5 +1,5 @@
-"""A client says who it is: the exchange with a broker, before any other request and again when the session is about to
-end (KIP-43, KIP-152, KIP-368)."""
+"""Authentication of a client: the exchange with a broker, before any other request and again when the session is about
+to end (KIP-43, KIP-152, KIP-368)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest, S
 from aioproducer.sasl import Credentials
 
 HANDSHAKE_VERSION = 1
-"""With it tokens come in SaslAuthenticate, as brokers since 1.0 have it."""
+"""With it, tokens are sent in SaslAuthenticate, which brokers have since 1.0."""
 
 
 async def authenticate(
     connection: Connection, versions: Mapping[int, tuple[int, int]], credentials: Credentials
 ) -> float:
-    """Returns for how many seconds it holds; 0 for ever. ``versions`` is what the broker speaks.
+    """Authenticates; returns for how many seconds that is valid, 0 for ever. ``versions`` is what the broker speaks.
 
-    Raises :class:`AuthenticationException` if the broker does not accept it. No other request may go out meanwhile.
+    Raises :class:`AuthenticationException` if the broker refuses. No other request may be sent meanwhile.
     """
     newest = versions.get(ApiKey.SASL_AUTHENTICATE, (0, -1))[1]
     if newest < 0 or versions.get(ApiKey.SASL_HANDSHAKE, (0, -1))[1] < HANDSHAKE_VERSION:
@@ -59,6 +59,6 @@ async def _next_token(client: SaslClient, challenge: bytes) -> bytes | None:
 
 
 def reauthenticate_after(lifetime: float, random: Random) -> float:
-    """How many seconds after its beginning a session of ``lifetime`` seconds is renewed: 85 to 95 % of it, so that the
-    network and clocks that differ leave time enough, and not all clients come at once. As Kafka's clients do."""
+    """After how many seconds to renew a session of ``lifetime`` seconds: after 85 to 95 % of it, as Kafka's clients do.
+    That leaves time for the network and for clocks that differ, and not all clients come at once."""
     return lifetime * (0.85 + 0.10 * random.random())

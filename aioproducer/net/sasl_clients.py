@@ -1,4 +1,4 @@
-"""The client's half of each SASL mechanism: challenges of the broker in, tokens for it out."""
+"""The client's half of each SASL mechanism: takes the broker's challenges and returns tokens for it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from aioproducer.sasl import PLAIN, Credentials, scramp
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000
-"""It is the broker that says how often the password is hashed: too seldom would give it away to whoever listens, and
-more than this would keep a thread busy for as long as a hostile one likes."""
+"""Limits for how often the password is hashed, which the broker chooses: too few times would reveal it to anyone who
+listens, and more than this would let a hostile broker keep a thread busy as long as it likes."""
 
 _ITERATIONS = re.compile(r"(?:^|,)i=([0-9]{1,9})(?:,|$)")
 
 
 class SaslClient(Protocol):
-    """One exchange; Java's class of this name."""
+    """One exchange; like Java's class of this name."""
 
     is_slow: bool
     """Whether :meth:`evaluate_challenge` is to be called in a thread."""
@@ -26,7 +26,7 @@ class SaslClient(Protocol):
         """The first token."""
 
     def evaluate_challenge(self, challenge: bytes) -> bytes | None:
-        """The next token; None if there is none and all is well. Raises :class:`SaslAuthenticationException`."""
+        """The next token; None if the exchange has succeeded. Raises :class:`SaslAuthenticationException`."""
 
 
 def sasl_client(credentials: Credentials) -> SaslClient:
@@ -35,7 +35,7 @@ def sasl_client(credentials: Credentials) -> SaslClient:
 
 
 class PlainSaslClient:
-    """PLAIN (RFC 4616): name and password as they are, which is for TLS."""
+    """PLAIN (RFC 4616): name and password in the clear, so use it with TLS."""
 
     is_slow = False
 
@@ -50,7 +50,7 @@ class PlainSaslClient:
 
 
 class ScramSaslClient:
-    """SCRAM (RFC 5802, RFC 7677): the broker has to prove that it knows the password, too."""
+    """SCRAM (RFC 5802, RFC 7677): the broker must prove that it knows the password, too."""
 
     is_slow = True
 

@@ -1,4 +1,4 @@
-"""How a client's connections are secured: TLS below, and who the client says that it is before anything else."""
+"""How a client's connections are secured: by TLS, and by authentication before any other request."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class ClientSecurity:
         self._random = random
 
     def transport_options(self, address: Address) -> dict[str, Any]:
-        """What ``create_connection`` is to be told beside host and port. The certificate has to be that of the name the
-        broker is known by, and not of the address that was found for it."""
+        """Arguments for ``create_connection`` besides host and port. The certificate must be for the name by which the
+        broker is known, not for the address that was found for it."""
         return {} if self._context is None else {"ssl": self._context, "server_hostname": address.host}
 
     async def authenticate(self, connection: Connection, versions: Mapping[int, tuple[int, int]]) -> float | None:
-        """Says who the client is. Returns in how many seconds it has to be said again; None for never.
+        """Authenticates the client. Returns after how many seconds it must re-authenticate; None for never.
 
-        Raises :class:`AuthenticationException` if the broker does not believe it.
+        Raises :class:`AuthenticationException` if the broker refuses.
         """
         if self._credentials is None:
             return None
@@ -38,10 +38,10 @@ class ClientSecurity:
         return reauthenticate_after(lifetime, self._random) if lifetime > 0 else None
 
     def refusal(self, peer: str, error: BaseException) -> KafkaError | None:
-        """What ``error``, with which a connection ended before it was of use, says of TLS, if it does."""
+        """What ``error``, with which a connection ended before it was usable, says about TLS, if anything."""
         found: BaseException | None = error
         while found is not None:
-            # One that ends in the middle of its handshake may have had any reason.
+            # A connection that ends in the middle of its handshake may have any cause.
             if isinstance(found, ssl.SSLError) and not isinstance(found, ssl.SSLEOFError | ssl.SSLZeroReturnError):
                 reason = getattr(found, "verify_message", "") or getattr(found, "reason", "") or str(found)
                 return SslAuthenticationException(f"TLS with {peer} failed: {reason}")

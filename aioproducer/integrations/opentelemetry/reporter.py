@@ -17,16 +17,16 @@ from aioproducer.integrations.metric_names import is_counter, joined_name
 from aioproducer.metrics import every_metric
 
 FRESH: Final = 0.5
-"""Seconds in which a snapshot serves all instruments, so that they tell of one moment and cost one snapshot."""
+"""Seconds for which a snapshot serves all instruments, so that they show one moment and cost one snapshot."""
 
 
 class OpenTelemetryReporter:
     """One of the ``metric_reporters`` of a producer: its metrics are observed from its start to its end.
 
-    Names are Kafka's: ``kafka.producer.record_send_rate`` with the attribute ``client-id``, and those of topics and
-    brokers with another one each (``kafka.producer_topic.byte_rate``). Those that end in ``_total`` are counters, all
-    others gauges. What has nothing to tell yet is left out. Nothing is worked out before a reader collects, which may
-    be in any thread.
+    Names are Kafka's: ``kafka.producer.record_send_rate`` with the attribute ``client-id``. Metrics of topics and
+    brokers have one more attribute (``kafka.producer_topic.byte_rate``). Names that end in ``_total`` are counters, all
+    others gauges. Metrics without a value yet are left out. Nothing is computed before a reader collects, which may
+    happen in any thread.
     """
 
     def __init__(self, meter_provider: MeterProvider | None = None) -> None:
@@ -46,14 +46,14 @@ class OpenTelemetryReporter:
         instruments.producers.append(_Observed(producer))
 
     async def close(self) -> None:
-        """The producer is closing: nothing of it is observed from now on."""
+        """The producer is closing: from now on its metrics are not observed."""
         if self._instruments is not None:
             kept = [observed for observed in self._instruments.producers if observed.producer is not self._producer]
             self._instruments.producers = kept
 
 
 class _Observed:
-    """A producer, and its figures as they were lately."""
+    """A producer and its latest figures."""
 
     def __init__(self, producer: KafkaProducer) -> None:
         self.producer = producer
@@ -72,7 +72,7 @@ class _Observed:
 
 
 class _Instruments:
-    """Those of one provider; they serve all producers, as a name can be had once."""
+    """The instruments of one provider; they serve all producers, because each name can exist only once."""
 
     def __init__(self, provider: MeterProvider) -> None:
         self.producers: list[_Observed] = []

@@ -11,21 +11,21 @@ from aioproducer import DeliveryError, ProducerInterceptor, ProducerRecord, Reco
 from aioproducer.types import Headers
 
 _Key = tuple[str, tuple[bytes | None, ...]]
-"""What tells a span under way by its record: the topic, and the context in the headers."""
+"""What identifies a span under way by its record: the topic, and the context in the headers."""
 
 
 class TracingInterceptor(ProducerInterceptor):
     """One of the ``interceptor_classes``: a span ``send <topic>`` from ``send`` to the record's end.
 
-    Its parent is the span that is current where ``send`` is called, and its context goes into the record's headers, so
-    that consumers can go on with it (W3C's ``traceparent`` and ``tracestate`` by default). A record that has such a
-    context already, because it was read from a topic and is passed on, keeps it, and the span is linked with it.
+    Its parent is the span that is current where ``send`` is called. Its context goes into the record's headers (W3C's
+    ``traceparent`` and ``tracestate`` by default), so consumers can continue the trace. A record that already has such
+    a context, because it was read from a topic and is passed on, keeps it, and the span is linked to it.
 
-    It should be the last interceptor: one behind it that takes those headers away leaves spans without an end until the
-    producer is closed. Where nothing is sampled only the context is handed on.
+    It should be the last interceptor: if a later one removes those headers, spans do not end before the producer is
+    closed. Where nothing is sampled, only the context is passed on.
 
-    ``client_id`` is the producer's, for ``messaging.client.id``. ``keys`` are not in spans unless wanted, as they may
-    say who somebody is. ``tracer_provider`` and ``propagator`` are the global ones unless given.
+    ``client_id`` is the producer's, for ``messaging.client.id``. ``keys`` are left out of spans by default, because
+    they may identify people. ``tracer_provider`` and ``propagator`` are the global ones by default.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class TracingInterceptor(ProducerInterceptor):
         return record
 
     def _context_in(self, headers: Headers) -> SpanContext | None:
-        """The context that a record brings, if there is one that can be read."""
+        """The context that a record already has, if it can be read."""
         carrier = {
             name: value.decode(errors="replace")
             for name, value in headers
@@ -108,7 +108,7 @@ class TracingInterceptor(ProducerInterceptor):
             _end(span, error)
 
     def close(self) -> None:
-        """Ends the spans of records whose headers another interceptor took away."""
+        """Ends the spans of records whose headers another interceptor removed."""
         for spans in self._under_way.values():
             for span in spans:
                 _end(span, None)
@@ -118,7 +118,7 @@ class TracingInterceptor(ProducerInterceptor):
         return topic, tuple(value for name, value in headers if name in self._fields)
 
     def _take(self, topic: str, headers: Headers) -> Span | None:
-        """The record's span. Where one was passed on twice to the same topic, there are two with the same context."""
+        """The record's span. If a record was passed on twice to the same topic, two have the same context."""
         key = self._key(topic, headers)
         spans = self._under_way.get(key)
         if spans is None:
