@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from aioproducer.broker.broker_config import (
-    BROKER_CONFIGS,
-    DYNAMIC_BROKER_CONFIGS,
-    SERVER_NAMES,
-    TOPIC_CONFIGS,
-    TOPIC_CONFIGS_WITHOUT_EFFECT,
-)
-from aioproducer.broker.listeners import LISTENER_CONFIGS
+from aioproducer.broker.broker_config import BROKER_CONFIGS
+from aioproducer.broker.dynamic_configs import UpdateMode, update_mode
+from aioproducer.broker.listeners import LISTENER_CONFIGS, LISTENER_LIMITS, LISTENER_STORES
+from aioproducer.broker.topic_config import SERVER_NAMES, TOPIC_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
 from aioproducer.config_def import ConfigKey, as_text
 
 TARGET = Path(__file__).parent.parent / "docs" / "broker-configuration.md"
@@ -28,6 +24,7 @@ raise `ConfigException`. Written by `python scripts/broker_configuration.py` fro
 Configs marked **dynamic** can be changed while the broker runs, for one node or for all: by
 `cluster.alter_broker_configs({"max.connections": 100}, node_id=0)`, or by clients with IncrementalAlterConfigs (Kafka's
 `kafka-configs`). As in Kafka, one step can at most halve or double the numbers of threads.
+Those marked **of one node** cannot be set for all at once.
 
 | config | type | default | allowed | what it does |
 |---|---|---|---|---|
@@ -49,7 +46,21 @@ listener.name.internal.max.connections=10
 ```
 
 Clients are told the nodes as the listener has them that they came in by; `cluster.bootstrap_servers_of("INTERNAL")`
-names them. Configs that a listener may have of its own, as `listener.name.<its name>.<config>`; all are **dynamic**:
+names them.
+
+`listeners`, `advertised.listeners` and `listener.security.protocol.map` change while a node runs, each node's for itself:
+
+```python
+cluster.alter_broker_configs({"listeners": "PLAINTEXT://:9092,NEW://:9292"}, node_id=0)
+await cluster.listeners_changed()  # it listens there now
+```
+
+Ports are those of node 0 here, too. A listener that goes has its port closed at once; its clients get what they have asked
+for, within a second, and lose their connections. The inter-broker listener stays, and what stays cannot have another port
+or protocol. (Kafka with KRaft takes no change of what is advertised.)
+
+Configs that a listener may have of its own, as `listener.name.<its name>.<config>`; those that are not dynamic may be set
+together with a new listener:
 
 """
 
@@ -69,8 +80,20 @@ Kafka's other topic configs may be given too, are checked, stored and told, and 
 """
 
 
+def _dynamic(mode: UpdateMode) -> str:
+    """The words for it."""
+    if mode is UpdateMode.READ_ONLY:
+        return ""
+    return " **Dynamic.**" if mode is UpdateMode.CLUSTER_WIDE else " **Dynamic, of one node.**"
+
+
+def _of_listener(base: str) -> UpdateMode:
+    """While the listener is open."""
+    return update_mode(f"listener.name.x.{base}") if base in LISTENER_LIMITS + LISTENER_STORES else UpdateMode.READ_ONLY
+
+
 def _row(key: ConfigKey) -> str:
-    dynamic = " **Dynamic.**" if key.name in DYNAMIC_BROKER_CONFIGS else ""
+    dynamic = _dynamic(update_mode(key.name))
     empty = key.default is None or key.default in ("", ())
     default = "empty" if empty else f"`{as_text(key.default)}`"
     return f"| `{key.name}` | {key.type.value} | {default} | {key.valid.text} | {key.doc}{dynamic} |"
@@ -83,7 +106,7 @@ def page(keys: Iterable[ConfigKey]) -> str:
         f"| `{name}` | `{SERVER_NAMES[name]}` |" for name in TOPIC_CONFIGS if name not in TOPIC_CONFIGS_WITHOUT_EFFECT
     )
     stored = "\n".join(f"- `{name}`" for name in sorted(TOPIC_CONFIGS_WITHOUT_EFFECT))
-    own = "\n".join(f"- `{name}`" for name in LISTENER_CONFIGS)
+    own = "\n".join(f"- `{name}`{_dynamic(_of_listener(name))}" for name in LISTENER_CONFIGS)
     return f"{HEAD}{rows}\n{LISTENERS}{own}\n{TOPICS}{topics}\n{STORED}{stored}\n"
 
 

@@ -67,11 +67,12 @@ It shares messages and record batches with the producer (``protocol``, ``records
 
 from __future__ import annotations
 
-from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster import EmbeddedCluster
 from aioproducer.broker.faults import AppendFault, Faults, ReceivedRequest, RequestFault
 from aioproducer.broker.partition_log import LogAppendInfo, PartitionLog
 from aioproducer.broker.topic import Partition, Topic
+from aioproducer.broker.topic_config import TopicConfig
 
 __all__ = [
     "AppendFault",

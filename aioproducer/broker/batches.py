@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol, overload
 
-from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.producer_state import ProducerStateManager
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.record_batch import RecordBatch
 

@@ -1,7 +1,7 @@
-"""The embedded broker's configs and those of its topics: Kafka's names, types, defaults and ranges.
+"""The embedded broker's configs: Kafka's names, types, defaults and ranges.
 
-Only configs that are obeyed are declared here. A topic may also have any other of Kafka's topic configs: those have no
-effect (``stored_topic_config.py``). A broker may not: there an unknown one is refused.
+Only configs that are obeyed are declared here; an unknown one is refused. Those of topics are in ``topic_config.py``,
+and which ones may change while the broker runs is in ``dynamic_configs.py``.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from typing import Any
 
 from aioproducer.broker.listener_users import jaas_listener, users_of
 from aioproducer.broker.listeners import (
     DEFAULT_LISTENERS,
     DEFAULT_PROTOCOLS,
+    LISTENER_CONFIGS,
+    LISTENER_LIMITS,
     Listeners,
     listener_config,
     listener_config_name,
     listeners_of,
 )
-from aioproducer.broker.stored_topic_config import StoredTopicConfig
 from aioproducer.config_def import (
     ANY,
     INT_MAX,
@@ -36,7 +38,7 @@ from aioproducer.config_def import (
     parse,
     table,
 )
-from aioproducer.errors import ConfigException, InvalidConfigurationException
+from aioproducer.errors import ConfigException
 from aioproducer.password import Password
 from aioproducer.sasl import MECHANISMS
 
@@ -250,7 +252,7 @@ class BrokerConfig:
         one_of("required", "requested", "none"),
         "Whether clients show a certificate, too: on a listener with SSL its name is who they are.",
     )
-    of_listeners: Mapping[str, int] = field(default_factory=dict)
+    of_listeners: Mapping[str, Any] = field(default_factory=dict)
     """Configs of single listeners by their whole name: ``listener.name.internal.max.connections``."""
     users_of_listeners: Mapping[str, Mapping[str, Password]] = field(default_factory=dict)
     """By listener, who may log in with PLAIN: ``listener.name.internal.plain.sasl.jaas.config``."""
@@ -293,9 +295,18 @@ class BrokerConfig:
             self.inter_broker_listener_name,
         )
 
-    def of_listener(self, listener: str, name: str) -> int | None:
-        """A listener's own value of one of ``LISTENER_CONFIGS``."""
+    def of_listener(self, listener: str, name: str) -> Any:
+        """A listener's own value of one of ``LISTENER_CONFIGS``; None if it has none."""
         return self.of_listeners.get(listener_config_name(listener, name))
+
+    def on_listener(self, listener: str) -> BrokerConfig:
+        """The configs as a listener has them that may have some in place of the broker's."""
+        own = {
+            base.replace(".", "_"): self.of_listener(listener, base)
+            for base in LISTENER_CONFIGS
+            if base not in LISTENER_LIMITS and self.of_listener(listener, base) is not None
+        }
+        return replace(self, **own)
 
     def plain_users(self, listener: str) -> Mapping[str, Password]:
         """Who may log in to a listener with PLAIN."""
@@ -307,70 +318,21 @@ class BrokerConfig:
         return self.num_network_threads if own is None else own
 
 
-@dataclass(frozen=True, slots=True)
-class TopicConfig:
-    """The configs of one topic. Its defaults are the broker's."""
-
-    message_timestamp_type: str = key(Type.STRING, "CreateTime", TIMESTAMP_TYPES, "As log.message.timestamp.type.")
-    message_timestamp_after_max_ms: int = key(
-        Type.LONG, 3600000, between(0, LONG_MAX), "As log.message.timestamp.after.max.ms."
-    )
-    max_message_bytes: int = key(Type.INT, 1048588, at_least(0), "As message.max.bytes.")
-    min_insync_replicas: int = key(Type.INT, 1, at_least(1), "As the broker's config of this name.")
-    segment_bytes: int = key(Type.INT, 1073741824, at_least(1024 * 1024), "As log.segment.bytes.")
-    retention_bytes: int = key(Type.LONG, -1, ANY, "As log.retention.bytes.")
-    producer_state_batches_to_retain: int = key(
-        Type.INT, 5, at_least(5), "As log.producer.state.batches.to.retain (KIP-1269)."
-    )
-
-    @staticmethod
-    def of(given: Mapping[str, object], broker: BrokerConfig) -> TopicConfig:
-        """The broker's values, overridden by ``given``, of which those that do nothing are only checked.
-
-        Raises :class:`InvalidConfigurationException` (``INVALID_CONFIG``) that names an unknown or impossible one.
-        """
-        values: dict[str, object] = {
-            name: getattr(broker, server.replace(".", "_")) for name, server in SERVER_NAMES.items()
-        }
-        try:
-            for name, value in given.items():
-                row = _STORED.get(name)
-                if row is None:
-                    values[name] = value
-                else:
-                    checked(row, value)
-            return parse(TopicConfig, values, owner="topic")
-        except ConfigException as error:
-            raise InvalidConfigurationException(str(error)) from error
-
-
-SERVER_NAMES = {
-    "message.timestamp.type": "log.message.timestamp.type",
-    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
-    "max.message.bytes": "message.max.bytes",
-    "min.insync.replicas": "min.insync.replicas",
-    "segment.bytes": "log.segment.bytes",
-    "retention.bytes": "log.retention.bytes",
-    "producer.state.batches.to.retain": "log.producer.state.batches.to.retain",
-}
-"""The broker's config that a topic has where it has none of its own. As in Kafka, these may change while it runs."""
-
-KIP_1269_CONFIGS = frozenset({"producer.state.batches.to.retain", "log.producer.state.batches.to.retain"})
-"""What a broker before that KIP does not know."""
-
-_STORED = table(StoredTopicConfig)
-
 BROKER_CONFIGS: Mapping[str, ConfigKey] = table(BrokerConfig)
 
 
 def broker_config(name: str) -> ConfigKey | None:
     """The row of a config; a listener's own has that of the broker's config, and its own name."""
     found = listener_config(name)
-    return BROKER_CONFIGS.get(name) if found is None else replace(BROKER_CONFIGS[found[0]], name=name)
+    if found is not None:
+        return replace(BROKER_CONFIGS[found[0]], name=name)
+    if jaas_listener(name) is not None:
+        return ConfigKey(name, Type.PASSWORD, None, ANY, "Who may log in to a listener by a mechanism.")
+    return BROKER_CONFIGS.get(name)
 
 
-def _of_listeners(given: Mapping[str, object], listeners: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _of_listeners(given: Mapping[str, object], listeners: Iterable[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for written, value in given.items():
         base, listener = listener_config(written, listeners) or ("", "")
         name = listener_config_name(listener, base)
@@ -378,27 +340,3 @@ def _of_listeners(given: Mapping[str, object], listeners: Iterable[str]) -> dict
             raise ConfigException(f"config {name!r} is given twice", name=name)
         found[name] = checked(replace(BROKER_CONFIGS[base], name=name), value)
     return found
-
-
-CONNECTION_LIMITS = frozenset(
-    {
-        "max.connections",
-        "max.connections.per.ip",
-        "max.connections.per.ip.overrides",
-        "max.connection.creation.rate",
-    }
-)
-
-POOL_SIZES = frozenset({"num.network.threads", "num.io.threads"})
-"""These change while the broker runs, in one step to half of what they are at least and to double at most."""
-DYNAMIC_BROKER_CONFIGS = frozenset(SERVER_NAMES.values()) | CONNECTION_LIMITS | POOL_SIZES
-
-
-def is_dynamic(name: str) -> bool:
-    """Whether a config of a broker may change while it runs."""
-    return name in DYNAMIC_BROKER_CONFIGS or listener_config(name) is not None
-
-
-TOPIC_CONFIGS: Mapping[str, ConfigKey] = {**table(TopicConfig), **_STORED}
-TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(_STORED)
-"""Stored with a topic and told; they do nothing."""

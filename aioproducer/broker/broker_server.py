@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection
 
 from aioproducer.broker import request_log
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.connection_gate import Arrival, ConnectionGate
 from aioproducer.broker.connection_quotas import ConnectionLimits, ConnectionQuotas
 from aioproducer.broker.context import BrokerContext
@@ -15,6 +16,7 @@ from aioproducer.broker.error_counts import error_counts
 from aioproducer.broker.faults import NO_FAULTS
 from aioproducer.broker.faulty_gate import FaultyGate
 from aioproducer.broker.gate import Gate
+from aioproducer.broker.listener_changes import ListenerChanges
 from aioproducer.broker.listening_socket import Listen
 from aioproducer.broker.rate_quota import QuotaWindow
 from aioproducer.broker.request import Request
@@ -32,7 +34,16 @@ _DRAIN_TIME = 1.0
 class BrokerServer:
     """Kafka's class of this name: a :class:`SocketServer`, the pool of handlers behind it, and what they work with."""
 
-    def __init__(self, context: BrokerContext, apis: RequestHandler, listen: Listen) -> None:
+    def __init__(
+        self,
+        context: BrokerContext,
+        apis: RequestHandler,
+        listen: Listen,
+        host: str,
+        on_listeners: Callable[[], object] = lambda: None,
+    ) -> None:
+        """``host`` is where listeners are that name none; ``on_listeners`` is called when they, or what is told of them,
+        have changed while it runs."""
         self.context = context
         self._config = config = context.state.configs.broker(context.node_id)
         window = QuotaWindow(config.quota_window_size_seconds, config.quota_window_num)
@@ -57,22 +68,33 @@ class BrokerServer:
         self.handlers = KafkaRequestHandlerPool(
             f"data-plane-kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
         )
+        self.listeners = ListenerChanges(
+            context.node_id, host, self.sockets, self.gate, context.clock, on_change=on_listeners
+        )
         self.request_metrics = RequestMetrics()
         self.sockets.requests.on_complete = self._completed
 
-    async def open(self, end_points: Sequence[EndPoint]) -> dict[str, EndPoint]:
+    async def open(self, end_points: Collection[EndPoint]) -> dict[str, EndPoint]:
         """Opens the ports of its listeners, and returns where they are. Nobody is let in yet."""
         for end_point in end_points:
-            self.gate.quotas.add_listener(end_point.listener)
+            self.gate.open_listener(end_point.listener)
         return await self.sockets.open(end_points)
 
     def enable_request_processing(self) -> None:
         """Clients are let in from now on."""
-        self.context.state.configs.listeners.add(self.reconfigure)
+        self.context.state.configs.follow(self)
         self.context.state.client_quotas.listeners.add(self._configure_ip_rates)
         self.reconfigure()
         self._configure_ip_rates()
         self.sockets.enable_request_processing()
+
+    @property
+    def node_id(self) -> int:
+        return self.context.node_id
+
+    def validate_reconfiguration(self, config: BrokerConfig) -> None:
+        """Raises :class:`ConfigException` for configs of this node that it could not obey."""
+        self.sockets.validate_reconfiguration(config)
 
     def reconfigure(self) -> None:
         """Obeys configs that were changed while it runs."""
@@ -80,11 +102,13 @@ class BrokerServer:
         self.handlers.resize(config.num_io_threads)
         self.sockets.reconfigure(config)
         self.gate.configure(ConnectionLimits.of(config))
+        self.listeners.follow(config.listening)
 
     async def shutdown(self, committed: Callable[[], Awaitable[object]]) -> None:
         """Ends in good order: what was received is handled, what waits is answered, responses get written; then
         connections are dropped. ``committed`` returns when all that is handled is on disk: answers wait for that, too.
         """
+        await self.listeners.close()
         deadline = self.context.clock.monotonic() + _DRAIN_TIME
         self.sockets.stop_accepting()
         await self.sockets.drain(self.handlers.is_idle, deadline)
@@ -103,9 +127,10 @@ class BrokerServer:
     async def abort(self) -> None:
         """Ends as if it had crashed: connections drop, and what was not handled is lost."""
         self.context.state.client_quotas.listeners.discard(self._configure_ip_rates)
-        self.context.state.configs.listeners.discard(self.reconfigure)
+        self.context.state.configs.follow_no_more(self)
         self.gate.close()
         self.handlers.abort()
+        await self.listeners.close()
         await self.sockets.close()
         await self.handlers.wait_closed()
         self.context.quotas.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from random import Random
@@ -96,8 +97,7 @@ class EmbeddedCluster(ClusterContents):
         if racks is not None and len(racks) != nodes:
             raise ValueError(f"{nodes} nodes need as many racks, not {len(racks)}")
         broker_config = BrokerConfig.of(configs or {})
-        self._listeners = broker_config.listening
-        self._listeners.check_ports(nodes)
+        broker_config.listening.check_ports(range(nodes))
         if broker_config.listeners != (DEFAULT_LISTENERS,) and (ports is not None or advertised):
             raise ValueError("listeners have their ports and advertised.listeners: leave ports and advertised out")
         self._host = host
@@ -115,13 +115,11 @@ class EmbeddedCluster(ClusterContents):
         self._old_nodes = frozenset(old_nodes)
         self._faults = faults
         self._listen = listen
-        # The ports of a node stay the same when it is stopped and started again.
-        self._end_points = {
-            node_id: [end_point._replace(host=end_point.host or host) for end_point in self._listeners.of_node(node_id)]
-            for node_id in range(nodes)
-        }
-        for node_id, port in enumerate(ports or ()):
-            self._end_points[node_id] = self._moved(node_id, port)
+        # By what configs say of each listener of a node, where it is: that stays the same when a node is stopped and
+        # started again.
+        self._end_points: dict[int, dict[EndPoint, EndPoint]] = {}
+        for node_id in range(nodes):
+            self._end_points[node_id] = self._wanted(node_id, None if ports is None else ports[node_id])
         self._servers: dict[int, BrokerServer] = {}
 
     async def start(self) -> None:
@@ -183,28 +181,45 @@ class EmbeddedCluster(ClusterContents):
             apis = self._storage.durable(apis)
         if self._faults is not NO_FAULTS:
             apis = FaultyApis(apis, context)
-        server = BrokerServer(context, apis, self._listen)
-        opened = await server.open(self._end_points[node_id] if port is None else self._moved(node_id, port))
-        self._end_points[node_id] = list(opened.values())
+        server = BrokerServer(context, apis, self._listen, self._host, partial(self._listeners_changed, node_id))
+        opened = await server.open(self._wanted(node_id, port).values())
         self._servers[node_id] = server
-        self._node_started(node_id)
+        self._state.node_started(node_id, self._listening(node_id, opened))
         server.enable_request_processing()
 
-    def _moved(self, node_id: int, port: int) -> list[EndPoint]:
-        first, *others = self._end_points[node_id]
-        return [first._replace(port=port), *others]
+    def _wanted(self, node_id: int, port: int | None = None) -> dict[EndPoint, EndPoint]:
+        """Where a node is to listen, by what its configs say; ``port`` is that of its first listener."""
+        before = self._end_points.get(node_id, {})
+        said = self._state.configs.broker(node_id).listening.of_node(node_id)
+        wanted = {one: before.get(one) or one._replace(host=one.host or self._host) for one in said}
+        if port is not None:
+            wanted[said[0]] = wanted[said[0]]._replace(port=port)
+        return wanted
 
-    def _node_started(self, node_id: int) -> None:
-        opened = {end_point.listener: end_point for end_point in self._end_points[node_id]}
+    def _listening(self, node_id: int, opened: Mapping[str, EndPoint]) -> dict[str, Node]:
+        """How clients reach a node that listens there, by listener."""
+        listening = self._state.configs.broker(node_id).listening
+        said = listening.of_node(node_id)
+        self._end_points[node_id] = {one: opened[one.listener] for one in said if one.listener in opened}
         told = {
             name: (end_point.host, end_point.port)
-            for name, end_point in self._listeners.told_of_node(node_id, opened).items()
+            for name, end_point in listening.told_of_node(node_id, opened).items()
         }
-        if node_id in self._advertised:
-            told[self._listeners.names[0]] = self._advertised[node_id]
+        if node_id in self._advertised:  # there was but one listener, and it stays
+            told[listening.inter_broker] = self._advertised[node_id]
         rack = self._racks[node_id]
-        nodes = {name: Node(node_id, host, port, rack) for name, (host, port) in told.items()}
-        self._state.node_started(node_id, nodes)
+        return {name: Node(node_id, host, port, rack) for name, (host, port) in told.items()}
+
+    def _listeners_changed(self, node_id: int) -> None:
+        server = self._servers.get(node_id)
+        if server is not None:
+            self._state.node_advertises(node_id, self._listening(node_id, server.sockets.end_points))
+
+    async def listeners_changed(self) -> None:
+        """Returns when all running nodes listen where their configs say, which may take a moment after a change of
+        ``listeners``. Raises ``OSError`` if a port cannot be opened."""
+        for server in tuple(self._servers.values()):
+            await server.listeners.settled()
 
     def _context(self, node_id: int) -> BrokerContext:
         return BrokerContext(
@@ -259,16 +274,9 @@ class EmbeddedCluster(ClusterContents):
     def listener(self, node_id: int, name: str | None = None) -> tuple[str, int]:
         """The host and port that a node listens on itself, by its first listener or the one of this name; port 0 if it
         never ran. Raises ``ValueError`` if there is no such listener."""
-        wanted = self._listener_name(name)
-        (found,) = [end_point for end_point in self._end_points[node_id] if end_point.listener == wanted]
-        return found.host, found.port
-
-    def _listener_name(self, name: str | None) -> str:
-        names = self._listeners.names
-        wanted = names[0] if name is None else name.upper()
-        if wanted not in names:
-            raise ValueError(f"there is no listener {wanted}, only {', '.join(names)}")
-        return wanted
+        found = {end_point.listener: end_point for end_point in self._end_points[node_id].values()}
+        _, host, port = found[_named(name, list(found))]
+        return host, port
 
     @property
     def delayed_fetches(self) -> int:
@@ -278,13 +286,24 @@ class EmbeddedCluster(ClusterContents):
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of the running nodes, as clients are told, separated by commas; by the first listener."""
-        return self.bootstrap_servers_of(self._listener_name(None))
+        return self._bootstrap_servers(None)
 
     def bootstrap_servers_of(self, listener: str) -> str:
         """The same by another listener; empty if that is not advertised. Raises ``ValueError`` if there is none."""
-        nodes = self._state.alive_nodes(self._listener_name(listener))
+        return self._bootstrap_servers(listener)
+
+    def _bootstrap_servers(self, name: str | None) -> str:
+        names = [end_point.listener for node in self._end_points.values() for end_point in node.values()]
+        nodes = self._state.alive_nodes(_named(name, list(dict.fromkeys(names))))
         return ",".join(f"{node.host}:{node.port}" for node in nodes)
 
     @property
     def cluster_id(self) -> str:
         return self._state.cluster_id
+
+
+def _named(name: str | None, listeners: Sequence[str]) -> str:
+    wanted = listeners[0] if name is None else name.upper()
+    if wanted not in listeners:
+        raise ValueError(f"there is no listener {wanted}, only {', '.join(listeners)}")
+    return wanted

@@ -6,23 +6,17 @@ started with, and in the defaults (KIP-226); a topic's config in its own first, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from aioproducer.broker.broker_config import (
-    BROKER_CONFIGS,
-    POOL_SIZES,
-    SERVER_NAMES,
-    TOPIC_CONFIGS,
-    BrokerConfig,
-    TopicConfig,
-    broker_config,
-    is_dynamic,
-)
+from aioproducer.broker.broker_config import BROKER_CONFIGS, BrokerConfig, broker_config
 from aioproducer.broker.config_changes import ConfigChange, changed
-from aioproducer.broker.listeners import listener_config, listener_config_name
+from aioproducer.broker.dynamic_configs import POOL_SIZES, UpdateMode, update_mode, validate_reconfiguration
+from aioproducer.broker.listener_users import jaas_listener, users_of
+from aioproducer.broker.listeners import listener_config, listener_config_name, listener_named
+from aioproducer.broker.topic_config import SERVER_NAMES, TOPIC_CONFIGS, TopicConfig
 from aioproducer.config_def import ConfigKey, as_text, checked, parse, unknown
 from aioproducer.errors import ConfigException, InvalidConfigurationException, InvalidRequestException
 
@@ -63,6 +57,19 @@ class ConfigEntry(NamedTuple):
         return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT
 
 
+class Reconfigurable(Protocol):
+    """A node that runs, as far as its configs change (Kafka's ``BrokerReconfigurable``)."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    def validate_reconfiguration(self, config: BrokerConfig) -> None:
+        """Raises :class:`ConfigException` for configs of this node that it could not obey."""
+
+    def reconfigure(self) -> None:
+        """Obeys what has changed."""
+
+
 class ClusterConfigs:
     """``static`` is what the cluster was started with; the rest changes while it runs."""
 
@@ -70,30 +77,60 @@ class ClusterConfigs:
         self.static = static
         # By node id as text, or ALL_NODES.
         self._dynamic: dict[str, Mapping[str, str]] = {}
-        self.listeners: set[Callable[[], object]] = set()
-        """Called after every change to the configs of brokers."""
+        self._running: list[Reconfigurable] = []
+
+    def follow(self, node: Reconfigurable) -> None:
+        """It is asked before configs of its own change, and told after every change to the configs of brokers."""
+        self._running.append(node)
+
+    def follow_no_more(self, node: Reconfigurable) -> None:
+        if node in self._running:
+            self._running.remove(node)
 
     def alter(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
         """Changes configs of one node, or of :data:`ALL_NODES`. Raises what Kafka answers, and has changed nothing."""
-        changes = [change._replace(name=self._full_name(change.name)) for change in changes]
-        refused = [change.name for change in changes if not is_dynamic(change.name)]
-        for name in refused:
-            if name not in BROKER_CONFIGS:
-                # Kafka keeps any name for plugins of the user's own; here it would be a mistake nobody hears of.
-                raise InvalidRequestException(str(unknown(name, BROKER_CONFIGS, "broker")))
-        if refused:
-            raise InvalidRequestException(f"these configs cannot be changed while the broker runs: {refused}")
-        configs = changed(self.dynamic(node), changes, BROKER_CONFIGS)
+        changes = list(changes)
+        _check_modes(node, changes)
         try:
+            configs = self._changed(node, changes)
             for name, value in configs.items():
                 checked(_row(name), value)
+            self._check_pool_sizes(node, configs)
+            if node != ALL_NODES:
+                self._check_node(int(node), self._merged({**self.dynamic(ALL_NODES), **configs}))
         except ConfigException as error:
             raise InvalidRequestException(str(error)) from error
-        self._check_pool_sizes(node, configs)
         if not validate_only:
             self._dynamic[node] = configs
-            for listener in tuple(self.listeners):
-                listener()
+            for running in tuple(self._running):
+                running.reconfigure()
+
+    def _changed(self, node: str, changes: Iterable[ConfigChange]) -> Mapping[str, str]:
+        """What is set for a node after the changes. A listener that goes takes its own configs along."""
+        plain: list[ConfigChange] = []
+        own: list[ConfigChange] = []
+        for change in changes:
+            (plain if _listener_of(change.name) is None else own).append(change)
+        configs = changed(self.dynamic(node), plain, BROKER_CONFIGS)
+        # Those of its own may be set together with the listener itself.
+        listeners = [name for each in (self.dynamic(node), configs) for name in self._listeners(node, each)]
+        own = [change._replace(name=_full_name(change.name, listeners)) for change in own]
+        configs = changed(configs, own, {change.name: _row(change.name) for change in own})
+        left = {None, *map(_plain, self._listeners(node, configs))}
+        return {name: value for name, value in configs.items() if _listener_of(name) in left}
+
+    def _listeners(self, node: str, configs: Mapping[str, str]) -> list[str]:
+        """The names of a node's listeners if ``configs`` were set for it; those of every node for ALL_NODES."""
+        if node != ALL_NODES:
+            return self._merged({**self.dynamic(ALL_NODES), **configs}).listening.names
+        nodes: list[int | None] = [None, *(int(each) for each in self._dynamic if each != ALL_NODES)]
+        return [name for each in nodes for name in self.broker(each).listening.names]
+
+    def _check_node(self, node_id: int, after: BrokerConfig) -> None:
+        validate_reconfiguration(node_id, self.broker(node_id), after)
+        for running in self._running:
+            if running.node_id == node_id:
+                running.validate_reconfiguration(after)
 
     def _check_pool_sizes(self, node: str, configs: Mapping[str, str]) -> None:
         before = self.broker(int(node) if node else None)
@@ -122,15 +159,28 @@ class ClusterConfigs:
 
     def broker(self, node_id: int | None = None) -> BrokerConfig:
         """The configs of a node; without one, of those that have none of their own."""
-        values: dict[str, object] = {name: getattr(self.static, name.replace(".", "_")) for name in BROKER_CONFIGS}
-        values.update(self.dynamic(ALL_NODES))
-        if node_id is not None:
-            values.update(self.dynamic(str(node_id)))
+        of_node = {} if node_id is None else self.dynamic(str(node_id))
+        return self._merged({**self.dynamic(ALL_NODES), **of_node})
+
+    def _merged(self, dynamic: Mapping[str, str]) -> BrokerConfig:
+        """What the cluster was started with, where nothing else is set."""
+        values: dict[str, Any] = {name: getattr(self.static, name.replace(".", "_")) for name in BROKER_CONFIGS}
         of_listeners = dict(self.static.of_listeners)
-        for name in [name for name in values if name not in BROKER_CONFIGS]:
-            of_listeners[name] = checked(_row(name), values.pop(name))
+        jaas: dict[str, str] = {}
+        for name, value in dynamic.items():
+            if name in BROKER_CONFIGS:
+                values[name] = value
+            elif listener_config(name) is not None:
+                of_listeners[name] = checked(_row(name), value)
+            else:
+                jaas[name] = value
         config = parse(BrokerConfig, values, owner="broker")
-        return replace(config, of_listeners=of_listeners, users_of_listeners=self.static.users_of_listeners)
+        users = self.static.users_of_listeners
+        if jaas:
+            known = set(map(_plain, config.listening.names))
+            there = {name: value for name, value in jaas.items() if _listener_of(name) in known}
+            users = {**users, **users_of(there, config.listening.names)}
+        return replace(config, of_listeners=of_listeners, users_of_listeners=users)
 
     def topic(self, configs: Mapping[str, str], node_id: int | None = None) -> TopicConfig:
         """What a topic's own configs amount to on a node. Raises :class:`InvalidConfigurationException`."""
@@ -138,7 +188,8 @@ class ClusterConfigs:
 
     def broker_entries(self, node_id: int) -> list[ConfigEntry]:
         """All configs of a node; those of single listeners where they are set."""
-        of_listeners = sorted(self.broker(node_id).of_listeners)
+        set_here = {**self.dynamic(ALL_NODES), **self.dynamic(str(node_id)), **self.static.of_listeners}
+        of_listeners = sorted(name for name in set_here if name not in BROKER_CONFIGS)
         keys = [*BROKER_CONFIGS.values(), *map(_row, of_listeners)]
         return [ConfigEntry(key, self._synonyms(key, node_id)) for key in keys]
 
@@ -185,13 +236,43 @@ class ClusterConfigs:
             found.append(Synonym(name, as_text(static), ConfigSource.STATIC_BROKER))
         return tuple(found)
 
-    def _full_name(self, name: str) -> str:
-        """A listener's own config as it is kept."""
-        try:
-            found = listener_config(name, self.static.listening.names)
-        except ConfigException as error:
-            raise InvalidRequestException(str(error)) from error
-        return name if found is None else listener_config_name(found[1], found[0])
+
+def _check_modes(node: str, changes: Iterable[ConfigChange]) -> None:
+    modes = {change.name: update_mode(change.name) for change in changes}
+    fixed = [name for name, mode in modes.items() if mode is UpdateMode.READ_ONLY]
+    for name in fixed:
+        if name not in BROKER_CONFIGS:
+            # Kafka keeps any name for plugins of the user's own; here it would be a mistake nobody hears of.
+            raise InvalidRequestException(str(unknown(name, BROKER_CONFIGS, "broker")))
+    if fixed:
+        raise InvalidRequestException(f"these configs cannot be changed while the broker runs: {fixed}")
+    single = [name for name, mode in modes.items() if mode is UpdateMode.PER_BROKER]
+    if node == ALL_NODES and single:
+        raise InvalidRequestException(f"these configs are each node's own, and cannot be set for all at once: {single}")
+
+
+def _plain(listener: str) -> str:
+    """A listener's name as it is in names of configs, where underscores count as dots."""
+    return listener.upper().replace("_", ".")
+
+
+def _listener_of(name: str) -> str | None:
+    """The listener that a config is of, None for the broker's."""
+    found = listener_config(name)
+    if found is not None:
+        return _plain(found[1])
+    jaas = jaas_listener(name)
+    return None if jaas is None else _plain(jaas[0])
+
+
+def _full_name(name: str, listeners: Iterable[str]) -> str:
+    """A listener's own config as it is kept. Raises :class:`ConfigException`."""
+    found, jaas = listener_config(name), jaas_listener(name)
+    if found is not None:
+        return listener_config_name(listener_named(name, found[1], listeners), found[0])
+    assert jaas is not None
+    written, mechanism = jaas
+    return listener_config_name(listener_named(name, written, listeners), f"{mechanism.lower()}.sasl.jaas.config")
 
 
 def _row(name: str) -> ConfigKey:

@@ -13,6 +13,7 @@ from aioproducer.broker.scram_credentials import MIN_ITERATIONS, ScramCredential
 from aioproducer.broker.topic import Topic
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.config_def import as_text
+from aioproducer.password import Password
 from aioproducer.types import TopicPartition
 
 
@@ -47,7 +48,11 @@ class ClusterContents:
         self._state.alter_topic_configs(name, _changes(configs))
 
     def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
-        """Sets dynamic configs of one node, or of all; None takes one back. Raises what a client would get."""
+        """Sets dynamic configs of one node, or of all; None takes one back. Raises what a client would get.
+
+        ``listeners``, ``advertised.listeners``, ``listener.security.protocol.map`` and what is of a listener's security
+        are each node's own; ``await cluster.listeners_changed()`` waits until it listens there.
+        """
         self._state.alter_broker_configs(ALL_NODES if node_id is None else str(node_id), _changes(configs))
 
     def alter_client_quotas(self, entity: Mapping[str, str | None], quotas: Mapping[str, float | None]) -> None:
@@ -141,6 +146,13 @@ def _changes(configs: Mapping[str, object | None]) -> list[ConfigChange]:
     return [
         ConfigChange.of(name.replace("_", "."), OpType.DELETE, None)
         if value is None
-        else ConfigChange.of(name.replace("_", "."), OpType.SET, as_text(value))
+        else ConfigChange.of(name.replace("_", "."), OpType.SET, _as_sent(value))
         for name, value in configs.items()
     ]
+
+
+def _as_sent(value: object) -> str:
+    """As a client would send it."""
+    if isinstance(value, Password):
+        return value.value
+    return as_text(tuple(value) if isinstance(value, list) else value)

@@ -8,9 +8,9 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from aioproducer.broker.batches import Batches
-    from aioproducer.broker.broker_config import TopicConfig
     from aioproducer.broker.group_offsets import OffsetAndMetadata, TopicPartitionKey
     from aioproducer.broker.topic import Topic
+    from aioproducer.broker.topic_config import TopicConfig
     from aioproducer.broker.transaction_metadata import TransactionMetadata
 
 

@@ -14,7 +14,7 @@ from random import Random, SystemRandom
 from uuid import UUID
 from zlib import crc32
 
-from aioproducer.broker.broker_config import TOPIC_CONFIGS_WITHOUT_EFFECT, BrokerConfig
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
 from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal
@@ -23,6 +23,7 @@ from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.replica_assignment import checked_replicas, spread_replicas
 from aioproducer.broker.scram_credentials import ScramCredentials
 from aioproducer.broker.topic import NO_LEADER, HeldReplica, Partition, Topic, validate_topic_name
+from aioproducer.broker.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT
 from aioproducer.errors import (
     InvalidPartitionsException,
     InvalidReplicaAssignmentException,
@@ -119,6 +120,11 @@ class ClusterState:
                     self._elect(partition, node_id)
                 else:
                     partition.replicate(self.in_sync_replicas(partition))
+
+    def node_advertises(self, node_id: int, advertised: Mapping[str, Node]) -> None:
+        """A live node is reached there from now on."""
+        if node_id in self._alive:
+            self._alive[node_id] = advertised
 
     def node_stopped(self, node_id: int) -> None:
         """The node is gone; its partitions are led by the first live replica, or by none."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Protocol
 
-from aioproducer.broker.broker_config import KIP_1269_CONFIGS
 from aioproducer.broker.cluster_configs import ALL_NODES
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.topic import validate_topic_name
+from aioproducer.broker.topic_config import KIP_1269_CONFIGS
 from aioproducer.errors import InvalidRequestException
 
 

@@ -47,6 +47,20 @@ class ConnectionGate:
         self._leaving = max(self._leaving - 1, 0)
         self._take_turns()
 
+    def open_listener(self, name: str) -> None:
+        """There is one more."""
+        self.quotas.add_listener(name)
+        self._take_turns()
+
+    def turn_away(self, listener: str) -> None:
+        """Closes all that wait for this listener."""
+        self._carry_out(self.quotas.leave_room(listener))
+
+    def remove_listener(self, name: str) -> None:
+        """There is one less, and it has no connections."""
+        self.quotas.remove_listener(name)
+        self._take_turns()
+
     def configure(self, limits: ConnectionLimits) -> None:
         """Other limits from now on."""
         self.quotas.configure(limits)

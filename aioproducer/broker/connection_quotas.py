@@ -155,6 +155,10 @@ class ConnectionQuotas(Generic[C]):
     def add_listener(self, name: str) -> None:
         self._listeners[name] = _Listener(name, self._limits.listeners.get(name, ListenerLimits()), self._window)
 
+    def remove_listener(self, name: str) -> None:
+        """It is closed: nobody waits for it, and its connections are gone."""
+        del self._listeners[name]
+
     def configure(self, limits: ConnectionLimits) -> None:
         """Other limits from now on. A turn that has begun keeps its delay, as in Kafka."""
         self._limits = limits
@@ -222,10 +226,10 @@ class ConnectionQuotas(Generic[C]):
         ]
         return min(delays, default=None)
 
-    def leave_room(self) -> list[Decision[C]]:
-        """Nobody may wait any more: the node stops."""
+    def leave_room(self, name: str | None = None) -> list[Decision[C]]:
+        """Nobody may wait any more, for this listener or for any: it is closed."""
         decisions = []
-        for listener in self._listeners.values():
+        for listener in self._listeners.values() if name is None else [self._listeners[name]]:
             if listener.turn is not None:
                 decisions.append(
                     Decision(listener.name, listener.turn.address, listener.turn.connection, Verdict.TURNED_AWAY)

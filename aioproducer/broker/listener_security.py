@@ -9,6 +9,7 @@ from typing import Any
 
 from aioproducer.broker.authentication_metrics import AuthenticationMetrics
 from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.listeners import LISTENER_STORES
 from aioproducer.broker.sasl_server_authenticator import SaslServerAuthenticator, SaslServers
 from aioproducer.broker.sasl_servers import PlainSaslServer, SaslServer, ScramSaslServer
 from aioproducer.broker.scram_credentials import ScramCredentials, ScramMechanism
@@ -17,15 +18,19 @@ from aioproducer.tls import server_context
 
 
 class ListenerSecurity:
-    """Of one listener of a node. Raises :class:`ConfigException` if what its config asks for cannot be had here."""
+    """Of one listener of a node, which may have configs in place of the broker's.
+
+    Raises :class:`ConfigException` if what they ask for cannot be had here.
+    """
 
     def __init__(self, listener: str, config: BrokerConfig, scram: ScramCredentials) -> None:
+        self._listener = listener
         self.protocol = config.listening.protocols[listener]
         self.metrics = AuthenticationMetrics()
         self.is_sasl = self.protocol.startswith("SASL_")
-        self.tls: ssl.SSLContext | None = None
-        if self.protocol.endswith("SSL"):
-            self.tls = server_context(config, client_auth=config.ssl_client_auth)
+        config = config.on_listener(listener)
+        self._stores = _stores(config)
+        self.tls = self._tls(config)
         # Like a request that only drips in.
         self._handshake_timeout = max(config.socket_request_receive_timeout_ms, 0) / 1000
         self._max_reauth_ms = config.connections_max_reauth_ms
@@ -34,6 +39,22 @@ class ListenerSecurity:
         """The largest request; ``max_receive_size`` until the client has said who it is."""
         if self.is_sasl:
             self.max_receive_size = min(config.sasl_server_max_receive_size, self.max_request_size)
+
+    def _tls(self, config: BrokerConfig) -> ssl.SSLContext | None:
+        return server_context(config, client_auth=config.ssl_client_auth) if self.protocol.endswith("SSL") else None
+
+    def validate_reconfiguration(self, config: BrokerConfig) -> None:
+        """Raises :class:`ConfigException` for certificates that it could not have."""
+        config = config.on_listener(self._listener)
+        if _stores(config) != self._stores:
+            self._tls(config)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Has other certificates from now on; connections that are there keep theirs."""
+        config = config.on_listener(self._listener)
+        stores = _stores(config)
+        if stores != self._stores:
+            self.tls, self._stores = self._tls(config), stores
 
     @property
     def transport_options(self) -> dict[str, Any]:
@@ -45,6 +66,10 @@ class ListenerSecurity:
     def authenticator(self) -> SaslServerAuthenticator | None:
         """For a new connection; None if its client need not say who it is."""
         return SaslServerAuthenticator(self._servers, self._max_reauth_ms, self.metrics) if self.is_sasl else None
+
+
+def _stores(config: BrokerConfig) -> list[object]:
+    return [getattr(config, name.replace(".", "_")) for name in LISTENER_STORES]
 
 
 def _servers(listener: str, config: BrokerConfig, scram: ScramCredentials) -> SaslServers:

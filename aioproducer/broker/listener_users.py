@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from aioproducer.broker.listeners import listener_named
 from aioproducer.errors import ConfigException
 from aioproducer.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, parse_jaas
 from aioproducer.password import Password
@@ -30,13 +31,11 @@ def jaas_listener(name: str) -> tuple[str, str] | None:
 
 def users_of(given: Mapping[str, object], listeners: Iterable[str]) -> dict[str, dict[str, Password]]:
     """By listener, the users and their passwords. Raises :class:`ConfigException`, without any of what is secret."""
-    known = {listener.replace("_", "."): listener for listener in listeners}
+    listeners = list(listeners)
     users: dict[str, dict[str, Password]] = {}
     for name, value in given.items():
         written, mechanism = jaas_listener(name) or ("", "")
-        listener = known.get(written.replace("_", "."))
-        if listener is None:
-            raise _refused(name, f"there is no listener {written}: listeners has {', '.join(known.values())}")
+        listener = listener_named(name, written, listeners)
         if not isinstance(value, str | Password):
             raise _refused(name, "it must be of type password")
         entry = parse_jaas(name, Password(value) if isinstance(value, str) else value)

@@ -14,8 +14,30 @@ from typing import NamedTuple
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.errors import ConfigException
 
-LISTENER_CONFIGS = ("max.connections", "max.connection.creation.rate", "num.network.threads")
-"""These a listener may have of its own, as ``listener.name.<its name>.max.connections``; Kafka writes it small."""
+LISTENER_LIMITS = ("max.connections", "max.connection.creation.rate", "num.network.threads")
+"""A listener may have these of its own. They change while it is open."""
+
+LISTENER_STORES = (
+    "ssl.keystore.type",
+    "ssl.keystore.location",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.key.password",
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+)
+"""And these, its certificates. They change while it is open, too."""
+
+LISTENER_CONFIGS = (
+    *LISTENER_LIMITS,
+    *LISTENER_STORES,
+    "ssl.client.auth",
+    "sasl.enabled.mechanisms",
+    "sasl.server.max.receive.size",
+    "connections.max.reauth.ms",
+)
+"""All that a listener may have of its own, as ``listener.name.<its name>.max.connections``; Kafka writes it small."""
 
 DEFAULT_LISTENERS = "PLAINTEXT://:0"
 DEFAULT_PROTOCOLS = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
@@ -48,17 +70,18 @@ class Listeners(NamedTuple):
         return tuple(_of_node(end_point, node_id) for end_point in self.end_points)
 
     def told_of_node(self, node_id: int, open: Mapping[str, EndPoint]) -> dict[str, EndPoint]:
-        """What clients are told of a node that has opened these. Those that are not advertised are left out."""
+        """What clients are told of a node that has opened these; nothing of those that are not advertised."""
         told = {}
         for name, end_point in self.advertised.items():
-            _, host, port = _of_node(end_point, node_id)
-            told[name] = EndPoint(name, host or open[name].host, port or open[name].port)
+            if name in open:
+                _, host, port = _of_node(end_point, node_id)
+                told[name] = EndPoint(name, host or open[name].host, port or open[name].port)
         return told
 
-    def check_ports(self, nodes: int) -> None:
-        """Raises :class:`ConfigException` if so many nodes cannot all have their ports."""
+    def check_ports(self, node_ids: Iterable[int]) -> None:
+        """Raises :class:`ConfigException` if these nodes cannot all have their ports."""
         taken: dict[int, tuple[str, int]] = {}
-        for node_id in range(nodes):
+        for node_id in node_ids:
             for name, _, port in self.of_node(node_id):
                 if port > _LARGEST_PORT:
                     raise _refused("listeners", f"listener {name} of node {node_id} would have the port {port}")
@@ -107,13 +130,17 @@ def listener_config(name: str, listeners: Iterable[str] | None = None) -> tuple[
     if found is None:
         return None
     written, base = found.groups()
-    base = base.replace("_", ".")
-    if listeners is None:
-        return base, written.upper()
-    for listener in listeners:
-        if listener.replace("_", ".") == written.upper().replace("_", "."):
-            return base, listener
-    raise _refused(name, f"there is no listener {written.upper()}: listeners has {', '.join(listeners)}")
+    listener = written.upper() if listeners is None else listener_named(name, written, listeners)
+    return base.replace("_", "."), listener
+
+
+def listener_named(config: str, written: str, listeners: Iterable[str]) -> str:
+    """Which of the listeners a config's name means. Raises :class:`ConfigException` if it is none of them."""
+    known = {listener.replace("_", "."): listener for listener in listeners}
+    listener = known.get(written.upper().replace("_", "."))
+    if listener is None:
+        raise _refused(config, f"there is no listener {written.upper()}: listeners has {', '.join(known.values())}")
+    return listener
 
 
 def listener_config_name(listener: str, base: str) -> str:

@@ -11,9 +11,9 @@ that the header names, which Kafka would compute anew.
 
 from __future__ import annotations
 
-from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.producer_state import NO_PRODUCER_ID
 from aioproducer.broker.record_extents import fill_exactly
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import (
     ConfigException,
     CorruptRecordException,

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from aioproducer.broker.batches import Batches, MemoryBatches
-from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.log_validator import validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
 from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
 from aioproducer.errors import OffsetOutOfRangeException

@@ -127,6 +127,13 @@ class Processor:
         ended = self._task is None or self._task.done()
         return ended or not (self._responses or self._receives or self._lost)
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether every request that was read whole has its answer, written or being written."""
+        return self.is_idle and all(
+            channel.in_flight is None or channel in self._sending for channel in tuple(self._channels)
+        )
+
     async def flush(self) -> None:
         """Returns when the kernel has taken over all responses."""
         while self._sending:

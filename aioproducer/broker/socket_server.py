@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from random import Random
 
 from aioproducer.broker.acceptor import Acceptor
@@ -54,30 +54,35 @@ class SocketServer:
         self._is_supported = is_supported
         self._gate = gate
         self._listen = listen
+        self._scram = ScramCredentials() if scram_credentials is None else scram_credentials
         self._processor_ids = itertools.count()
         self._connection_indexes = itertools.count()
         self._closings: dict[asyncio.Task[None], None] = {}
         self._logged: set[str] = set()
         self._enabled = False
         self.acceptors: dict[str, Acceptor] = {}
-        scram = ScramCredentials() if scram_credentials is None else scram_credentials
-        self.securities = {name: ListenerSecurity(name, config, scram) for name in config.listening.names}
+        """By listener."""
+        self.securities: dict[str, ListenerSecurity] = {}
         """By listener, what is asked of clients."""
+        self._leaving: list[Acceptor] = []
+        """Those of listeners that are being closed, the others go on."""
         self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
         self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
 
-    async def open(self, end_points: Sequence[EndPoint]) -> dict[str, EndPoint]:
+    async def open(self, end_points: Iterable[EndPoint]) -> dict[str, EndPoint]:
         """Opens the ports, all or none; returns where each listener is (port 0 in ``end_points``: a free one)."""
         try:
             for end_point in end_points:
-                await self._open(end_point)
+                await self.open_listener(end_point)
         except BaseException:
             await self.close()
             raise
-        return {listener: acceptor.end_point for listener, acceptor in self.acceptors.items()}
+        return self.end_points
 
-    async def _open(self, end_point: EndPoint) -> None:
-        config = self._config
+    async def open_listener(self, end_point: EndPoint) -> None:
+        """One more. Raises OSError, and :class:`ConfigException` if it cannot be what its configs say."""
+        config, listener = self._config, end_point.listener
+        security = ListenerSecurity(listener, config, self._scram)
         listening = await self._listen(
             end_point.host,
             end_point.port,
@@ -86,14 +91,30 @@ class SocketServer:
         )
         acceptor = Acceptor(
             end_point._replace(port=listening.port),
-            self.securities[end_point.listener].protocol,
+            security.protocol,
             listening,
             self._gate,
             self._clock,
             send_buffer=config.socket_send_buffer_bytes,
         )
-        self.acceptors[end_point.listener] = acceptor
-        self._resize(acceptor, config.network_threads(end_point.listener))
+        self.acceptors[listener], self.securities[listener] = acceptor, security
+        self._resize(acceptor, self._config.network_threads(listener))
+        if self._enabled:
+            acceptor.start()
+
+    async def close_listener(self, listener: str, deadline: float) -> None:
+        """One less. Its port is closed at once; its connections get answers to what they have asked, as far as those
+        come before ``deadline``, and are closed then."""
+        acceptor = self.acceptors.pop(listener)
+        del self.securities[listener]
+        self._leaving.append(acceptor)
+        acceptor.close()
+        processors = tuple(acceptor.processors)
+        for processor in processors:
+            processor.stop_reading()
+        await self._flush(processors, lambda: all(processor.is_answered for processor in processors), deadline)
+        await self._close_acceptor(acceptor)
+        self._leaving.remove(acceptor)
 
     def enable_request_processing(self) -> None:
         """Clients are let in from now on."""
@@ -103,16 +124,34 @@ class SocketServer:
                 processor.start()
             acceptor.start()
 
+    def validate_reconfiguration(self, config: BrokerConfig) -> None:
+        """Raises :class:`ConfigException` if a listener cannot be what these configs say."""
+        for listener in config.listening.names:
+            if listener in self.securities:
+                self.securities[listener].validate_reconfiguration(config)
+            else:
+                ListenerSecurity(listener, config, self._scram)
+
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Obeys what may change while it runs."""
+        """Obeys what may change while it runs, but for listeners that come and go."""
         self._config = config
-        for name, acceptor in self.acceptors.items():
-            self._resize(acceptor, config.network_threads(name))
+        for listener, acceptor in self.acceptors.items():
+            self._resize(acceptor, config.network_threads(listener))
+            self.securities[listener].reconfigure(config)
+
+    @property
+    def end_points(self) -> dict[str, EndPoint]:
+        """Where each listener is that is open."""
+        return {listener: acceptor.end_point for listener, acceptor in self.acceptors.items()}
 
     @property
     def processors(self) -> list[Processor]:
         """Those of all listeners."""
-        return [processor for acceptor in self.acceptors.values() for processor in acceptor.processors]
+        return [processor for acceptor in self._all_acceptors for processor in acceptor.processors]
+
+    @property
+    def _all_acceptors(self) -> list[Acceptor]:
+        return [*self.acceptors.values(), *self._leaving]
 
     def close_least_active(self, count: int, spared: str | None = None) -> int:
         """Closes so many connections, those that were silent longest, but none of the listener that is to be spared.
@@ -137,7 +176,7 @@ class SocketServer:
 
     def stop_accepting(self) -> None:
         """Closes the ports, and reads no more requests."""
-        for acceptor in self.acceptors.values():
+        for acceptor in self._all_acceptors:
             acceptor.close()
         for processor in self.processors:
             processor.stop_reading()
@@ -147,12 +186,16 @@ class SocketServer:
 
         ``idle`` says whether the handlers have nothing to do.
         """
-        now = self._clock.monotonic
+        processors = self.processors
+        await self._flush(processors, lambda: idle() and all(processor.is_idle for processor in processors), deadline)
+
+    async def _flush(self, processors: Iterable[Processor], rested: Callable[[], bool], deadline: float) -> None:
+        """Returns when they have ``rested`` and what they had to write is written, or at ``deadline``."""
         try:
-            async with asyncio.timeout(max(0.0, deadline - now())):
-                while not (idle() and all(processor.is_idle for processor in self.processors)):
+            async with asyncio.timeout(max(0.0, deadline - self._clock.monotonic())):
+                while not rested():
                     await self.requests.rest()
-                for processor in self.processors:
+                for processor in processors:
                     await processor.flush()
         except TimeoutError:
             pass  # a handler that waits, or clients that do not read
@@ -164,11 +207,14 @@ class SocketServer:
 
     async def close(self) -> None:
         """Closes the ports and drops every connection."""
-        for acceptor in self.acceptors.values():
+        for acceptor in self._all_acceptors:
             acceptor.close()
-        for acceptor in self.acceptors.values():
-            await acceptor.wait_closed()
-            self._resize(acceptor, 0)
+        for acceptor in self._all_acceptors:
+            await self._close_acceptor(acceptor)
+
+    async def _close_acceptor(self, acceptor: Acceptor) -> None:
+        await acceptor.wait_closed()
+        self._resize(acceptor, 0)
         if self._closings:
             await asyncio.wait(tuple(self._closings))
 

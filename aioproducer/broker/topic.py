@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import InvalidTopicException
 
 NO_LEADER = -1

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.broker.broker_config import TOPIC_CONFIGS_WITHOUT_EFFECT, BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT, TopicConfig
 from aioproducer.config_def import table
 from aioproducer.errors import ConfigException, InvalidConfigurationException
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.leader_epoch import check_leader_epoch
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.topic import Partition
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import FencedLeaderEpochException, UnknownLeaderEpochException
 
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.broker import log_validator
-from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.log_validator import batch_of_request, validate
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import (
     ApiException,
     ConfigException,

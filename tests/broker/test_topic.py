@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.topic import Partition, validate_topic_name
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import InvalidTopicException
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.request import ClientSoftware
 from aioproducer.broker.request import Request as HandledRequest
@@ -232,9 +233,9 @@ class ScriptedCluster(EmbeddedCluster):
             broker.apis = KafkaApis(broker.context, self._newest_versions)
         host, before = self.listener(node_id)
         opened = await broker.open(host, before if port is None else port)
-        self._end_points[node_id] = self._moved(node_id, opened)
         self._servers[node_id] = broker  # type: ignore[assignment]
-        self._node_started(node_id)
+        end_point = EndPoint("PLAINTEXT", host, opened)
+        self._state.node_started(node_id, self._listening(node_id, {end_point.listener: end_point}))
 
     def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
         """What is in the log."""

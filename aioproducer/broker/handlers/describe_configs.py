@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from aioproducer.broker.broker_config import DYNAMIC_BROKER_CONFIGS, KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
 from aioproducer.broker.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource
 from aioproducer.broker.config_resource import ConfigResourceType, check_node, resource_type
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.dynamic_configs import is_dynamic
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import validate_topic_name
+from aioproducer.broker.topic_config import KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
 from aioproducer.config_def import ConfigKey, Type
 from aioproducer.errors import ApiException, UnknownTopicOrPartitionException
 from aioproducer.protocol.messages.describe_configs import (
@@ -88,7 +89,7 @@ def _told(
     return DescribeConfigsResourceResult(
         key.name,
         None if secret else entry.value,
-        read_only=kind is ConfigResourceType.BROKER and key.name not in DYNAMIC_BROKER_CONFIGS,
+        read_only=kind is ConfigResourceType.BROKER and not is_dynamic(key.name),
         config_source=entry.source,
         is_sensitive=secret,
         synonyms=[DescribeConfigsSynonym(name, None if secret else value, of) for name, value, of in synonyms],

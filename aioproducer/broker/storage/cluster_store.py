@@ -22,7 +22,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_journal import ClusterJournal, Decision
 from aioproducer.broker.cluster_state import ClusterState
@@ -32,6 +31,7 @@ from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
 from aioproducer.broker.storage.journal import Key, Value
 from aioproducer.broker.storage.stored_batches import StoredBatches
 from aioproducer.broker.topic import Partition, Topic
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
 

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, Unsynced
 from aioproducer.broker.storage.files import LOCK_FILE, Files
 from aioproducer.broker.storage.journal import JOURNAL, MetadataJournal
 from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import DataDirectoryException, KafkaStorageException
 
 log = logging.getLogger(__name__)

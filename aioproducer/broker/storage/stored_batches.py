@@ -8,10 +8,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, overload
 
-from aioproducer.broker.broker_config import TopicConfig
 from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.segment import BadBatch, Segment, base_offset_of, scan
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import KafkaStorageException
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.record_batch import RecordBatch

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.producer_state import ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import KafkaStorageException, OffsetOutOfRangeException
 from aioproducer.records.record_batch import RecordBatch
 from tests.broker.batches import NOW_MS, make_batch

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import Partition, PartitionLog, ReceivedRequest
-from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.protocol.api_keys import ApiKey

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import PartitionLog
-from aioproducer.broker.broker_config import BrokerConfig, TopicConfig
+from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import InvalidRecordException, ProducerFencedException
 from aioproducer.records.record_batch import RecordBatch, encode_batch_header
 from aioproducer.records.record_writer import RecordWriter

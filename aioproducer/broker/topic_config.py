@@ -1,0 +1,72 @@
+"""The configs of a topic: Kafka's names, types, defaults and ranges.
+
+Those that are obeyed are declared here. A topic may also have any other of Kafka's topic configs: those have no effect
+(``stored_topic_config.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aioproducer.broker.broker_config import TIMESTAMP_TYPES, BrokerConfig
+from aioproducer.broker.stored_topic_config import StoredTopicConfig
+from aioproducer.config_def import ANY, LONG_MAX, ConfigKey, Type, at_least, between, checked, key, parse, table
+from aioproducer.errors import ConfigException, InvalidConfigurationException
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """The configs of one topic. Its defaults are the broker's."""
+
+    message_timestamp_type: str = key(Type.STRING, "CreateTime", TIMESTAMP_TYPES, "As log.message.timestamp.type.")
+    message_timestamp_after_max_ms: int = key(
+        Type.LONG, 3600000, between(0, LONG_MAX), "As log.message.timestamp.after.max.ms."
+    )
+    max_message_bytes: int = key(Type.INT, 1048588, at_least(0), "As message.max.bytes.")
+    min_insync_replicas: int = key(Type.INT, 1, at_least(1), "As the broker's config of this name.")
+    segment_bytes: int = key(Type.INT, 1073741824, at_least(1024 * 1024), "As log.segment.bytes.")
+    retention_bytes: int = key(Type.LONG, -1, ANY, "As log.retention.bytes.")
+    producer_state_batches_to_retain: int = key(
+        Type.INT, 5, at_least(5), "As log.producer.state.batches.to.retain (KIP-1269)."
+    )
+
+    @staticmethod
+    def of(given: Mapping[str, object], broker: BrokerConfig) -> TopicConfig:
+        """The broker's values, overridden by ``given``, of which those that do nothing are only checked.
+
+        Raises :class:`InvalidConfigurationException` (``INVALID_CONFIG``) that names an unknown or impossible one.
+        """
+        values: dict[str, object] = {
+            name: getattr(broker, server.replace(".", "_")) for name, server in SERVER_NAMES.items()
+        }
+        try:
+            for name, value in given.items():
+                row = _STORED.get(name)
+                if row is None:
+                    values[name] = value
+                else:
+                    checked(row, value)
+            return parse(TopicConfig, values, owner="topic")
+        except ConfigException as error:
+            raise InvalidConfigurationException(str(error)) from error
+
+
+SERVER_NAMES = {
+    "message.timestamp.type": "log.message.timestamp.type",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "max.message.bytes": "message.max.bytes",
+    "min.insync.replicas": "min.insync.replicas",
+    "segment.bytes": "log.segment.bytes",
+    "retention.bytes": "log.retention.bytes",
+    "producer.state.batches.to.retain": "log.producer.state.batches.to.retain",
+}
+"""The broker's config that a topic has where it has none of its own. As in Kafka, these may change while it runs."""
+
+KIP_1269_CONFIGS = frozenset({"producer.state.batches.to.retain", "log.producer.state.batches.to.retain"})
+"""What a broker before that KIP does not know."""
+
+_STORED = table(StoredTopicConfig)
+TOPIC_CONFIGS: Mapping[str, ConfigKey] = {**table(TopicConfig), **_STORED}
+TOPIC_CONFIGS_WITHOUT_EFFECT = frozenset(_STORED)
+"""Stored with a topic and told; they do nothing."""
