@@ -6,6 +6,8 @@ from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_configs import ALL_NODES, ClusterConfigs, ConfigSource, altered_topic
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.errors import InvalidConfigurationException, InvalidRequestException
+from aioproducer.jaas import PLAIN_LOGIN_MODULE
+from aioproducer.password import Password
 
 WINDOW = "log.producer.state.batches.to.retain"
 OF_TOPIC = "producer.state.batches.to.retain"
@@ -93,3 +95,35 @@ def test_pools_are_resized_in_steps(name: str) -> None:
     configs.alter(ALL_NODES, set_to(name, str(now * 2)))
     configs.alter(ALL_NODES, set_to(name, str(now * 4)))
     assert getattr(configs.broker(0), name.replace(".", "_")) == now * 4
+
+
+@pytest.mark.parametrize("name", ["num.network.threads", "ssl.keystore.location"])
+def test_what_is_of_a_listener_is_no_list(name: str) -> None:
+    with pytest.raises(InvalidConfigurationException, match=r"APPEND is for lists: .*listener\.name\.plaintext"):
+        make().alter("0", [ConfigChange(f"listener.name.plaintext.{name}", OpType.APPEND, "1")])
+
+
+def test_a_listener_that_goes_takes_its_configs_along_and_only_of_this_node() -> None:
+    configs = make(listener_security_protocol_map="PLAINTEXT:PLAINTEXT,MY_OWN:SASL_PLAINTEXT")
+    users = f'{PLAIN_LOGIN_MODULE} required user_alice="secret";'
+    own = {"max.connections": "7", "plain.sasl.jaas.config": users, "sasl.enabled.mechanisms": "PLAIN"}
+    for node in "01":
+        listeners = set_to("listeners", "PLAINTEXT://:0,MY_OWN://:0")
+        configs.alter(node, [*listeners, *(set_to(f"listener.name.my.own.{name}", own[name])[0] for name in own)])
+    config = configs.broker(0)
+    assert config.of_listener("MY_OWN", "max.connections") == 7
+    assert config.plain_users("MY_OWN") == {"alice": Password("secret")}
+    assert config.on_listener("MY_OWN").sasl_enabled_mechanisms == ("PLAIN",)
+    assert config.on_listener("PLAINTEXT") == config
+
+    configs.alter("0", set_to("listeners", "PLAINTEXT://:0"))
+    assert configs.dynamic("0") == {"listeners": "PLAINTEXT://:0"}
+    assert configs.broker(1) == config
+
+
+def test_secrets_are_told_as_what_they_are() -> None:
+    configs = make()
+    configs.alter("0", set_to("listener.name.plaintext.ssl.key.password", "planted"))
+    (entry,) = [entry for entry in configs.broker_entries(0) if entry.key.name.startswith("listener.name")]
+    assert entry.synonyms[0] == ("listener.name.plaintext.ssl.key.password", "[hidden]", ConfigSource.DYNAMIC_BROKER)
+    assert "planted" not in repr(configs.broker(0))

@@ -207,6 +207,20 @@ class TestWaitingRoom:
         assert verdicts(quotas.leave_room()) == {1: TURNED_AWAY, 2: TURNED_AWAY, 3: TURNED_AWAY}
         assert quotas.waiting(EXTERNAL) == 0
 
+    def test_a_listener_goes(self) -> None:
+        quotas = quotas_of(ConnectionLimits(listeners={EXTERNAL: ListenerLimits(max_connections=1)}))
+        for n in range(3):
+            quotas.arrive(EXTERNAL, "10.0.0.1", n, 0.0)
+        quotas.arrive(INTERNAL, "10.0.0.1", 3, 0.0)
+        assert verdicts(quotas.leave_room(EXTERNAL)) == {1: TURNED_AWAY, 2: TURNED_AWAY}
+        quotas.depart(EXTERNAL, "10.0.0.1")
+        assert quotas.turn(0.0) == []
+        quotas.remove_listener(EXTERNAL)
+        assert (quotas.listeners, quotas.total, quotas.count("10.0.0.1")) == ([INTERNAL], 1, 1)
+        assert quotas.protected is None, "it is the only one"
+        quotas.add_listener(EXTERNAL)
+        assert (quotas.listener_count(EXTERNAL), quotas.protected) == (0, INTERNAL)
+
 
 class Naive:
     """Keeps every moment at which something was counted, and looks at all of them."""
