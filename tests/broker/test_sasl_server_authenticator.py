@@ -13,7 +13,8 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.clock import ManualClock
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ConfigException
+from aioproducer.errors import ConfigException, InvalidRequestException
+from aioproducer.password import Password
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -392,3 +393,23 @@ class TestConfigs:
             (config,) = told.results[0].configs
             assert (config.value, config.is_sensitive) == (None, True)
             assert [synonym.value for synonym in config.synonyms] == [None]
+
+    async def test_a_listener_that_comes_has_its_own_users_and_mechanisms(self) -> None:
+        static = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,MINE:SASL_PLAINTEXT"}
+        users = CONFIGS["listener.name.sasl_plaintext.plain.sasl.jaas.config"]
+        async with EmbeddedCluster(configs=static) as cluster:
+            configs = {
+                "listeners": ["PLAINTEXT://:0", "MINE://:0"],
+                "listener.name.mine.sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.mine.plain.sasl.jaas.config": Password(str(users)),
+            }
+            cluster.alter_broker_configs(configs, node_id=0)
+            await cluster.listeners_changed()
+            host, port = cluster.listener(0, "MINE")
+            client = await RawClient.connect(f"{host}:{port}")
+            OPEN.append(client)
+            assert (await handshake(client)).mechanisms == ["PLAIN"]
+            assert (await token(client, f"\0alice\0{PASSWORD}".encode())).error_code == ErrorCode.NONE
+            with pytest.raises(InvalidRequestException, match=r"its sasl\.jaas\.config cannot change") as refused:
+                cluster.alter_broker_configs({"listener.name.mine.plain.sasl.jaas.config": None}, node_id=0)
+            assert "planted" not in str(refused.value)

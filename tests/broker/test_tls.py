@@ -16,7 +16,7 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.errors import ConfigException
+from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
@@ -288,3 +288,38 @@ class TestConfigs:
         with pytest.raises(ConfigException, match=message) as refused:
             await EmbeddedCluster(configs=configs).start()
         assert "planted" not in str(refused.value)
+
+
+def certificate(pem: str) -> bytes:
+    """The first one of a PEM text."""
+    end = "-----END CERTIFICATE-----"
+    return ssl.PEM_cert_to_DER_cert(pem[pem.index("-----BEGIN CERTIFICATE-----") : pem.index(end) + len(end)])
+
+
+async def shown(cluster: EmbeddedCluster, listener: str) -> bytes:
+    return certificate(await asyncio.to_thread(ssl.get_server_certificate, cluster.listener(0, listener)))
+
+
+async def test_a_listener_may_have_its_own_certificate_and_another_while_it_is_open(certificates: Certificates) -> None:
+    broker, stranger, client_s = (
+        certificate(path.read_text()) for path in (certificates.broker, certificates.stranger, certificates.client)
+    )
+    configs = {
+        "listeners": "SSL://:0,OTHER://:0",
+        "listener.security.protocol.map": "SSL:SSL,OTHER:SSL",
+        "inter.broker.listener.name": "SSL",
+        "ssl.keystore.location": str(certificates.broker),
+        "listener.name.other.ssl.keystore.location": str(certificates.stranger),
+    }
+    own = "listener.name.ssl.ssl.keystore.location"
+    async with EmbeddedCluster(configs=configs) as cluster:
+        assert [await shown(cluster, name) for name in ("SSL", "OTHER")] == [broker, stranger]
+        async with connected(cluster, certificates.authority) as client:
+            cluster.alter_broker_configs({own: str(certificates.client)}, node_id=0)
+            assert await serves(client), "its connection goes on"
+        assert [await shown(cluster, name) for name in ("SSL", "OTHER")] == [client_s, stranger]
+        with pytest.raises(InvalidRequestException, match="/none.pem: no PEM that can be used: No such file"):
+            cluster.alter_broker_configs({own: "/none.pem"}, node_id=0)
+        assert await shown(cluster, "SSL") == client_s
+        cluster.alter_broker_configs({own: None}, node_id=0)
+        assert await shown(cluster, "SSL") == broker
