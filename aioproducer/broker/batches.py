@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol, overload
 
+from aioproducer.broker.log_checkpoint import SegmentCheckpoint
 from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.protocol.primitives import Buffer
@@ -41,6 +42,12 @@ class Batches(Protocol):
     def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
         """What is here from another time, called once and before all else."""
 
+    def segments(self) -> tuple[list[SegmentCheckpoint], int]:
+        """The files they are in, and how many in the first one are deleted, for :meth:`restore` after a restart."""
+
+    def restore(self, segments: Sequence[SegmentCheckpoint], deleted: int) -> bool:
+        """In place of :meth:`load`: takes in what there was, if the files are as they were then."""
+
     def reset(self) -> None:
         """Forgets all batches: the log goes on at another offset."""
 
@@ -59,6 +66,12 @@ class MemoryBatches(list[bytearray]):
 
     def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
         return iter(())
+
+    def segments(self) -> tuple[list[SegmentCheckpoint], int]:
+        return [], 0
+
+    def restore(self, segments: Sequence[SegmentCheckpoint], deleted: int) -> bool:
+        return False
 
     def reset(self) -> None:
         self.clear()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from aioproducer.broker.batches import Batches, MemoryBatches
+from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log_validator import validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.topic_config import TopicConfig
@@ -163,13 +164,47 @@ class PartitionLog:
         self.producer_state.transaction_ended(producer_id, producer_epoch, COORDINATOR_EPOCH)
         self._transactions.ended(producer_id, offset, committed=committed)
 
-    def recover(self, log_start_offset: int, producers: Iterable[ProducerSnapshot] = ()) -> None:
+    def checkpoint(self) -> LogCheckpoint:
+        """What :meth:`recover` need not find out again, if nothing happens to the log until then."""
+        segments, deleted = self._batches.segments()
+        return LogCheckpoint(
+            segments,
+            deleted,
+            self.log_start_offset,
+            self.log_end_offset,
+            list(self._base_offsets),
+            list(self._max_timestamps),
+            self.producer_state.snapshot(),
+            self._transactions.under_way(),
+            self._transactions.all_aborted(),
+        )
+
+    def recover(
+        self,
+        log_start_offset: int,
+        producers: Iterable[ProducerSnapshot] = (),
+        checkpoint: LogCheckpoint | None = None,
+    ) -> None:
         """Takes in what there is from another time, before anything else.
 
-        The state of producers comes from their batches and, for batches that were deleted, from ``producers``, what was
-        remembered when records were deleted last.
+        With a ``checkpoint`` that the files bear out no batch is read. Else the state of producers comes from their
+        batches and, for batches that were deleted, from ``producers``, what was remembered when records were deleted
+        last.
         """
         self.replicated_to = None  # it was, whoever is in sync now
+        if checkpoint is not None and self._batches.restore(checkpoint.segments, checkpoint.deleted):
+            self._restore(checkpoint)
+        else:
+            self._read_all(log_start_offset, producers)
+
+    def _restore(self, checkpoint: LogCheckpoint) -> None:
+        self.log_start_offset, self.log_end_offset = checkpoint.log_start_offset, checkpoint.log_end_offset
+        self._base_offsets, self._max_timestamps = list(checkpoint.base_offsets), list(checkpoint.max_timestamps)
+        self.size_in_bytes = sum(map(self._batches.size, range(len(self._batches))))
+        self._transactions.restore(checkpoint.open_transactions, checkpoint.aborted_transactions)
+        self.producer_state.restore(checkpoint.producers, self.log_end_offset, self._retain)
+
+    def _read_all(self, log_start_offset: int, producers: Iterable[ProducerSnapshot]) -> None:
         for batch in self._batches.load(log_start_offset):
             if not self._base_offsets:
                 self.log_start_offset = batch.base_offset

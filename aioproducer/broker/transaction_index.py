@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -51,3 +52,18 @@ class TransactionIndex:
     def delete_before(self, offset: int) -> None:
         """Forgets what ended before the log starts."""
         self._aborted = [one for one in self._aborted if one.last_offset >= offset]
+
+    # restarts
+
+    def under_way(self) -> list[tuple[int, int]]:
+        """The transactions that have not ended: producer id and first offset."""
+        return list(self._first_offsets.items())
+
+    def restore(self, under_way: Iterable[tuple[int, int]], aborted: Iterable[tuple[int, int, int]]) -> None:
+        """What there was before a restart."""
+        self._first_offsets = {producer_id: first_offset for producer_id, first_offset in under_way}
+        self._aborted = [AbortedTransaction(*one) for one in aborted]
+
+    def all_aborted(self) -> list[AbortedTransaction]:
+        """In the order of their markers."""
+        return list(self._aborted)

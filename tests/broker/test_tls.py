@@ -301,7 +301,7 @@ async def shown(cluster: EmbeddedCluster, listener: str) -> bytes:
 
 
 async def test_a_listener_may_have_its_own_certificate_and_another_while_it_is_open(certificates: Certificates) -> None:
-    broker, stranger, client_s = (
+    broker, stranger, renewed = (
         certificate(path.read_text()) for path in (certificates.broker, certificates.stranger, certificates.client)
     )
     configs = {
@@ -317,9 +317,9 @@ async def test_a_listener_may_have_its_own_certificate_and_another_while_it_is_o
         async with connected(cluster, certificates.authority) as client:
             cluster.alter_broker_configs({own: str(certificates.client)}, node_id=0)
             assert await serves(client), "its connection goes on"
-        assert [await shown(cluster, name) for name in ("SSL", "OTHER")] == [client_s, stranger]
+        assert [await shown(cluster, name) for name in ("SSL", "OTHER")] == [renewed, stranger]
         with pytest.raises(InvalidRequestException, match="/none.pem: no PEM that can be used: No such file"):
             cluster.alter_broker_configs({own: "/none.pem"}, node_id=0)
-        assert await shown(cluster, "SSL") == client_s
+        assert await shown(cluster, "SSL") == renewed
         cluster.alter_broker_configs({own: None}, node_id=0)
         assert await shown(cluster, "SSL") == broker

@@ -26,6 +26,7 @@ from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_journal import ClusterJournal, Decision
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.group_offsets import GroupOffsets, OffsetAndMetadata, TopicPartitionKey
+from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
 from aioproducer.broker.storage.journal import Key, Value
@@ -128,6 +129,14 @@ class ClusterStore(ClusterJournal):
             self._directory.close()
             raise
 
+    def checkpoints(self, state: ClusterState) -> dict[Key, LogCheckpoint]:
+        """What the logs know of themselves, for a start that need not read them; all of it is committed."""
+        return {
+            (topic.id.hex, partition.index): partition.log.checkpoint()
+            for topic in state.topics.values()
+            for partition in topic.partitions
+        }
+
     def _restore(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
         journal = self._journal
         cluster = journal.get("cluster")
@@ -162,7 +171,9 @@ class ClusterStore(ClusterJournal):
         for partition in topic.partitions:
             where = topic_id.hex, partition.index
             partition.log.recover(
-                self._journal.get("log_start", *where) or 0, self._journal.get("producers", *where) or ()
+                self._journal.get("log_start", *where) or 0,
+                self._journal.get("producers", *where) or (),
+                self._directory.checkpoints.pop(where, None),
             )
             last = partition.log.last_leader_epoch
             partition.leader_epoch = max(self._journal.get("leader_epoch", *where) or 0, last)

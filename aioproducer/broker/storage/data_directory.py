@@ -8,9 +8,11 @@ from collections.abc import Callable
 from uuid import UUID
 
 from aioproducer.broker.producer_state import ProducerStateManager
+from aioproducer.broker.log_checkpoint import LogCheckpoint
+from aioproducer.broker.storage.clean_shutdown import take_clean_shutdown
 from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, Unsynced
 from aioproducer.broker.storage.files import LOCK_FILE, Files
-from aioproducer.broker.storage.journal import JOURNAL, MetadataJournal
+from aioproducer.broker.storage.journal import JOURNAL, Key, MetadataJournal
 from aioproducer.broker.storage.stored_batches import StoredBatches
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import DataDirectoryException, KafkaStorageException
@@ -35,6 +37,8 @@ class DataDirectory:
         self.files = files
         self.journal = MetadataJournal()
         self.failure: OSError | None = None
+        self.checkpoints: dict[Key, LogCheckpoint] = {}
+        """Of logs that were closed in good order, by the keys of their partitions."""
         self.on_change: Callable[[], object] = lambda: None
         self.changes = 0
         """How many there have been."""
@@ -70,6 +74,7 @@ class DataDirectory:
                     f"the data directory {self.files} is of a cluster of {cluster['nodes']} nodes, not {nodes}: "
                     "start it with as many, or choose another directory"
                 )
+            self.checkpoints = take_clean_shutdown(self.files)
         except BaseException:
             self.files.unlock()
             raise

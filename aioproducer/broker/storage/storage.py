@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.request_handler import RequestHandler
+from aioproducer.broker.storage.clean_shutdown import CLEAN_SHUTDOWN, write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.committer import Committer, FlushPolicy
 from aioproducer.broker.storage.data_directory import DataDirectory
@@ -13,6 +15,8 @@ from aioproducer.broker.storage.durable_apis import DurableApis
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.errors import IllegalStateException
+
+log = logging.getLogger(__name__)
 
 
 class Storage:
@@ -22,6 +26,7 @@ class Storage:
         self._directory = DataDirectory(files)
         self.journal = ClusterStore(self._directory)
         self._committer: Committer | None = None
+        self._state: ClusterState | None = None
         self._closed = False
 
     @property
@@ -35,9 +40,9 @@ class Storage:
         """
         if self._closed:
             raise IllegalStateException("a cluster with a data directory is started once: make another one")
-        # In a thread: every batch is read.
+        # In a thread: after a crash every batch is read.
         await asyncio.get_running_loop().run_in_executor(None, self.journal.restore, state, transactions, now_ms)
-        config = state.config
+        self._state, config = state, state.config
         committer = Committer(self._directory, FlushPolicy(config.log_flush_policy), config.log_flush_interval_ms)
         self._committer = committer
         try:
@@ -54,8 +59,20 @@ class Storage:
         self._closed = True
         try:
             await self._committer.close()
+            await self._note_clean_shutdown()
         finally:
             self._directory.close()
+
+    async def _note_clean_shutdown(self) -> None:
+        if self._state is None or self._directory.failure is not None:
+            return
+        # Before anything is awaited: what changes from now on is never on disk.
+        logs = self.journal.checkpoints(self._state)
+        files = self._directory.files
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, write_clean_shutdown, files, logs)
+        except OSError as error:
+            log.warning("%s: no %s, so the next start reads every batch: %s", files, CLEAN_SHUTDOWN, error)
 
     async def commit(self) -> None:
         """What has changed so far is on disk when it returns. Raises OSError."""

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, overload
 
+from aioproducer.broker.log_checkpoint import SegmentCheckpoint
 from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.segment import BadBatch, Segment, base_offset_of, scan
@@ -95,8 +96,7 @@ class StoredBatches:
         found: list[Buffer] = []
         while first < min(last, self._written):
             at = self._segment_at(first)
-            beyond = self._segments[at + 1].first if at + 1 < len(self._segments) else self._end
-            end = min(last, self._written, beyond)
+            end = min(last, self._written, self._beyond(at))
             found += self._read_segment(self._segments[at], first, end)
             first = end
         return found + list(self._unwritten[first - self._written : last - self._written] if first < last else ())
@@ -117,6 +117,10 @@ class StoredBatches:
 
     def _segment_at(self, number: int) -> int:
         return bisect_right(self._segments, number, key=lambda segment: segment.first) - 1
+
+    def _beyond(self, at: int) -> int:
+        """The number that follows the last batch of a segment."""
+        return self._segments[at + 1].first if at + 1 < len(self._segments) else self._end
 
     # writing
 
@@ -209,6 +213,35 @@ class StoredBatches:
                 self._cut(segment, bad, found[index + 1 :])
                 break
         self._written = self._end
+
+    def segments(self) -> tuple[list[SegmentCheckpoint], int]:
+        """What :meth:`restore` takes; all that was appended is in the files."""
+        found = []
+        for at, segment in enumerate(self._segments):
+            sizes = self._sizes[segment.first - self._first : self._beyond(at) - self._first]
+            found.append(SegmentCheckpoint(segment.base_offset, sizes.tolist()))
+        return found, self._deleted - self._first
+
+    def restore(self, segments: Sequence[SegmentCheckpoint], deleted: int) -> bool:
+        """Takes in what the directory had when it was closed, once, before anything else, and reads nothing of it.
+
+        False if its files have other names or sizes: then they are for :meth:`load`.
+        """
+        if [(one.base_offset, sum(one.sizes)) for one in segments] != self._files_found():
+            log.warning("%s is not as it was left: all of it is read", self.directory)
+            return False
+        for one in segments:
+            segment = Segment(self.directory, one.base_offset, self._end)
+            self._segments.append(segment)
+            self._created.add(segment.path)
+            for size in one.sizes:
+                self._add(segment, size)
+        self._written, self._deleted = self._end, deleted
+        return True
+
+    def _files_found(self) -> list[tuple[int, int]]:
+        found = [offset for offset in map(base_offset_of, self._files.names(self.directory)) if offset is not None]
+        return [(offset, self._files.size(Segment(self.directory, offset, 0).path)) for offset in found]
 
     def _cut(self, segment: Segment, bad: BadBatch | None, later: list[int]) -> None:
         """The log ends before what is bad in ``segment``."""

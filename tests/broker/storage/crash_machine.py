@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
 from aioproducer.broker.group_offsets import GroupOffsets, OffsetAndMetadata
+from aioproducer.broker.storage.clean_shutdown import write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit
 from aioproducer.broker.storage.data_directory import DataDirectory
@@ -118,7 +119,7 @@ class CrashMachine(RuleBasedStateMachine):
     def _boot(self) -> None:
         """A cluster is made, restored, and what that changed is committed; as ``Storage.open`` does it."""
         self.directory = _Directory(self.files)
-        store = ClusterStore(self.directory)
+        self.store = store = ClusterStore(self.directory)
         self.state = ClusterState([0], BrokerConfig.of({}), self.random, store)
         self.coordinator = _Coordinator(self.state, GroupOffsets(store), self.clock, store)
         store.restore(self.state, self.coordinator, NOW_MS)
@@ -302,6 +303,26 @@ class CrashMachine(RuleBasedStateMachine):
             self._dies(one, self._boot)
             self.files.crash()
         self._boot()
+        self._judge()
+
+    @rule(after=st.one_of(st.none(), st.integers(1, 6)), again=st.lists(st.integers(1, 12), max_size=2))
+    def close(self, after: int | None, again: list[int]) -> None:
+        """In good order, unless the machine crashes while that is noted; then starts, and one that does not crash."""
+        for _ in range(3):  # what is under way, what has changed since, and the files that may go then
+            self.commit_all()
+        left = self.store.checkpoints(self.state)
+        if after is None:
+            write_clean_shutdown(self.files, left)
+            self.directory.close()
+        else:
+            self._dies(after, lambda: write_clean_shutdown(self.files, left))
+            self.files.crash()
+        for one in again:
+            self._dies(one, self._boot)
+            self.files.crash()
+        self._boot()
+        if not again:
+            assert self.store.checkpoints(self.state) == left
         self._judge()
 
     def _fails(self, commit: Commit, after: int, error: OSError) -> None:
