@@ -5,14 +5,16 @@
     cluster_state.py   what all nodes agree on: topics, leaders, producer ids
     topic.py           topics and partitions
     replica_assignment.py which nodes get the replicas of new ones
-    broker_config.py   the configs of brokers and topics
+    broker_config.py, topic_config.py   the configs of brokers; those of topics
     stored_topic_config.py   those that topics may have and that do nothing
     cluster_configs.py what nodes and topics are configured with, and where from
+    dynamic_configs.py which of them may change while a node runs
     config_changes.py  single changes to configs
     config_resource.py what has configs, and changing them
     broker_server.py   one node, from its ports to its APIs
     socket_server.py   its listeners, and what stands between them and its request handlers
     listeners.py       the listeners as configs have them, and what clients are told of them
+    listener_changes.py   those that come and go while a node runs
     end_point.py, listening_socket.py  where a listener listens; a port
     acceptor.py, gate.py  who lets clients in; who may come in
     new_connections.py those on their way from an acceptor to a processor
@@ -50,6 +52,7 @@
     faulty_gate.py     connections that are turned away by one
     leader_epoch.py    whether a client's idea of who leads is up to date
     partition_log.py   the log of a partition
+    log_checkpoint.py  what it knows of itself, for a restart
     batches.py         where it keeps its batches: in memory, or
     storage/           on disk
     cluster_journal.py who is told of what is not to be forgotten

@@ -9,6 +9,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from aioproducer.broker.batches import Batches
     from aioproducer.broker.group_offsets import OffsetAndMetadata, TopicPartitionKey
+    from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
     from aioproducer.broker.topic import Topic
     from aioproducer.broker.topic_config import TopicConfig
     from aioproducer.broker.transaction_metadata import TransactionMetadata
@@ -39,6 +40,11 @@ class ClusterJournal:
     def leader_elected(self, topic_id: UUID, index: int, leader_epoch: int) -> None: ...
 
     def broker_configs_changed(self, node: str, configs: Mapping[str, str]) -> None: ...
+
+    def scram_credential_changed(
+        self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
+    ) -> None:
+        """None is none any more."""
 
     def producer_id_allocated(self, next_producer_id: int) -> None: ...
 

@@ -73,7 +73,7 @@ class ClusterState:
         self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
         self.configs = ClusterConfigs(config)
         self.client_quotas = ClientQuotas()
-        self.scram_credentials = ScramCredentials()
+        self.scram_credentials = ScramCredentials(journal.scram_credential_changed)
         self.node_ids = tuple(node_ids)
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -65,10 +65,14 @@ class ScramCredential:
         )
 
 
-class ScramCredentials:
-    """Credentials by user and mechanism. All nodes share them."""
+OnChange = Callable[[str, ScramMechanism, ScramCredential | None], object]
 
-    def __init__(self) -> None:
+
+class ScramCredentials:
+    """Credentials by user and mechanism. All nodes share them; ``on_change`` is told of what is new, or None, gone."""
+
+    def __init__(self, on_change: OnChange = lambda user, mechanism, credential: None) -> None:
+        self._on_change = on_change
         self._known: dict[tuple[str, ScramMechanism], ScramCredential] = {}
         self._pepper = secrets.token_bytes(32)
 
@@ -77,10 +81,18 @@ class ScramCredentials:
 
     def put(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
         self._known[user, mechanism] = credential
+        self._on_change(user, mechanism, credential)
 
     def remove(self, user: str, mechanism: ScramMechanism) -> bool:
         """Whether there was one."""
-        return self._known.pop((user, mechanism), None) is not None
+        if self._known.pop((user, mechanism), None) is None:
+            return False
+        self._on_change(user, mechanism, None)
+        return True
+
+    def restore(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
+        """What there was before a restart."""
+        self._known[user, mechanism] = credential
 
     def get(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
         return self._known.get((user, mechanism))

@@ -7,6 +7,7 @@ log_start · id · index             where the log begins since records were del
 producers · id · index             what was remembered of producers then
 broker_configs · node              dynamic configs
 client_quotas                      all of them
+scram · user · mechanism           what proves that somebody knows the password
 producer_id                        the next one
 transaction · transactional id     who may use it, how far its transaction has come
 pending_offsets · pid · group      what a transaction wants to commit
@@ -28,6 +29,7 @@ from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.group_offsets import GroupOffsets, OffsetAndMetadata, TopicPartitionKey
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
 from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
 from aioproducer.broker.storage.journal import Key, Value
 from aioproducer.broker.storage.stored_batches import StoredBatches
@@ -77,6 +79,11 @@ class ClusterStore(ClusterJournal):
 
     def broker_configs_changed(self, node: str, configs: Mapping[str, str]) -> None:
         self._put("broker_configs", node, value=dict(configs) or None)
+
+    def scram_credential_changed(
+        self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
+    ) -> None:
+        self._put("scram", user, mechanism.mechanism, value=None if credential is None else _scram_value(credential))
 
     def producer_id_allocated(self, next_producer_id: int) -> None:
         self._put("producer_id", value=next_producer_id)
@@ -147,6 +154,8 @@ class ClusterStore(ClusterJournal):
             state.cluster_id = cluster["cluster_id"]
         for key, configs in journal.of_kind("broker_configs").items():
             state.configs.restore(str(key[1]), configs)
+        for key, value in journal.of_kind("scram").items():
+            state.scram_credentials.restore(str(key[1]), ScramMechanism.of(str(key[2])), _scram_credential(value))
         _restore_quotas(state.client_quotas, journal.get("client_quotas") or [])
         state.client_quotas.listeners.add(lambda: self._quotas_changed(state.client_quotas))
         topics = journal.of_kind("topic")
@@ -203,6 +212,17 @@ class ClusterStore(ClusterJournal):
     def _quotas_changed(self, quotas: ClientQuotas) -> None:
         found = quotas.describe([], strict=False)
         self._put("client_quotas", value=[[list(entity), dict(of)] for entity, of in found.items()])
+
+
+def _scram_value(credential: ScramCredential) -> list[Any]:
+    keys = credential.salt, credential.stored_key, credential.server_key
+    return [*(key.hex() for key in keys), credential.iterations]
+
+
+def _scram_credential(value: list[Any]) -> ScramCredential:
+    *keys, iterations = value
+    salt, stored_key, server_key = map(bytes.fromhex, keys)
+    return ScramCredential(salt, stored_key, server_key, iterations)
 
 
 def _restore_quotas(quotas: ClientQuotas, entries: Iterable[Any]) -> None:

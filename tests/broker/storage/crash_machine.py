@@ -321,7 +321,7 @@ class CrashMachine(RuleBasedStateMachine):
             self._dies(one, self._boot)
             self.files.crash()
         self._boot()
-        if not again:
+        if after is None and not again:
             assert self.store.checkpoints(self.state) == left
         self._judge()
 

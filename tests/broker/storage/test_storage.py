@@ -445,3 +445,21 @@ async def test_a_killed_process_loses_nothing_acknowledged(tmp_path: Path) -> No
         found = values(cluster)
     assert len(found) > acknowledged >= 50
     assert found == [b"%d" % number for number in range(len(found))]
+
+
+async def test_users_are_kept_and_no_password(tmp_path: Path) -> None:
+    def users(cluster: EmbeddedCluster) -> dict[str, list[Any]]:
+        known = cluster._state.scram_credentials
+        return {user: list(known.of_user(user)) for user in known.users()}
+
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        cluster.alter_user_scram_credentials("alice", "planted")
+        cluster.alter_user_scram_credentials("alice", "planted", mechanism="SCRAM-SHA-512")
+        cluster.alter_user_scram_credentials("gone", "planted")
+        cluster.alter_user_scram_credentials("gone", None)
+        before = users(cluster)
+    assert b"planted" not in (tmp_path / "metadata.journal").read_bytes()
+    async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+        assert users(cluster) == before
+        assert [mechanism.mechanism for mechanism, _ in before["alice"]] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
+        assert list(before) == ["alice"]
