@@ -48,10 +48,12 @@ def client_context(config: TlsConfig, *, checks_hostname: bool) -> ssl.SSLContex
     return context
 
 
-def server_context(config: TlsConfig, *, client_auth: str) -> ssl.SSLContext:
+def server_context(
+    config: TlsConfig, *, client_auth: str, context_class: type[ssl.SSLContext] = ssl.SSLContext
+) -> ssl.SSLContext:
     """``client_auth`` is ``ssl.client.auth``: clients must present a certificate (required), may (requested), or are
     not asked (none). Raises :class:`ConfigException`."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = context_class(ssl.PROTOCOL_TLS_SERVER)
     if not _show(context, config):
         raise _refused(
             "ssl.keystore.location",

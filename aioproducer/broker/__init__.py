@@ -32,6 +32,7 @@
     broker_topic_metrics.py   what topics take in and give out
     kafka_channel.py, channel_mute_state.py  one connection: one request at a time, in order; why it is not read
     listener_security.py  what a listener asks of its clients before it listens to them
+    tls_handshake.py   how a handshake ends that a client does not pass
     sasl_server_authenticator.py, sasl_state.py  who a client is: the exchange; how far it has got
     sasl_servers.py    PLAIN and SCRAM
     listener_users.py, scram_credentials.py  who is known

@@ -13,6 +13,7 @@ from aioproducer.broker.listeners import LISTENER_STORES
 from aioproducer.broker.sasl_server_authenticator import SaslServerAuthenticator, SaslServers
 from aioproducer.broker.sasl_servers import PlainSaslServer, SaslServer, ScramSaslServer
 from aioproducer.broker.scram_credentials import ScramCredentials, ScramMechanism
+from aioproducer.broker.tls_handshake import AlertingContext
 from aioproducer.sasl import PLAIN, scramp
 from aioproducer.tls import server_context
 
@@ -41,7 +42,9 @@ class ListenerSecurity:
             self.max_receive_size = min(config.sasl_server_max_receive_size, self.max_request_size)
 
     def _tls(self, config: BrokerConfig) -> ssl.SSLContext | None:
-        return server_context(config, client_auth=config.ssl_client_auth) if self.protocol.endswith("SSL") else None
+        if not self.protocol.endswith("SSL"):
+            return None
+        return server_context(config, client_auth=config.ssl_client_auth, context_class=AlertingContext)
 
     def validate_reconfiguration(self, config: BrokerConfig) -> None:
         """Raises :class:`ConfigException` for certificates that it could not have."""
@@ -58,9 +61,7 @@ class ListenerSecurity:
 
     @property
     def transport_options(self) -> dict[str, Any]:
-        """What ``connect_accepted_socket`` is to be told of it."""
-        if self.tls is None:
-            return {}
+        """What ``connect_accepted_socket`` is to be told of it, where there is TLS."""
         return {"ssl": self.tls, "ssl_handshake_timeout": self._handshake_timeout or None}
 
     def authenticator(self) -> SaslServerAuthenticator | None:

@@ -29,6 +29,7 @@ from aioproducer.broker.response import (
     StartThrottlingResponse,
 )
 from aioproducer.broker.sasl_server_authenticator import Admission
+from aioproducer.broker.tls_handshake import accept_tls
 from aioproducer.clock import Clock
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.framing import decode_request_header
@@ -192,8 +193,10 @@ class Processor:
         )
         loop: Any = asyncio.get_running_loop()  # the simulation's takes sockets of its own
         try:
-            options = self._security.transport_options
-            await loop.connect_accepted_socket(lambda: channel, connection.socket, **options)
+            if self._security.tls is None:
+                await loop.connect_accepted_socket(lambda: channel, connection.socket)
+            else:
+                await accept_tls(loop, lambda: channel, connection.socket, self._security.transport_options)
         except OSError as error:
             if isinstance(error, ssl.SSLError):
                 self._security.metrics.failed(self._now(), again=False)

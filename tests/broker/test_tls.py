@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker import EmbeddedCluster, tls_handshake
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.protocol.messages.metadata import MetadataRequest
@@ -132,15 +132,49 @@ class TestClientAuth:
         assert "O=Example\\, Inc." in line["principal"]
 
     @pytest.mark.parametrize("shows", [None, "stranger"])
-    async def test_required(self, certificates: Certificates, shows: str | None) -> None:
-        """With TLS 1.3 a client hears that it was refused after its own half of the handshake."""
+    async def test_required(
+        self, certificates: Certificates, shows: str | None, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """With TLS 1.3 a client hears that it was refused after its own half of the handshake; and why, by an alert."""
         async with tls_cluster(certificates, ssl__client__auth="required") as cluster:
-            with pytest.raises((ConnectionError, ssl.SSLError, asyncio.IncompleteReadError)):
+            with pytest.raises(ssl.SSLError, match="(?i)alert"):
                 async with connected(
                     cluster, certificates.authority, getattr(certificates, shows or "", None)
                 ) as client:
                     await serves(client)
+            while not figures(cluster, "SSL"):  # noqa: ASYNC110 - there is no event for it
+                await asyncio.sleep(0)
             assert figures(cluster, "SSL") == {"failed-authentication-total": 1}
+        assert "certificate" in caplog.text.lower(), "the log knows the reason, too"
+
+    @pytest.mark.parametrize("shows", [None, "stranger"])
+    async def test_who_does_not_hear_it_loses_its_connection(
+        self, certificates: Certificates, shows: str | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A handshake by hand, whose client does not go when it is told to."""
+        monkeypatch.setattr(tls_handshake, "_TO_READ_IT", 0.05)
+        context = ssl.create_default_context(cafile=str(certificates.authority))
+        if shows is not None:
+            context.load_cert_chain(getattr(certificates, shows))
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+        async with tls_cluster(certificates, ssl__client__auth="required") as cluster:
+            client = RawClient(*await asyncio.open_connection(*cluster.listener(0)))
+            done = False
+            while not done:
+                try:
+                    tls.do_handshake()
+                    done = True
+                except ssl.SSLWantReadError:
+                    await client.send_bytes(outgoing.read())
+                    data = await client.reader.read(65536)
+                    assert data
+                    incoming.write(data)
+            await client.send_bytes(outgoing.read())
+            incoming.write(await client.receive_rest())
+            with pytest.raises(ssl.SSLError, match="(?i)alert"):
+                tls.read(1)
+            await client.close()
 
     @pytest.mark.parametrize("auth", ["requested", "none"])
     async def test_not_required(self, certificates: Certificates, auth: str) -> None:

@@ -204,6 +204,14 @@ class TestTls:
                 with pytest.raises(SslAuthenticationException, match=r"TLS with .* failed: self-signed certificate"):
                     await producer.send("t", b"value")
 
+    @pytest.mark.parametrize("shows", ["stranger", None])
+    async def test_a_certificate_that_is_refused(self, certificates: Certificates, shows: str | None) -> None:
+        async with tls_cluster(certificates, ssl__client__auth="required") as cluster:
+            own = {} if shows is None else {"ssl_keystore_location": str(getattr(certificates, shows))}
+            async with KafkaProducer(**self.configs(cluster, certificates, **own)) as producer:
+                with pytest.raises(SslAuthenticationException, match=r"TLS with .* failed: .*ALERT"):
+                    await producer.send("t", b"value")
+
     @pytest.mark.parametrize(("algorithm", "believed"), [("https", False), ("", True)])
     async def test_the_name_has_to_be_the_brokers(
         self, certificates: Certificates, algorithm: str, believed: bool
