@@ -114,6 +114,7 @@ class SocketServer:
             processor.stop_reading()
         await self._flush(processors, lambda: all(processor.is_answered for processor in processors), deadline)
         await self._close_acceptor(acceptor)
+        await self._wait_closed()
         self._leaving.remove(acceptor)
 
     def enable_request_processing(self) -> None:
@@ -211,10 +212,14 @@ class SocketServer:
             acceptor.close()
         for acceptor in self._all_acceptors:
             await self._close_acceptor(acceptor)
+        await self._wait_closed()
 
     async def _close_acceptor(self, acceptor: Acceptor) -> None:
         await acceptor.wait_closed()
         self._resize(acceptor, 0)
+
+    async def _wait_closed(self) -> None:
+        """Returns when no processor is being closed."""
         if self._closings:
             await asyncio.wait(tuple(self._closings))
 
