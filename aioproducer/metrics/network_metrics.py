@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aioproducer.metrics.authentication_metrics import AuthenticationMetrics
 from aioproducer.metrics.metric_name import NODE_GROUP, PRODUCER_GROUP, Tags
 from aioproducer.metrics.registry import MetricGroup, MetricRegistry
 
@@ -21,6 +22,7 @@ class NetworkMetrics:
         self.opened = registry.sensor()
         self.closed = registry.sensor()
         group = registry.group(PRODUCER_GROUP, tags)
+        self.authentications = AuthenticationMetrics(registry, group)
         _traffic(group, self)
         sent, received = self.sent, self.received
         doc = "requests written and answers read"

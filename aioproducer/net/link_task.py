@@ -146,10 +146,14 @@ class LinkTask:
         except (OSError, OverflowError, KafkaError, asyncio.CancelledError) as error:
             # Whatever was reached by then: nothing of it may stay open.
             reason = self._security.refusal(str(self._link), error) or self._explained(error, allowed)
+            if isinstance(reason, AuthenticationException):
+                self._metrics.authentications.failed(self._loop.time())
             connection.close(reason)
             if reason is error or isinstance(error, asyncio.CancelledError):
                 raise
             raise reason from error
+        if self._security.is_secure:
+            self._metrics.authentications.authenticated(self._loop.time())
         self._answers_to_connect = connection.answers
         self._last_host = host
         self._link.connection = connection
@@ -209,11 +213,17 @@ class LinkTask:
 
     async def _reauthenticate(self, connection: Connection) -> None:
         """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it."""
+        began = self._loop.time()
         self._link.reauthenticating = True
         try:
             await self._authenticate(connection)
         except KafkaError as error:
+            if isinstance(error, AuthenticationException):
+                self._metrics.authentications.reauthentication_failed(self._loop.time())
             connection.close(error)
+        else:
+            now = self._loop.time()
+            self._metrics.authentications.reauthenticated(now - began, now)
         finally:
             self._link.reauthenticating = False
         if connection.error is None:

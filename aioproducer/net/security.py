@@ -22,6 +22,11 @@ class ClientSecurity:
         self._context: ssl.SSLContext | None = config.ssl_context
         self._random = random
 
+    @property
+    def is_secure(self) -> bool:
+        """Whether there is anything to authenticate."""
+        return self._context is not None or self._credentials is not None
+
     def transport_options(self, address: Address) -> dict[str, Any]:
         """Arguments for ``create_connection`` besides host and port. The certificate must be for the name by which the
         broker is known, not for the address that was found for it."""

@@ -141,6 +141,11 @@ async def test_it_is_said_again_before_the_session_ends(world: World) -> None:
             _ = await producer.send("t", b"%d" % number)
             await asyncio.sleep(0.1)
         counted = figures(cluster)
+        told = producer.metrics()
+        for name in ("successful-authentication-total", "successful-reauthentication-total"):
+            assert told[name] == counted[name]
+        assert told["reauthentication-latency-max"] > 0
+        assert told["failed-authentication-total"] == told["failed-reauthentication-total"] == 0
         # One a connection, of which there are a bootstrap one and that of the node.
         assert counted["successful-authentication-total"] <= 2
         assert counted["successful-reauthentication-total"] >= 6
@@ -211,6 +216,7 @@ class TestTls:
             async with KafkaProducer(**self.configs(cluster, certificates, **own)) as producer:
                 with pytest.raises(SslAuthenticationException, match=r"TLS with .* failed: .*ALERT"):
                     await producer.send("t", b"value")
+                assert producer.metrics()["failed-authentication-total"] >= 1
 
     @pytest.mark.parametrize(("algorithm", "believed"), [("https", False), ("", True)])
     async def test_the_name_has_to_be_the_brokers(
