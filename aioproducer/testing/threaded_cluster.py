@@ -152,12 +152,12 @@ class ThreadedCluster:
         return self.call(lambda cluster: {topic.name: len(topic.partitions) for topic in cluster.topics})
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, object | None]) -> None:
-        """Sets configs of a topic; None resets one to its default. Returns when
-        the listeners match them."""
+        """Sets configs of a topic; None resets one to its default."""
         self.call(lambda cluster: cluster.alter_topic_configs(name, configs))
 
     def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
-        """Sets dynamic configs of one node, or of all; None resets one to its default."""
+        """Sets dynamic configs of one node, or of all; None resets one to its default. Returns when
+        the listeners match them."""
         self.call(lambda cluster: cluster.alter_broker_configs(configs, node_id=node_id))
         self.run(self._cluster.listeners_changed())
 
