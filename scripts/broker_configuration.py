@@ -48,19 +48,20 @@ listener.name.internal.max.connections=10
 Clients are told the nodes as the listener has them that they came in by; `cluster.bootstrap_servers_of("INTERNAL")`
 names them.
 
-`listeners`, `advertised.listeners` and `listener.security.protocol.map` change while a node runs, each node's for itself:
+`listeners`, `advertised.listeners` and `listener.security.protocol.map` change while a node runs, each node's for
+itself:
 
 ```python
 cluster.alter_broker_configs({"listeners": "PLAINTEXT://:9092,NEW://:9292"}, node_id=0)
 await cluster.listeners_changed()  # it listens there now
 ```
 
-Ports are those of node 0 here, too. A listener that goes has its port closed at once; its clients get what they have asked
-for, within a second, and lose their connections. The inter-broker listener stays, and what stays cannot have another port
-or protocol. (Kafka with KRaft takes no change of what is advertised.)
+Ports are those of node 0 here, too. A listener that goes has its port closed at once; its clients get what they have
+asked for, within a second, and lose their connections. The inter-broker listener stays, and what stays cannot have
+another port or protocol. (Kafka with KRaft takes no change of what is advertised.)
 
-Configs that a listener may have of its own, as `listener.name.<its name>.<config>`; those that are not dynamic may be set
-together with a new listener:
+Configs that a listener may have of its own, as `listener.name.<its name>.<config>`; those that are not dynamic may be
+set together with a new listener:
 
 """
 

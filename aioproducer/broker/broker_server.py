@@ -42,8 +42,8 @@ class BrokerServer:
         host: str,
         on_listeners: Callable[[], object] = lambda: None,
     ) -> None:
-        """``host`` is where listeners are that name none; ``on_listeners`` is called when they, or what is told of them,
-        have changed while it runs."""
+        """``host`` is where listeners are that name none; ``on_listeners`` is called when they, or what is told of
+        them, have changed while it runs."""
         self.context = context
         self._config = config = context.state.configs.broker(context.node_id)
         window = QuotaWindow(config.quota_window_size_seconds, config.quota_window_num)
