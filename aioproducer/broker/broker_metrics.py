@@ -69,9 +69,8 @@ def _purgatory(server: BrokerServer, node: Tags) -> Iterator[Metric]:
 
 
 def _topics(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
-    context = server.context
     of_all = [0.0] * len(RATES)
-    for topic, rates in context.topic_metrics.existing(context.state.topics).items():
+    for topic, rates in server.context.topic_metrics:
         tags = (*node, ("topic", topic))
         for number, (name, rate) in enumerate(zip(RATES, rates.rates(now), strict=True)):
             of_all[number] += rate

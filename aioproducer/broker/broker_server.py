@@ -83,6 +83,7 @@ class BrokerServer:
     def enable_request_processing(self) -> None:
         """Clients are let in from now on."""
         self.context.state.configs.follow(self)
+        self.context.state.on_topic_deleted.append(self.context.topic_metrics.forget)
         self.context.state.client_quotas.listeners.add(self._configure_ip_rates)
         self.reconfigure()
         self._configure_ip_rates()
@@ -128,6 +129,7 @@ class BrokerServer:
         """Ends as if it had crashed: connections drop, and what was not handled is lost."""
         self.context.state.client_quotas.listeners.discard(self._configure_ip_rates)
         self.context.state.configs.follow_no_more(self)
+        self.context.state.on_topic_deleted.remove(self.context.topic_metrics.forget)
         self.gate.close()
         self.handlers.abort()
         await self.listeners.close()

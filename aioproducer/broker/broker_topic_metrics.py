@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Iterator
 
 from aioproducer.metrics.sensor import Sensor
 
@@ -78,7 +78,10 @@ class BrokerTopicMetrics:
             rates = self._topics[topic] = TopicRates()
         return rates
 
-    def existing(self, topics: Container[str]) -> dict[str, TopicRates]:
-        """Those of these topics, which are all there are: what there was of others is forgotten."""
-        self._topics = {name: rates for name, rates in self._topics.items() if name in topics}
-        return self._topics
+    def forget(self, topic: str) -> None:
+        """The topic is there no more: another one of its name begins anew."""
+        self._topics.pop(topic, None)
+
+    def __iter__(self) -> Iterator[tuple[str, TopicRates]]:
+        """Each topic's name, and its rates."""
+        return iter(self._topics.items())

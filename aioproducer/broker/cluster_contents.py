@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from aioproducer.broker.client_quotas import entity as quota_entity
 from aioproducer.broker.cluster_configs import ALL_NODES
-from aioproducer.broker.cluster_state import ClusterState, NewTopic
+from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.scram_credentials import MIN_ITERATIONS, ScramCredential, ScramMechanism
-from aioproducer.broker.topic import Topic
+from aioproducer.broker.topic import NewTopic, Topic
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.config_def import as_text
 from aioproducer.password import Password

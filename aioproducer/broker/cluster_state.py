@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from uuid import UUID
@@ -22,7 +22,15 @@ from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.replica_assignment import checked_replicas, spread_replicas
 from aioproducer.broker.scram_credentials import ScramCredentials
-from aioproducer.broker.topic import NO_LEADER, HeldReplica, Partition, Topic, validate_topic_name
+from aioproducer.broker.topic import (
+    NO_LEADER,
+    HeldReplica,
+    NewTopic,
+    Partition,
+    Topic,
+    colliding_name,
+    validate_topic_name,
+)
 from aioproducer.broker.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT
 from aioproducer.errors import (
     InvalidPartitionsException,
@@ -46,18 +54,6 @@ class Node:
     rack: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewTopic:
-    """A topic to create. ``-1`` partitions or replicas means the broker's default; ``assignments`` (for each partition
-    the nodes of its replicas, the first one leads) excludes both."""
-
-    name: str
-    partitions: int = -1
-    replication_factor: int = -1
-    assignments: Sequence[Sequence[int]] = ()
-    configs: Mapping[str, str] | None = None
-
-
 class ClusterState:
     """The shared state of a cluster whose nodes have the ids given; ``random`` makes the ids of cluster and topics."""
 
@@ -77,6 +73,8 @@ class ClusterState:
         self.node_ids = tuple(node_ids)
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
+        self.on_topic_deleted: list[Callable[[str], object]] = []
+        """Who is told the name of each topic that is deleted."""
         self._alive: dict[int, Mapping[str, Node]] = {}
         self._coordinators: dict[str, int] = {}
         self._next_producer_id = 0
@@ -254,6 +252,8 @@ class ClusterState:
         for partition in topic.partitions:
             partition.elect(NO_LEADER)
         self._journal.topic_deleted(topic)
+        for told in self.on_topic_deleted:
+            told(name)
         return topic
 
     def delete_topic_by_id(self, topic_id: UUID) -> Topic:
@@ -287,14 +287,9 @@ class ClusterState:
         validate_topic_name(name)
         if name in self.topics:
             raise TopicExistsException(f"topic {name!r} exists already")
-        # Metric names replace '.' by '_': Kafka refuses topics whose metrics would collide.
-        plain = name.replace(".", "_")
-        if plain != name or "_" in name:
-            for other in self.topics:
-                if other.replace(".", "_") == plain:
-                    raise InvalidTopicException(
-                        f"topic {name!r} collides with {other!r}: '.' and '_' count as the same"
-                    )
+        other = colliding_name(name, self.topics)
+        if other is not None:
+            raise InvalidTopicException(f"topic {name!r} collides with {other!r}: '.' and '_' count as the same")
 
     def _assign(self, new: NewTopic) -> list[tuple[int, ...]]:
         if new.assignments:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
@@ -24,6 +24,27 @@ def validate_topic_name(name: str) -> None:
             f"topic name {name[: MAX_NAME_LENGTH + 1]!r} is not allowed: it must be 1 to {MAX_NAME_LENGTH} letters, "
             "digits, '.', '_' and '-', and neither '.' nor '..'"
         )
+
+
+def colliding_name(name: str, others: Iterable[str]) -> str | None:
+    """The one of these topics whose metrics would be those of a topic of this name: '.' and '_' are the same in names of
+    metrics, so Kafka refuses such a topic (``Topic.hasCollision``)."""
+    plain = name.replace(".", "_")
+    if plain == name and "_" not in name:
+        return None
+    return next((other for other in others if other.replace(".", "_") == plain), None)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to create. ``-1`` partitions or replicas means the broker's default; ``assignments`` (for each partition
+    the nodes of its replicas, the first one leads) excludes both."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: Sequence[Sequence[int]] = ()
+    configs: Mapping[str, str] | None = None
 
 
 class HeldReplica(NamedTuple):

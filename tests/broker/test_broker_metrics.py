@@ -80,7 +80,10 @@ async def test_what_topics_take_in_and_give_out(cluster: EmbeddedCluster, client
     await client.request(FetchRequest(max_wait_ms=0, topics=topics), 12)
     wrong = [FetchTopic("t", partitions=[FetchPartition(0, fetch_offset=99, partition_max_bytes=10**6)])]
     await client.request(FetchRequest(max_wait_ms=0, topics=wrong), 12)
+    (server,) = cluster._servers.values()
+    assert {name for name, _ in server.context.topic_metrics} == {"t", "gone"}
     cluster.delete_topic("gone")
+    assert {name for name, _ in server.context.topic_metrics} == {"t"}, "whether anybody asks for them or not"
     found = cluster.metrics()
     told = {name.name: value for name, value in found.select("BrokerTopicMetrics", topic="t").items()}
     unit = told["TotalFetchRequestsPerSec"] / 2

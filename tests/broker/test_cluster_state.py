@@ -5,8 +5,8 @@ from uuid import uuid4
 import pytest
 
 from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
-from aioproducer.broker.topic import NO_LEADER
+from aioproducer.broker.cluster_state import ClusterState, Node
+from aioproducer.broker.topic import NO_LEADER, NewTopic
 from aioproducer.errors import (
     ApiException,
     InvalidConfigurationException,

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from aioproducer.broker.cluster_state import NewTopic
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
-from aioproducer.broker.topic import Topic
+from aioproducer.broker.topic import NewTopic, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,

@@ -9,10 +9,9 @@ operation is allowed, as in Kafka.
 
 from __future__ import annotations
 
-from aioproducer.broker.cluster_state import NewTopic
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
-from aioproducer.broker.topic import NO_LEADER, Partition, Topic, validate_topic_name
+from aioproducer.broker.topic import NO_LEADER, NewTopic, Partition, Topic, validate_topic_name
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidTopicException
 from aioproducer.protocol.messages.metadata import (

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.cluster_state import ClusterState, NewTopic, Node
+from aioproducer.broker.cluster_state import ClusterState, Node
 from aioproducer.broker.group_offsets import GroupOffsets, OffsetAndMetadata
 from aioproducer.broker.storage.clean_shutdown import write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.stored_batches import StoredBatches
-from aioproducer.broker.topic import Partition
+from aioproducer.broker.topic import NewTopic, Partition
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_coordinator import NOBODY, TransactionCoordinator
 from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
