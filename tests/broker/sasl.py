@@ -37,6 +37,18 @@ async def sasl_cluster(**configs: Any) -> AsyncIterator[EmbeddedCluster]:
         yield cluster
 
 
+def alice(cluster: EmbeddedCluster, mechanism: str = "PLAIN", **more: object) -> dict[str, Any]:
+    """What Alice tells her client, be it this project's, aiokafka or kafka-python."""
+    return {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": PASSWORD,
+        **more,
+    }
+
+
 async def handshake(client: RawClient, mechanism: str = "PLAIN") -> Any:
     return await client.request(SaslHandshakeRequest(mechanism), 1)
 

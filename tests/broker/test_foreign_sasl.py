@@ -13,7 +13,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
 from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 
-from .sasl import ESCAPED, MECHANISMS, PASSWORD, figures, sasl_cluster
+from .sasl import ESCAPED, MECHANISMS, PASSWORD, alice, figures, sasl_cluster
 
 pytest.importorskip("scramp", reason="scramp is not installed")
 
@@ -33,27 +33,18 @@ def stored(cluster: EmbeddedCluster) -> list[bytes | None]:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 class TestAiokafka:
-    @pytest.fixture
-    def configs(self, cluster: EmbeddedCluster, mechanism: str) -> dict[str, Any]:
-        return {
-            "bootstrap_servers": cluster.bootstrap_servers,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": mechanism,
-            "sasl_plain_username": "alice",
-            "sasl_plain_password": PASSWORD,
-        }
-
-    async def test_produce_and_consume(self, cluster: EmbeddedCluster, configs: dict[str, Any]) -> None:
+    async def test_produce_and_consume(self, cluster: EmbeddedCluster, mechanism: str) -> None:
         aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+        configs = alice(cluster, mechanism)
         async with aiokafka.AIOKafkaProducer(**configs) as producer:
             await asyncio.gather(*[await producer.send("t", value, partition=0) for value in VALUES])
         assert stored(cluster) == VALUES
         async with aiokafka.AIOKafkaConsumer("t", auto_offset_reset="earliest", group_id="g", **configs) as consumer:
             assert [(await consumer.getone()).value for _ in VALUES] == VALUES
 
-    async def test_is_not_believed(self, cluster: EmbeddedCluster, configs: dict[str, Any]) -> None:
+    async def test_is_not_believed(self, cluster: EmbeddedCluster, mechanism: str) -> None:
         aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
-        producer = aiokafka.AIOKafkaProducer(**{**configs, "sasl_plain_password": "wrong"})
+        producer = aiokafka.AIOKafkaProducer(**alice(cluster, mechanism, sasl_plain_password="wrong"))
         with pytest.raises(aiokafka.errors.KafkaError):
             await producer.start()
         await producer.stop()
@@ -109,17 +100,11 @@ class TestConfluent:
 class TestKafkaPython:
     async def test_produce(self, cluster: EmbeddedCluster, mechanism: str) -> None:
         kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
-        await asyncio.to_thread(self.produce, kafka, cluster.bootstrap_servers, mechanism)
+        await asyncio.to_thread(self.produce, kafka, alice(cluster, mechanism))
         assert stored(cluster) == VALUES
 
-    def produce(self, kafka: Any, servers: str, mechanism: str) -> None:
-        producer = kafka.KafkaProducer(
-            bootstrap_servers=servers,
-            security_protocol="SASL_PLAINTEXT",
-            sasl_mechanism=mechanism,
-            sasl_plain_username="alice",
-            sasl_plain_password=PASSWORD,
-        )
+    def produce(self, kafka: Any, configs: dict[str, Any]) -> None:
+        producer = kafka.KafkaProducer(**configs)
         deliveries = [producer.send("t", value, partition=0) for value in VALUES]
         producer.flush(30)
         assert [delivery.get(0).offset for delivery in deliveries] == list(range(COUNT))

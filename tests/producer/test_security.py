@@ -24,23 +24,12 @@ from aioproducer.errors import (
 )
 from aioproducer.jaas import SCRAM_LOGIN_MODULE
 from aioproducer.testing.simulation.listening import listen_on_network
-from tests.broker.sasl import CONFIGS, ESCAPED, MECHANISMS, PASSWORD, figures, sasl_cluster
+from tests.broker.sasl import CONFIGS, ESCAPED, MECHANISMS, PASSWORD, alice, figures, sasl_cluster
 from tests.broker.test_tls import tls_cluster
 from tests.support.certificates import Certificates, make_certificates
 from tests.support.virtual_time import World, virtual
 
 pytest.importorskip("scramp", reason="scramp is not installed")
-
-
-def alice(cluster: EmbeddedCluster, mechanism: str = "PLAIN", **more: Any) -> dict[str, Any]:
-    return {
-        "bootstrap_servers": cluster.bootstrap_servers,
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": mechanism,
-        "sasl_plain_username": "alice",
-        "sasl_plain_password": PASSWORD,
-        **more,
-    }
 
 
 @pytest.fixture
@@ -198,8 +187,7 @@ class TestTls:
     async def test_with_sasl_and_a_context_of_ones_own(self, certificates: Certificates) -> None:
         async with tls_cluster(certificates, "SASL_SSL") as cluster:
             context = ssl.create_default_context(cafile=str(certificates.authority))
-            configs = {**alice(cluster), "security_protocol": "SASL_SSL", "ssl_context": context}
-            async with KafkaProducer(**configs) as producer:
+            async with KafkaProducer(**alice(cluster, security_protocol="SASL_SSL", ssl_context=context)) as producer:
                 _ = await producer.send("t", b"value")
 
     async def test_a_broker_that_is_not_believed(self, certificates: Certificates) -> None:
