@@ -30,6 +30,7 @@
     request_metrics.py, request_log.py   where the time of requests goes; a line for each
     broker_metrics.py, idle_meter.py   what a node tells of itself
     broker_topic_metrics.py   what topics take in and give out
+    channel_builder.py from a socket to a connection that is set up, by TLS or without
     kafka_channel.py, channel_mute_state.py  one connection: one request at a time, in order; why it is not read
     listener_security.py  what a listener asks of its clients before it listens to them
     tls_handshake.py   how a handshake ends that a client does not pass

@@ -10,8 +10,9 @@ from aioproducer.broker.request import Request
 from aioproducer.protocol.schema import Response
 
 
-def fail(context: BrokerContext, request: Request, response: Response, reason: str) -> None:
-    """Tells the client so, and closes its connection, after ``connection.failed.authentication.delay.ms``.
+def fail(context: BrokerContext, request: Request, response: Response | None, reason: str) -> None:
+    """Tells the client so, if there is a response for that, and closes its connection: both after
+    ``connection.failed.authentication.delay.ms``.
 
     Until then nothing is read from it: whoever tries passwords gets through so many a second and connection, and a
     client that comes back at once and for ever does so more slowly. Nobody else waits.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from aioproducer.broker.authentication_failure import fail
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.handlers import (
     add_offsets_to_txn,
@@ -47,6 +48,7 @@ from aioproducer.broker.handlers import (
     txn_offset_commit,
 )
 from aioproducer.broker.request import Request
+from aioproducer.broker.sasl_server_authenticator import Admission
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
 from aioproducer.protocol.codec import decode_prefix
@@ -131,6 +133,8 @@ class KafkaApis:
     def handle(self, request: Request, frame: bytes, body_at: int) -> None:
         """Decodes and handles a request of a supported API and version; see ``RequestHandler``."""
         header = request.header
+        if not self._admits(request):
+            return
         if header.api_key == ApiKey.API_VERSIONS:
             self._api_versions.handle(request, frame, body_at)
             return
@@ -140,3 +144,18 @@ class KafkaApis:
         response = api.handle(self._context, request, message)
         if response is not None:
             request.respond(response)
+
+    def _admits(self, request: Request) -> bool:
+        authenticator = request.connection.authenticator
+        if authenticator is None:
+            return True
+        api_key = request.header.api_key
+        admission = authenticator.admits(api_key, self._context.clock.monotonic())
+        if admission is Admission.YES:
+            return True
+        reason = f"it sent a request of API {api_key}, and {admission.value}"
+        if admission is Admission.EXPIRED:
+            request.close_connection(reason)
+        else:
+            fail(self._context, request, None, reason)
+        return False

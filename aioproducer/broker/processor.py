@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
 
+from aioproducer.broker.channel_builder import ChannelBuilder
 from aioproducer.broker.channel_mute_state import ChannelMuteEvent
 from aioproducer.broker.gate import Gate
 from aioproducer.broker.idle_expiry import IdleExpiryManager
@@ -16,7 +15,7 @@ from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.kafka_channel import KafkaChannel
 from aioproducer.broker.listener_security import ListenerSecurity
 from aioproducer.broker.memory_pool import MemoryPool
-from aioproducer.broker.new_connections import CONNECTION_QUEUE_SIZE, NewConnection, NewConnections
+from aioproducer.broker.new_connections import CONNECTION_QUEUE_SIZE, NewConnections
 from aioproducer.broker.receive_deadlines import ReceiveDeadlines
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_channel import RequestChannel
@@ -28,8 +27,6 @@ from aioproducer.broker.response import (
     SendResponse,
     StartThrottlingResponse,
 )
-from aioproducer.broker.sasl_server_authenticator import Admission
-from aioproducer.broker.tls_handshake import accept_tls
 from aioproducer.clock import Clock
 from aioproducer.errors import SchemaException
 from aioproducer.protocol.framing import decode_request_header
@@ -76,7 +73,9 @@ class Processor:
         self._security = security
         self._memory = memory
         self.new_connections = NewConnections(self._wakeup)
-        self._registering: dict[asyncio.Task[None], None] = {}
+        self._builder = ChannelBuilder(
+            f"{name}-register", listener, security, gate, clock, channel=self._channel, log_close=log_close
+        )
         self._responses: deque[RequestEnd] = deque()
         self._receives: deque[KafkaChannel] = deque()
         self._lost: deque[KafkaChannel] = deque()
@@ -146,6 +145,7 @@ class Processor:
         self.new_connections.close()
         if self._task is not None:
             self._task.cancel()
+        self._builder.abort()
         for channel in tuple(self._channels):
             channel.abort()
 
@@ -155,11 +155,8 @@ class Processor:
         if self._task is not None:
             await asyncio.wait([self._task])
         while self.new_connections:
-            connection = self.new_connections.take()
-            connection.socket.close()
-            self._gate.depart(self._listener, connection.address)
-        if self._registering:
-            await asyncio.wait(tuple(self._registering))
+            self._builder.drop(self.new_connections.take())
+        await self._builder.wait_closed()
         while self._channels:
             self._all_closed = asyncio.get_running_loop().create_future()
             await self._all_closed
@@ -175,39 +172,13 @@ class Processor:
     # new connections
 
     def _configure_new_connections(self) -> None:
-        loop = asyncio.get_running_loop()
         for _ in range(min(CONNECTION_QUEUE_SIZE, len(self.new_connections))):
-            connection = self.new_connections.take()
-            task = loop.create_task(self._register(connection), name=f"{self._name}-register")
-            self._registering[task] = None
-            task.add_done_callback(self._registered)
+            self._builder.build(self.new_connections.take())
 
-    async def _register(self, connection: NewConnection) -> None:
-        channel = KafkaChannel(
-            self,
-            self._listener,
-            connection.address,
-            self._next_connection_index(),
-            self._memory,
-            self._security,
+    def _channel(self, address: str) -> KafkaChannel:
+        return KafkaChannel(
+            self, self._listener, address, self._next_connection_index(), self._memory, self._security
         )
-        loop: Any = asyncio.get_running_loop()  # the simulation's takes sockets of its own
-        try:
-            if self._security.tls is None:
-                await loop.connect_accepted_socket(lambda: channel, connection.socket)
-            else:
-                await accept_tls(loop, lambda: channel, connection.socket, self._security.transport_options)
-        except OSError as error:
-            if isinstance(error, ssl.SSLError):
-                self._security.metrics.failed(self._now(), again=False)
-            self._log_close(connection.address, f"it was lost before it was made: {str(error) or type(error).__name__}")
-        finally:
-            if not channel.was_opened:
-                connection.socket.close()
-                self._gate.depart(self._listener, connection.address)
-
-    def _registered(self, task: asyncio.Task[None]) -> None:
-        self._registering.pop(task, None)
 
     # responses
 
@@ -314,9 +285,6 @@ class Processor:
                 f"it sent a request of API {header.api_key} version {header.api_version}, which is not supported",
             )
             return None
-        if channel.authenticator is not None and not self._admits(channel, header.api_key, now):
-            channel.release(len(frame))
-            return None
         request = Request(
             header,
             self._requests,
@@ -333,16 +301,6 @@ class Processor:
         else:
             request.abandon()
         return request
-
-    def _admits(self, channel: KafkaChannel, api_key: int, now: float) -> bool:
-        assert channel.authenticator is not None
-        admission = channel.authenticator.admits(api_key, now)
-        if admission is Admission.YES:
-            return True
-        if admission is Admission.EXPIRED:
-            self._security.metrics.killed(now)
-        self.close_channel(channel, f"it sent a request of API {api_key}, and {admission.value}")
-        return False
 
     # connections
 

@@ -1,7 +1,7 @@
 """Who the client of a connection is: the exchange by which it says so, and how long that is believed.
 
 Rules of state and ``now`` (seconds); the handlers of ApiVersions, SaslHandshake and SaslAuthenticate are its shell, and
-a processor asks :meth:`SaslServerAuthenticator.admits` before it hands any request on. Kafka's class of this name
+``KafkaApis`` asks :meth:`SaslServerAuthenticator.admits` before it looks at any request. Kafka's class of this name
 (KIP-43, KIP-152, KIP-368).
 
 Simplification: tokens come in SaslAuthenticate alone (SaslHandshake 1, since Kafka 1.0), never bare.
@@ -47,7 +47,7 @@ _ADMITTED = {
     SaslState.AUTHENTICATE: (ApiKey.SASL_AUTHENTICATE,),
     SaslState.REAUTH_BAD_MECHANISM: (ApiKey.SASL_AUTHENTICATE,),
 }
-"""Anything else closes the connection, before a byte of its body is looked at."""
+"""Anything else is a failure, before a byte of its body is looked at."""
 
 
 class SaslServerAuthenticator:
@@ -70,12 +70,15 @@ class SaslServerAuthenticator:
     def admits(self, api_key: int, now: float) -> Admission:
         """Whether a request of this API may be handled at this point. What is not admitted ends the connection."""
         if self.state is SaslState.COMPLETE:
-            expired = self.expires_at is not None and now >= self.expires_at
             # A client that is late with its re-authentication is not refused it.
-            return Admission.EXPIRED if expired and api_key != ApiKey.SASL_HANDSHAKE else Admission.YES
+            if self.expires_at is None or now < self.expires_at or api_key == ApiKey.SASL_HANDSHAKE:
+                return Admission.YES
+            self._metrics.killed(now)
+            return Admission.EXPIRED
         if api_key in _ADMITTED.get(self.state, ()):
             return Admission.YES
-        self._advance(SaslEvent.TOKEN_REFUSED)
+        if not self.failed:  # what a client that is gone had sent as well is not another failure
+            self._fail(SaslEvent.TOKEN_REFUSED, now)
         return Admission.UNAUTHENTICATED
 
     def versions(self, told: bool) -> None:

@@ -24,7 +24,7 @@ from tests.support.certificates import Certificates, make_certificates
 
 from .batches import make_batch
 from .raw_client import RawClient
-from .sasl import CONFIGS, ESCAPED, PASSWORD, figures, log_in
+from .sasl import CONFIGS, ESCAPED, PASSWORD, alice, figures, log_in
 from .test_foreign_sasl import java_configs
 
 VALUES = [b"value %d" % index for index in range(100)]
@@ -110,6 +110,7 @@ def test_the_same_on_uvloop(certificates: Certificates) -> None:
         await test_requests_small_and_large(certificates)
         await test_pipelined_requests_are_answered_in_order(certificates)
         await test_sasl_within(certificates)
+        await test_who_does_not_shake_hands_does_not_keep_a_broker_from_stopping(certificates, b"")
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
@@ -209,6 +210,20 @@ async def test_a_handshake_that_gets_nowhere_is_nobody_elses_and_has_an_end(
         await silent.close()
 
 
+@pytest.mark.parametrize("said", [b"", b"\x16\x03\x01"])
+async def test_who_does_not_shake_hands_does_not_keep_a_broker_from_stopping(
+    certificates: Certificates, said: bytes
+) -> None:
+    async with asyncio.timeout(20):  # a handshake may take 60 s
+        async with tls_cluster(certificates, num__network__threads=1) as cluster:
+            silent = RawClient(*await asyncio.open_connection(*cluster.listener(0)))
+            await silent.send_bytes(said)
+            async with connected(cluster, certificates.authority) as client:
+                assert await serves(client)  # the silent one came before
+        await silent.receive_rest()
+        await silent.close()
+
+
 class TestForeign:
     @pytest.fixture
     async def cluster(self, certificates: Certificates) -> AsyncIterator[EmbeddedCluster]:
@@ -218,14 +233,8 @@ class TestForeign:
 
     async def test_aiokafka(self, cluster: EmbeddedCluster, certificates: Certificates) -> None:
         aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
-        producer = aiokafka.AIOKafkaProducer(
-            bootstrap_servers=cluster.bootstrap_servers,
-            security_protocol="SASL_SSL",
-            ssl_context=ssl.create_default_context(cafile=str(certificates.authority)),
-            sasl_mechanism="PLAIN",
-            sasl_plain_username="alice",
-            sasl_plain_password=PASSWORD,
-        )
+        context = ssl.create_default_context(cafile=str(certificates.authority))
+        producer = aiokafka.AIOKafkaProducer(**alice(cluster, security_protocol="SASL_SSL", ssl_context=context))
         async with producer:
             await asyncio.gather(*[await producer.send("t", value) for value in VALUES])
         assert [record.value for record in cluster.log("t").records()] == VALUES
