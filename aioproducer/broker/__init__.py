@@ -54,6 +54,7 @@
     faulty_gate.py     connections that are turned away by one
     leader_epoch.py    whether a client's idea of who leads is up to date
     partition_log.py   the log of a partition
+    log_index.py       where in it an offset or a timestamp is
     log_checkpoint.py  what it knows of itself, for a restart
     batches.py         where it keeps its batches: in memory, or
     storage/           on disk

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from aioproducer.broker.batches import Batches, MemoryBatches
 from aioproducer.broker.log_checkpoint import LogCheckpoint
+from aioproducer.broker.log_index import LogIndex
 from aioproducer.broker.log_validator import validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.topic_config import TopicConfig
@@ -70,11 +70,8 @@ class PartitionLog:
         self.log_end_offset = 0
         self.replicated_to: int | None = None
         self.size_in_bytes = 0
-        # In step: the batches, their base offsets, and the largest timestamp up to and including each. The last two are
-        # sorted, which makes them the offset index and the time index. Stored batches never change.
         self._batches: Batches = MemoryBatches() if batches is None else batches
-        self._base_offsets: list[int] = []
-        self._max_timestamps: list[int] = []
+        self._index = LogIndex()  # in step with the batches, which never change once they are stored
 
     def configure(self, config: TopicConfig, retain: int) -> None:
         """Follows ``config`` from now on; of each producer the last ``retain`` batches stay remembered, no older ones.
@@ -141,14 +138,11 @@ class PartitionLog:
         first_offset = self.log_end_offset
         set_base_offset(batch, first_offset, leader_epoch)
         self._batches.append(batch)
-        self._index(first_offset, len(batch), last_offset_delta, max_timestamp)
+        self._grow(first_offset, len(batch), last_offset_delta, max_timestamp)
         return first_offset
 
-    def _index(self, first_offset: int, size: int, last_offset_delta: int, max_timestamp: int) -> None:
-        self._base_offsets.append(first_offset)
-        self._max_timestamps.append(
-            max(max_timestamp, self._max_timestamps[-1]) if self._max_timestamps else max_timestamp
-        )
+    def _grow(self, first_offset: int, size: int, last_offset_delta: int, max_timestamp: int) -> None:
+        self._index.append(first_offset, max_timestamp)
         self.size_in_bytes += size
         self.log_end_offset = first_offset + last_offset_delta + 1
 
@@ -172,8 +166,8 @@ class PartitionLog:
             deleted,
             self.log_start_offset,
             self.log_end_offset,
-            list(self._base_offsets),
-            list(self._max_timestamps),
+            list(self._index.base_offsets),
+            list(self._index.max_timestamps),
             self.producer_state.snapshot(),
             self._transactions.under_way(),
             self._transactions.all_aborted(),
@@ -199,16 +193,16 @@ class PartitionLog:
 
     def _restore(self, checkpoint: LogCheckpoint) -> None:
         self.log_start_offset, self.log_end_offset = checkpoint.log_start_offset, checkpoint.log_end_offset
-        self._base_offsets, self._max_timestamps = list(checkpoint.base_offsets), list(checkpoint.max_timestamps)
+        self._index = LogIndex(checkpoint.base_offsets, checkpoint.max_timestamps)
         self.size_in_bytes = sum(map(self._batches.size, range(len(self._batches))))
         self._transactions.restore(checkpoint.open_transactions, checkpoint.aborted_transactions)
         self.producer_state.restore(checkpoint.producers, self.log_end_offset, self._retain)
 
     def _read_all(self, log_start_offset: int, producers: Iterable[ProducerSnapshot]) -> None:
         for batch in self._batches.load(log_start_offset):
-            if not self._base_offsets:
+            if not self._index:
                 self.log_start_offset = batch.base_offset
-            self._index(batch.base_offset, batch.size_in_bytes, batch.last_offset_delta, batch.max_timestamp)
+            self._grow(batch.base_offset, batch.size_in_bytes, batch.last_offset_delta, batch.max_timestamp)
             if batch.is_control:
                 committed = is_commit(batch)
                 self._end_transaction(batch.producer_id, batch.producer_epoch, batch.base_offset, committed=committed)
@@ -217,8 +211,7 @@ class PartitionLog:
         if log_start_offset > self.log_end_offset:
             # What was deleted is known, and what was to be kept of the log is not there.
             self._batches.reset()
-            self._base_offsets.clear()
-            self._max_timestamps.clear()
+            self._index = LogIndex()
             self.size_in_bytes = 0
             self.log_start_offset = self.log_end_offset = log_start_offset
         self.producer_state.restore(producers, self.log_end_offset, self._retain)
@@ -252,8 +245,8 @@ class PartitionLog:
         batches = self._batches
         end = len(batches)
         if committed or self.replicated_to is not None:
-            end = bisect_left(self._base_offsets, self.last_stable_offset if committed else self.high_watermark)
-        first = last = bisect_right(self._base_offsets, offset) - 1
+            end = self._index.count_before(self.last_stable_offset if committed else self.high_watermark)
+        first = last = self._index.place_of(offset)
         while last < end:
             max_bytes -= batches.size(last)
             if max_bytes < 0 and (last > first or not min_one_batch):
@@ -298,25 +291,25 @@ class PartitionLog:
 
     def find_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """The first record with this timestamp (ms) or a later one."""
-        return self._find_in_batch(bisect_left(self._max_timestamps, timestamp), timestamp)
+        return self._find_in_batch(self._index.place_of_timestamp(timestamp), timestamp)
 
     def find_max_timestamp(self) -> TimestampAndOffset | None:
         """The first of the records with the largest timestamp."""
-        if not self._max_timestamps:
+        if not self._index:
             return None
-        largest = self._max_timestamps[-1]
-        return self._find_in_batch(bisect_left(self._max_timestamps, largest), largest)
+        largest = self._index.max_timestamps[-1]
+        return self._find_in_batch(self._index.place_of_timestamp(largest), largest)
 
     def leader_epoch_at(self, offset: int) -> int:
         """The leader epoch of the batch that holds ``offset``. Raises :class:`OffsetOutOfRangeException`."""
         if not self.log_start_offset <= offset < self.log_end_offset:
             raise self._out_of_range(offset)
-        return RecordBatch(self._batches[bisect_right(self._base_offsets, offset) - 1]).partition_leader_epoch
+        return RecordBatch(self._batches[self._index.place_of(offset)]).partition_leader_epoch
 
-    def _find_in_batch(self, index: int, timestamp: int) -> TimestampAndOffset | None:
-        if index == len(self._batches):
+    def _find_in_batch(self, place: int, timestamp: int) -> TimestampAndOffset | None:
+        if place == len(self._batches):
             return None
-        batch = RecordBatch(self._batches[index])
+        batch = RecordBatch(self._batches[place])
         for record in batch.records():
             if record.timestamp_ms >= timestamp and record.offset >= self.log_start_offset:
                 return TimestampAndOffset(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
@@ -332,18 +325,18 @@ class PartitionLog:
         if before_offset == self.log_end_offset:
             self._drop(len(self._batches))
         else:
-            self._drop(bisect_right(self._base_offsets, before_offset) - 1)
+            self._drop(self._index.place_of(before_offset))
         self._transactions.delete_before(before_offset)
 
     def _delete_old_batches(self) -> None:
         # Down to 7/8 of what may stay, so that the lists are not moved for every append.
         keep = self.config.retention_bytes - self.config.retention_bytes // 8
         count, left = 0, self.size_in_bytes
-        replicated = self.high_watermark
-        while left > keep and count < len(self._batches) - 1 and self._base_offsets[count + 1] <= replicated:
+        base_offsets, replicated = self._index.base_offsets, self.high_watermark
+        while left > keep and count < len(self._batches) - 1 and base_offsets[count + 1] <= replicated:
             left -= self._batches.size(count)
             count += 1
-        self.log_start_offset = max(self.log_start_offset, self._base_offsets[count])
+        self.log_start_offset = max(self.log_start_offset, base_offsets[count])
         self._drop(count)
         self._transactions.delete_before(self.log_start_offset)
 
@@ -355,5 +348,4 @@ class PartitionLog:
     def _drop(self, count: int) -> None:
         self.size_in_bytes -= sum(map(self._batches.size, range(count)))
         self._batches.delete(count, self.log_start_offset, self.producer_state)
-        del self._base_offsets[:count]
-        del self._max_timestamps[:count]
+        self._index.delete(count)

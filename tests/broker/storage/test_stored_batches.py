@@ -170,7 +170,7 @@ def test_a_log_that_ends_before_its_start_begins_anew_there() -> None:
     stored.commit()
     stored.keeper.start = 10
     stored.restart()
-    assert (stored.log.log_start_offset, stored.log.log_end_offset, len(stored.log._base_offsets)) == (10, 10, 0)
+    assert (stored.log.log_start_offset, stored.log.log_end_offset, len(stored.log._index)) == (10, 10, 0)
     stored.append(b"next")
     stored.commit()
     stored.restart()
