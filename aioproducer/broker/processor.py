@@ -176,9 +176,7 @@ class Processor:
             self._builder.build(self.new_connections.take())
 
     def _channel(self, address: str) -> KafkaChannel:
-        return KafkaChannel(
-            self, self._listener, address, self._next_connection_index(), self._memory, self._security
-        )
+        return KafkaChannel(self, self._listener, address, self._next_connection_index(), self._memory, self._security)
 
     # responses
 

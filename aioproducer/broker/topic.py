@@ -27,8 +27,8 @@ def validate_topic_name(name: str) -> None:
 
 
 def colliding_name(name: str, others: Iterable[str]) -> str | None:
-    """The one of these topics whose metrics would be those of a topic of this name: '.' and '_' are the same in names of
-    metrics, so Kafka refuses such a topic (``Topic.hasCollision``)."""
+    """The one of these topics whose metrics would be those of a topic of this name: '.' and '_' are the same in them,
+    so Kafka refuses such a topic (``Topic.hasCollision``)."""
     plain = name.replace(".", "_")
     if plain == name and "_" not in name:
         return None

@@ -61,7 +61,7 @@ class TransactionIndex:
 
     def restore(self, under_way: Iterable[tuple[int, int]], aborted: Iterable[tuple[int, int, int]]) -> None:
         """What there was before a restart."""
-        self._first_offsets = {producer_id: first_offset for producer_id, first_offset in under_way}
+        self._first_offsets = dict(under_way)
         self._aborted = [AbortedTransaction(*one) for one in aborted]
 
     def all_aborted(self) -> list[AbortedTransaction]:

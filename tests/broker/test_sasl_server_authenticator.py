@@ -37,7 +37,7 @@ VERSIONS = ApiVersionsRequest("test", "1")
 
 @pytest.fixture
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[EmbeddedCluster]:
-    """Its clients say who they are; ``@pytest.mark.parametrize("cluster", [{...}], indirect=True)`` has more configs."""
+    """Clients say who they are; ``@pytest.mark.parametrize("cluster", [{...}], indirect=True)`` has more configs."""
     async with sasl_cluster(**getattr(request, "param", {})) as cluster:
         yield cluster
 

@@ -138,7 +138,7 @@ class TestClientAuth:
     ) -> None:
         """With TLS 1.3 a client hears that it was refused after its own half of the handshake; and why, by an alert."""
         async with tls_cluster(certificates, ssl__client__auth="required") as cluster:
-            with pytest.raises(ssl.SSLError, match="(?i)alert"):
+            with pytest.raises(ssl.SSLError, match=r"(?i)alert"):
                 async with connected(
                     cluster, certificates.authority, getattr(certificates, shows or "", None)
                 ) as client:
@@ -173,7 +173,7 @@ class TestClientAuth:
                     incoming.write(data)
             await client.send_bytes(outgoing.read())
             incoming.write(await client.receive_rest())
-            with pytest.raises(ssl.SSLError, match="(?i)alert"):
+            with pytest.raises(ssl.SSLError, match=r"(?i)alert"):
                 tls.read(1)
             await client.close()
 
@@ -361,7 +361,7 @@ async def test_a_listener_may_have_its_own_certificate_and_another_while_it_is_o
             cluster.alter_broker_configs({own: str(certificates.client)}, node_id=0)
             assert await serves(client), "its connection goes on"
         assert [await shown(cluster, name) for name in ("SSL", "OTHER")] == [renewed, stranger]
-        with pytest.raises(InvalidRequestException, match="/none.pem: no PEM that can be used: No such file"):
+        with pytest.raises(InvalidRequestException, match=r"/none\.pem: no PEM that can be used: No such file"):
             cluster.alter_broker_configs({own: "/none.pem"}, node_id=0)
         assert await shown(cluster, "SSL") == renewed
         cluster.alter_broker_configs({own: None}, node_id=0)

@@ -28,6 +28,7 @@ def test_names_that_would_be_one_in_metrics(name: str, other: str | None) -> Non
     others = ["ab", "a-b"] if other is None else ["x_y", other, "z"]
     assert colliding_name(name, others) == other
 
+
 def test_a_new_leader_has_a_new_epoch_and_watchers_know() -> None:
     partition = Partition("t", 0, (0, 1), PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({}))), leader=0)
     seen = []

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.broker.log_checkpoint import LogCheckpoint
+from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.broker.storage.clean_shutdown import take_clean_shutdown
 from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, Unsynced
 from aioproducer.broker.storage.files import LOCK_FILE, Files
