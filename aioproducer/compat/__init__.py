@@ -1,4 +1,4 @@
-"""Other clients' producers, on this one, over the public package alone: for who moves over (``docs/migrating.md``).
+"""Other clients' producers, built on this one's public package, for moving from them (``docs/migrating.md``).
 
 aiokafka/                aiokafka's producer
 """

@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 class Delivery:
     """One record's delivery, with the methods of a ``concurrent.futures.Future``; any thread may ask.
 
-    It cannot be cancelled, and costs nothing to complete: the outcome is the batch's. So it is no Future, which
-    ``concurrent.futures.wait`` would want; ``producer.flush()`` waits for many.
+    It cannot be cancelled, and costs nothing to complete, because the outcome is kept once per batch. So it is not a
+    Future, and ``concurrent.futures.wait`` does not take it; ``producer.flush()`` waits for many.
     """
 
     __slots__ = ("_handover", "_placed", "_refused")
@@ -31,11 +31,11 @@ class Delivery:
         self._refused: Exception | None = None
 
     def placed(self, delivery: LoopDelivery) -> None:
-        """The producer has the record; told by the loop."""
+        """The producer has accepted the record; called by the loop."""
         self._placed = delivery
 
     def refused(self, error: Exception) -> None:
-        """The producer does not take it; told by the loop."""
+        """The producer has refused the record; called by the loop."""
         self._refused = error
 
     def done(self) -> bool:
@@ -46,9 +46,10 @@ class Delivery:
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """The metadata; raises the delivery's error.
 
-        ``timeout`` is how long to wait, in seconds; None is until the delivery ends, which delivery.timeout.ms bounds.
-        Then it raises the builtin TimeoutError, and the record goes on to its own end. Within a delivery callback,
-        which must not wait, and in a forked process it raises IllegalStateException unless the delivery is done.
+        ``timeout`` is how long to wait, in seconds; None waits until the delivery ends, at most delivery.timeout.ms.
+        When it is over it raises the builtin TimeoutError, and the record goes on to its own end. Within a delivery
+        callback, which must not wait, and in a forked process, it raises IllegalStateException unless the delivery is
+        done.
         """
         self._wait(timeout)
         place = self._place()
@@ -60,7 +61,7 @@ class Delivery:
         raise result.raised(index)
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """The error that ended it, None if it was delivered; ``timeout`` is that of :meth:`result`."""
+        """The error that ended it, None if it was delivered; ``timeout`` as for :meth:`result`."""
         self._wait(timeout)
         place = self._place()
         if place is None:
@@ -70,7 +71,7 @@ class Delivery:
 
     @property
     def outcome(self) -> Outcome | None:
-        """``None`` while not done and when delivered, else what is known of the record: NOT_SENT or UNKNOWN."""
+        """``None`` while not done and when delivered; else NOT_SENT (proven absent from the log) or UNKNOWN."""
         place = self._place()
         if place is None:
             return None if self._refused is None else Outcome.NOT_SENT
@@ -78,9 +79,10 @@ class Delivery:
         return None if error is None else error.outcome
 
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
-        """Calls ``callback(delivery)`` when done: at once if it is, else in the producer's thread.
+        """Calls ``callback(delivery)`` when done: at once if it already is, else in the producer's thread.
 
-        It must not hold that thread up. There it is called in record order within a batch; what it raises is logged.
+        The callback must not hold that thread up. There, callbacks run in record order within a batch; what they raise
+        is logged.
         """
         if self.done() or not self._handover.call_soon(self._call_when_done, callback):
             self._check_done()

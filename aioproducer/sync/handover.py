@@ -1,8 +1,8 @@
-"""Records on their way from threads to the event loop that the producer lives in.
+"""Hands records over from threads to the producer's event loop.
 
-A thread puts a record into a queue, and whoever finds that nobody has done so rings for the loop: one call into it for
-as many records as come before it looks. That is what makes a ``send`` cheap: to ring is a system call, and each time a
-thread would wait for the other one.
+A thread puts a record into a queue. The first thread to do so since the loop last looked wakes the loop: one call for
+all records that arrive before it looks. That makes ``send`` cheap, because waking is a system call, and each time one
+thread would wait for the other.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ MOST: Final = 1000
 """Records that may be on their way before threads wait …"""
 
 LARGE: Final = 2048
-"""… none of which takes more bytes, key and value; a larger one is worth a call of its own."""
+"""… and the most bytes of key and value that each of them may have; a larger one is worth a separate call."""
 
 Record = tuple[Any, Any, Any, int | None, int | None, Headers | None]
-"""Topic, value, key, partition, timestamp and headers: immutable all of them, and checked."""
+"""Topic, value, key, partition, timestamp and headers: all immutable, and checked."""
 
 
 @final
 class Waiter:
-    """A thread that waits for a record, as its ProduceResult wants to see it: with a future's face."""
+    """A thread that waits for a record, with the interface of a future that ProduceResult expects."""
 
     __slots__ = ("left", "told")
 
     def __init__(self) -> None:
         self.told = threading.Event()
         self.left = False
-        """Nobody waits any more: a failure is for the log."""
+        """Nobody waits any more, so a failure goes to the log."""
 
     def done(self) -> bool:
         return self.left
@@ -69,7 +69,7 @@ class Handover:
         """The loop's; who makes this is on it."""
         self.waiters: set[Waiter] = set()
         config = producer.config
-        # What is on its way has to fit into the parking lot, should there be no memory for any of it.
+        # Records on their way must fit into the parking lot in case there is no memory for any of them.
         self.most = max(1, min(MOST, config.parked_memory // (LARGE + PARKED_COST)))
         self.patience = config.max_block_ms / 1000
         self._producer = producer
@@ -90,7 +90,7 @@ class Handover:
             raise
 
     def call_soon(self, function: Callable[..., object], *arguments: Any) -> bool:
-        """Has the loop call something, after what was handed over before; False if there is no loop any more."""
+        """Makes the loop call something, after what was handed over before; False if the loop has ended."""
         if not self.over.is_set():
             try:
                 self._loop.call_soon_threadsafe(function, *arguments)
@@ -105,7 +105,7 @@ class Handover:
         return threading.get_ident() == self.thread
 
     def wait_for_room(self) -> None:
-        """Holds a thread up until there is room for another record, for max.block.ms at most."""
+        """Holds a thread up until there is room for another record, at most max.block.ms."""
         if self.on_loop():
             return
         with self._room:
@@ -147,7 +147,7 @@ class Handover:
         self._producer._admission.missing(cause)
 
     def _look_for_memory(self) -> None:
-        """Lets threads go on, or has them wait until the records that wait for memory now have found it."""
+        """Lets threads go on, or makes them wait until the records that now wait for memory have found it."""
         waiting = self._producer._lot.memory
         self.full = len(waiting) > 0
         if self.full:
@@ -170,7 +170,7 @@ class Handover:
     # Its end
 
     def end(self) -> None:
-        """The loop has ended; whatever was too late for it is refused."""
+        """The loop has ended; records that came too late are refused."""
         self.over.set()
         self.thread = 0  # another thread may have its number now
         self.refuse_the_rest()
@@ -187,7 +187,7 @@ class Handover:
         self.queue.clear()
 
     def refuse_the_rest(self) -> None:
-        """Tells the deliveries of what no loop will ever take."""
+        """Ends the deliveries of records that no loop will ever take."""
         self.rung = False
         while True:
             try:

@@ -12,12 +12,12 @@ log = logging.getLogger(__name__)
 
 
 class Mortal(Protocol):
-    """A producer that may have a thread of its own, which keeps it alive."""
+    """A producer that may have its own thread, which keeps it alive."""
 
     def close(self) -> None: ...
 
     def _after_fork(self) -> bool:
-        """This process is a fork. Whether the producer is of no use here: its thread is in the other one."""
+        """This process is a fork. Whether the producer cannot be used here, because its thread is in the other one."""
 
 
 _producers: weakref.WeakSet[Mortal] = weakref.WeakSet()

@@ -22,9 +22,9 @@ CLOSED: Final = "the producer is closed, or its thread has ended; make a new one
 
 
 class LoopThread:
-    """Begins when it is made, which raises what keeps the producer from starting, and ends by ``close()``.
+    """Starts when it is made, which raises what keeps the producer from starting, and ends with ``close()``.
 
-    ``owner`` is kept alive by it: the producer that somebody has let go of still has records to deliver.
+    It keeps ``owner`` alive, because a producer that nobody references may still have records to deliver.
     """
 
     def __init__(self, producer: KafkaProducer, owner: object) -> None:
@@ -36,7 +36,7 @@ class LoopThread:
         self._portal, self.handover = began.result()
 
     def check_elsewhere(self) -> None:
-        """IllegalStateException in this very thread, which may not wait for itself."""
+        """IllegalStateException if called in this same thread, which cannot wait for itself."""
         if self.handover.on_loop():
             raise IllegalStateException(
                 "it was called from within a delivery callback or other code that the producer's thread calls, and "
@@ -44,9 +44,9 @@ class LoopThread:
             )
 
     def call(self, function: Callable[..., Awaitable[T]], *arguments: Any, wait: float | None = None, **more: Any) -> T:
-        """What ``function`` returns, called and awaited by the loop when it has taken what this thread has sent.
+        """Has the loop call and await ``function``, after it has taken what this thread has sent; returns the result.
 
-        If the wait is interrupted, or takes longer than ``wait`` seconds, it is cancelled.
+        If the wait is interrupted, or takes longer than ``wait`` seconds, the call is cancelled.
         """
         self.check_elsewhere()
 

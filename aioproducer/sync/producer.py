@@ -36,20 +36,20 @@ T = TypeVar("T")
 
 
 class KafkaProducer:
-    """Sends records to Kafka from any thread, by way of an event loop in a thread of its own.
+    """Sends records to Kafka from any thread, through an event loop in its own thread.
 
     ::
 
         with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
             metadata = producer.send("orders", b"value", key=b"42").result()
 
-    Configs, errors and promises are those of :class:`aioproducer.KafkaProducer`; its calls are here, too, and return or
-    raise when they are done. Any number of threads may make them. The thread begins with the first call, or with
-    ``start()``; until then a producer may go through a fork. One that has begun is of no use in a forked process, where
-    its calls raise IllegalStateException: make one there.
+    Configs, errors, promises and calls are those of :class:`aioproducer.KafkaProducer`; calls return or raise when they
+    are done. Any number of threads may make them. The thread starts with the first call, or with ``start()``; until
+    then a producer survives a fork. A started one cannot be used in a forked process, where its calls raise
+    IllegalStateException: make a new one there.
 
-    Leaving ``with``, by an exception too, is ``close()``, and so is the end of the interpreter: what was accepted is
-    delivered.
+    Leaving ``with``, also by an exception, calls ``close()``, and so does the end of the interpreter: what was accepted
+    is delivered.
     """
 
     def __init__(self, **config: Any) -> None:
@@ -59,9 +59,9 @@ class KafkaProducer:
         # Interceptors and partitioners are called by the loop, so that each record waits for it.
         self._hands_over = not (hooks.intercepts() or hooks.partitions())
         self._known: set[str] = set()
-        """Topics that there has been metadata of."""
+        """Topics whose metadata has been seen."""
         self._handover: Handover | None = None
-        """The way to the loop, while records are taken."""
+        """The way to the loop, while records are accepted."""
         self._thread: LoopThread | None = None
         self._changing = threading.RLock()  # entered again by a signal's handler, maybe
         self._closed = False
@@ -96,9 +96,9 @@ class KafkaProducer:
     def close(self, timeout: float | None = None) -> None:
         """Delivers what was accepted, then stops the thread. Every delivery is done when this returns.
 
-        ``timeout`` is in seconds; past it, what is left fails with an error that tells its outcome. ``None`` waits
-        until everything has ended, which delivery.timeout.ms bounds; 0 stops at once, and so does Ctrl-C. Closing twice
-        is harmless, in several threads at a time as well.
+        ``timeout`` is in seconds; when it is over, the remaining records fail with an error that gives their outcome.
+        ``None`` waits until everything has ended, at most delivery.timeout.ms; 0 stops at once, and so does Ctrl-C.
+        Closing twice is harmless, also in several threads at once.
         """
         if timeout is not None and timeout < 0:
             raise IllegalArgumentException(f"the time-out of close is {timeout}; it must be 0 or more seconds, or None")
@@ -147,16 +147,16 @@ class KafkaProducer:
         timestamp_ms: Any = None,
         headers: Any = None,
     ) -> Delivery:
-        """Hands a record over and returns its delivery: ask that for the ``result()``, or do not.
+        """Hands a record over and returns its delivery; you may ask it for the ``result()`` or not.
 
-        It waits for the topic's metadata when that is new, and for room while records come in faster than they can be
-        delivered, each for at most max.block.ms. What it takes is serialized by then; serializers are called in the
-        thread that sends, by many at once maybe.
+        It waits for the metadata of a new topic, and for room while records arrive faster than they can be delivered,
+        each at most max.block.ms. When it returns, the record has been serialized. Serializers are called in the
+        sending thread, possibly by many threads at once.
 
-        Raises IllegalArgumentException, IllegalStateException and SerializationException for misuse, and what keeps a
-        record out while this call waits for it: if the topic is new, if it has more than 2 KiB, or if an interceptor or
-        partitioner of yours is to be called (TimeoutException, BufferExhaustedException, RecordTooLargeException).
-        Whatever else goes wrong arrives in the delivery, and if nobody asks that, in the log.
+        Raises IllegalArgumentException, IllegalStateException and SerializationException for misuse. Also raises what
+        keeps the record out while the call waits for it: if the topic is new, if the record has more than 2 KiB, or if
+        your interceptor or partitioner must be called (TimeoutException, BufferExhaustedException,
+        RecordTooLargeException). All other errors arrive in the delivery, or in the log if nobody asks it.
         """
         handover = self._handover
         if handover is None:
@@ -202,7 +202,7 @@ class KafkaProducer:
             self._known.add(topic)
 
     def _carry(self, handover: Handover, record: Record, *, serialize: bool) -> Delivery:
-        """The other way of a record, which the loop has to be waited for: it is in the accumulator by then."""
+        """The slow path of a record, which waits for the loop: then the record is in the accumulator."""
         delivery = Delivery(handover)
         if handover.on_loop():
             handover.take()
@@ -223,7 +223,7 @@ class KafkaProducer:
     ) -> BulkResult:
         """Sends a record for each value, and returns when all of them have ended.
 
-        What is no sequence is read to its end first, in the thread that calls. All else is as it is with
+        What is not a sequence is first read to its end, in the calling thread. Everything else is as with
         :meth:`aioproducer.KafkaProducer.send_many`.
         """
         columns = {"keys": keys, "partitions": partitions, "timestamps_ms": timestamps_ms, "headers": headers}
@@ -254,7 +254,7 @@ class KafkaProducer:
         )
 
     def flush(self, timeout: float | None = None) -> None:
-        """Returns when everything accepted before the call is delivered or has failed; does not wait for linger.ms.
+        """Returns when everything accepted before the call has been delivered or has failed; ignores linger.ms.
 
         After ``timeout`` seconds it raises the builtin TimeoutError, and the records go on to their own ends.
         """
@@ -265,7 +265,7 @@ class KafkaProducer:
         return self._call(self._producer.partitions_for, topic)
 
     def explain(self, topic: str, partition: int) -> Explanation:
-        """Why the partition's oldest batch that is not under way has not been sent, in plain words and their parts."""
+        """Why the partition's oldest batch that is not under way has not been sent, in words and as values."""
 
         async def explain() -> Explanation:
             return self._producer.explain(topic, partition)
@@ -273,11 +273,11 @@ class KafkaProducer:
         return self._call(explain)
 
     def metrics(self) -> MetricsSnapshot:
-        """Kafka's producer metrics, as they are now: see ``docs/metrics.md``."""
+        """Kafka's producer metrics at this moment; see ``docs/metrics.md``."""
         return self._producer.metrics()
 
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
-        """What the metrics say is not well, the worst first, and what to do about it; an empty list if all is."""
+        """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
         return self._producer.health(thresholds)
 
     # Transactions
@@ -287,7 +287,7 @@ class KafkaProducer:
         self._call(self._producer.init_transactions)
 
     def begin_transaction(self) -> None:
-        """From now on records belong to a transaction, whatever thread sends them."""
+        """From now on records belong to a transaction, whichever thread sends them."""
         self._call(self._producer.begin_transaction)
 
     def send_offsets_to_transaction(
@@ -295,7 +295,7 @@ class KafkaProducer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
         group: ConsumerGroupMetadata | str,
     ) -> None:
-        """Makes a group's offsets (of the next records to read) a part of the transaction."""
+        """Makes a group's offsets (of the next records to read) part of the transaction."""
         self._call(self._producer.send_offsets_to_transaction, offsets, group)
 
     def commit_transaction(self) -> None:
@@ -303,12 +303,12 @@ class KafkaProducer:
         self._call(self._producer.commit_transaction)
 
     def abort_transaction(self) -> None:
-        """Gives up the transaction: what was sent is not read, and what was not fails (TransactionAbortedException)."""
+        """Aborts it: committed readers see none of it; unsent records end (TransactionAbortedException)."""
         self._call(self._producer.abort_transaction)
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
-        """A transaction: committed at the end of the block, aborted if that raises, with Ctrl-C, too.
+        """A transaction: committed at the end of the block, aborted if the block raises, also by Ctrl-C.
 
         ::
 
@@ -333,7 +333,7 @@ class KafkaProducer:
         return self._running().call(function, *arguments, wait=wait, **more)
 
     def _running(self) -> LoopThread:
-        """The thread, which begins now if it has not."""
+        """The thread; starts it if necessary."""
         self._check_open()
         with self._changing:
             if self._thread is None:

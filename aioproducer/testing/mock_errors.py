@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class MockErrors:
-    """By call, what it raises each time until that is None again; nothing has been done by then.
+    """For each call, what it raises every time until it is None again; the call then does nothing else.
 
-    ``send`` is for every record, whichever call brings it: ``send``, ``enqueue``, ``send_many`` or ``send_table``.
+    ``send`` applies to every record, whichever call sends it: ``send``, ``enqueue``, ``send_many`` or ``send_table``.
     """
 
     send: Exception | None = None

@@ -37,13 +37,13 @@ class MockProducer(KafkaProducer):
             await place_order(producer)
             assert [record.value for record in producer.history] == [b"an order"]
 
-    Configs are the real ones, and so is what is done with them: serializers, partitioner, interceptors, checks and
-    errors. ``topics`` has the number of partitions by name; any other topic is made with one when it is first used.
-    Records without key and partition go to partitions by chance, the same in every run.
+    Configs are the real ones, and so are serializers, partitioner, interceptors, checks and errors. ``topics`` has the
+    number of partitions by name; any other topic is created with one partition when it is first used. Records without
+    key and partition go to random partitions, the same in every run.
 
-    With ``auto_complete`` records are delivered in the loop's next turn, as no real one is before ``send`` returns;
-    without, one by one, by :meth:`complete_next` and :meth:`error_next`. ``flush``, ``close`` and
-    ``commit_transaction`` deliver whatever is left. ``errors`` says what calls raise: ``errors.flush = error``.
+    With ``auto_complete`` records are delivered in the loop's next turn, because no real one is delivered before
+    ``send`` returns; without it, one by one, by :meth:`complete_next` and :meth:`error_next`. ``flush``, ``close`` and
+    ``commit_transaction`` deliver whatever is left. ``errors`` holds what calls raise: ``errors.flush = error``.
     """
 
     def __init__(self, *, auto_complete: bool = True, topics: Mapping[str, int] | None = None, **config: Any) -> None:
@@ -71,7 +71,7 @@ class MockProducer(KafkaProducer):
     def error_next(self, error: KafkaError, *, outcome: Outcome = Outcome.NOT_SENT) -> bool:
         """Ends the oldest record with this error; False if there is none.
 
-        A transaction fails with it, as a real one does: to commit it raises TransactionAbortableException.
+        Its transaction fails, as a real one does: committing it raises TransactionAbortableException.
         """
         given: object = error
         if not isinstance(given, KafkaError):
@@ -89,7 +89,7 @@ class MockProducer(KafkaProducer):
         return self._closing is not None
 
     def clear(self) -> None:
-        """Forgets history, offsets, and the records that have not ended, whose deliveries never will.
+        """Forgets history, offsets, and the records that have not ended; their deliveries never end.
 
         A transaction stays as it is.
         """
@@ -146,7 +146,7 @@ class MockProducer(KafkaProducer):
         return self._mock_transactions.sent_offsets
 
     def fence_producer(self) -> None:
-        """A newer producer has taken over: calls raise ProducerFencedException, and so does what has not ended."""
+        """A newer producer has taken over: calls and records that have not ended fail with ProducerFencedException."""
         transactions: Any = self._transactional("fence_producer()")
         if not transactions.initialized():
             raise IllegalStateException("fence_producer() was called, but init_transactions() was not")
@@ -161,7 +161,7 @@ class MockProducer(KafkaProducer):
         return self._unless_told("flush", super().flush())
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
-        """The topic's partitions; one that was not known is made, with one partition."""
+        """The topic's partitions; an unknown topic is created with one partition."""
         self.errors.strike("partitions_for")
         return await super().partitions_for(topic)
 
@@ -241,7 +241,7 @@ def _checked(topics: Mapping[str, int]) -> dict[str, int]:
 
 
 class _Recording(Admission):
-    """The way in, for every record; what is let in is written down by ``sent``."""
+    """The way in for every record; ``sent`` records what is let in."""
 
     def __init__(
         self, errors: MockErrors, sent: Callable[[ProducerRecord], object], *arguments: Any, **more: Any

@@ -1,4 +1,4 @@
-"""What stands for the Sender in a mock: batches of one record each, and their ends, by hand or at once. No broker."""
+"""Replaces the Sender in a mock: batches of one record each, which end by hand or at once, without a broker."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NODE = 0
 
 
 class MockSender:
-    """To the producer it is its Sender. ``topics`` has the partitions of those that there are; any other is made, with
-    one partition, when it is asked for.
+    """The producer takes it for its Sender. ``topics`` has the numbers of partitions; any other topic is created with
+    one partition when it is asked for.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Transactions without a coordinator: what the producer's TransactionManager promises, kept at once."""
+"""Transactions without a coordinator: they keep the promises of the producer's TransactionManager at once."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ GroupOffsets = dict[str, dict[TopicPartition, OffsetAndMetadata]]
 
 
 class MockTransactions:
-    """The states are the real ones (``transaction_state``), and ``gate``, ``flush``, ``give_up`` and ``fatal`` are what
-    they are to a TransactionManager.
+    """The states are the real ones (``transaction_state``); ``gate``, ``flush``, ``give_up`` and ``fatal`` mean what
+    they mean to a TransactionManager.
 
-    ``history`` is given the records of a transaction when it is committed.
+    ``history`` gets the records of a transaction when it is committed.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class MockTransactions:
         """Those of the transaction that is open."""
         self.offsets: GroupOffsets = {}
         self.offsets_history: list[GroupOffsets] = []
-        """Of the transactions that were committed, those that had any."""
+        """The offsets of committed transactions that had any."""
         self.sent_offsets = False
         self.last_end: TransactionState | None = None
         """How the last transaction ended, if none has begun since: COMMITTING or ABORTING."""

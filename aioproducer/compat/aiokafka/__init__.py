@@ -1,25 +1,25 @@
-"""aiokafka's producer on this package's: its arguments, its semantics, its errors.
+"""aiokafka's producer, built on this package's: with its arguments, its semantics, its errors.
 
 ::
 
-    from aioproducer.compat.aiokafka import AIOKafkaProducer  # in place of: from aiokafka import AIOKafkaProducer
+    from aioproducer.compat.aiokafka import AIOKafkaProducer  # instead of: from aiokafka import AIOKafkaProducer
 
-and, for a library that imports aiokafka by itself, before that library is imported::
+For a library that imports aiokafka itself, before that library is imported::
 
     from aioproducer.compat.aiokafka import install
 
     install()
 
-aiokafka need not be installed. Where it is, errors and structs are its own classes: ``except KafkaTimeoutError`` goes
-on working, and its consumer takes what the producer gives. ``docs/migrating.md`` says what differs.
+aiokafka need not be installed. If it is, errors and structs are its own classes: ``except KafkaTimeoutError`` goes on
+working, and its consumer accepts what the producer returns. ``docs/migrating.md`` says what differs.
 
-producer.py              the class: its life, and records
+producer.py              the class: its life cycle, and records
 transactional_calls.py   transactions, and errors by aiokafka's names
 configs.py               its arguments as configs of this package
 errors.py                aiokafka's errors for this package's
 batch_builder.py         what create_batch() makes
-structs.py, theirs.py    aiokafka's tuples; its own modules, where it is installed
-installing.py            the producer in the place of aiokafka's
+structs.py, theirs.py    aiokafka's tuples; its own modules, if it is installed
+installing.py            puts the producer in the place of aiokafka's
 """
 
 from aioproducer.compat.aiokafka.batch_builder import BatchBuilder

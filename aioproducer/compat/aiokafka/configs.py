@@ -23,7 +23,7 @@ _DEFAULT_PARTITIONERS: Final = frozenset(
 
 
 def is_default_partitioner(partitioner: object) -> bool:
-    """Whether it is the default of aiokafka or kafka-python, which libraries hand on as if it were chosen."""
+    """Whether it is the default of aiokafka or kafka-python, which libraries pass on as if it were chosen."""
     kind = type(partitioner)
     return partitioner is None or (kind.__module__, kind.__qualname__) in _DEFAULT_PARTITIONERS
 
@@ -49,10 +49,11 @@ def delivery_configs(
     linger_ms: int,
     request_timeout_ms: int,
 ) -> dict[str, Any]:
-    """Who must have a record, and how long that may take.
+    """Which replicas must have a record, and how long that may take.
 
-    aiokafka has one batch of a partition under way, so that without idempotence, too, retries keep the order: that is
-    one request at a time. Idempotent it tries for ever; otherwise a batch is not sent again after request.timeout.ms.
+    aiokafka has one batch of a partition under way, so retries keep the order even without idempotence: here that means
+    one request at a time. With idempotence it retries for ever; otherwise a batch is not resent after
+    request.timeout.ms.
     """
     given = type(acks) is not object  # libraries hand on aiokafka's own default, which is such an object as well
     if given and acks not in (0, 1, *_ALL):
@@ -90,7 +91,7 @@ def security_configs(
 ) -> dict[str, Any]:
     """How connections are secured; ``others`` are the names of this package's configs that were given as well.
 
-    What the protocol does not use is left out, as aiokafka takes no notice of it.
+    What the protocol does not use is left out, because aiokafka ignores it.
     """
     protocol = security_protocol.upper()
     configs: dict[str, Any] = {"security_protocol": security_protocol}

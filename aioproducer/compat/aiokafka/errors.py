@@ -1,12 +1,11 @@
 """aiokafka's errors for those of this package.
 
-Where aiokafka is installed these are its own classes; where it is not, classes of the same names, bases, numbers and
-flags. ``from aioproducer.compat.aiokafka.errors import KafkaTimeoutError`` is right in either case. Each is raised from
-this package's own error, so ``error.__cause__.outcome`` says whether the record may be in the log.
+If aiokafka is installed these are its own classes; if not, classes with the same names, bases, numbers and flags.
+``from aioproducer.compat.aiokafka.errors import KafkaTimeoutError`` works in either case. Each is raised from this
+package's own error, so ``error.__cause__.outcome`` says whether the record may be in the log.
 
-What has run out of time is a KafkaTimeoutError, whatever else it is: aiokafka tells a delivery that was too late by the
-last trouble it had (NotLeaderForPartitionError, LeaderNotAvailableError, …), and so it is told here, by a class that
-is both.
+Every time-out is a KafkaTimeoutError. aiokafka reports a delivery that was too late by the last trouble it had
+(NotLeaderForPartitionError, LeaderNotAvailableError, …), so here it is raised as a class that is both.
 """
 
 from __future__ import annotations
@@ -166,9 +165,9 @@ def __dir__() -> list[str]:
 
 
 def translated(error: OwnError, *, late: str = "") -> Exception:
-    """aiokafka's error in the place of one of ours, to be raised from it.
+    """aiokafka's error for one of ours, to be raised from it.
 
-    ``late`` names the class of a time-out where it is known; else it goes by what the time was spent on.
+    ``late`` names the class of a time-out if it is known; otherwise it depends on what the time was spent on.
     """
     return _kind(error, late)(str(error))
 

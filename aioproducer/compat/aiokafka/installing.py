@@ -1,4 +1,4 @@
-"""The producer in the place of aiokafka's, for libraries that import it by themselves."""
+"""Puts the producer in the place of aiokafka's, for libraries that import that themselves."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _HOMES: Final = ("aiokafka", "aiokafka.producer", "aiokafka.producer.producer")
 
 
 def install() -> None:
-    """From now on ``from aiokafka import AIOKafkaProducer`` gives this package's. Calling it twice is harmless.
+    """From now on ``from aiokafka import AIOKafkaProducer`` gives this package's class. Calling it twice is harmless.
 
-    Call it first: IllegalStateException names the modules that have imported aiokafka's, and would go on with it.
-    ImportError where aiokafka is not installed: there is nobody to be mistaken then. Its consumer and its admin client
-    are left as they are.
+    Call it first: IllegalStateException names modules that have already imported aiokafka's class and would keep it.
+    ImportError if aiokafka is not installed, because then there is nothing to replace. aiokafka's consumer and admin
+    client stay as they are.
     """
     theirs = getattr(import_module(_HOMES[0]), _NAME)
     if theirs is AIOKafkaProducer:

@@ -42,7 +42,7 @@ _UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionError"
 
 
 class AIOKafkaProducer(TransactionalCalls):
-    """Takes the place of aiokafka's class of this name.
+    """Replaces aiokafka's class of this name.
 
     ::
 
@@ -50,9 +50,9 @@ class AIOKafkaProducer(TransactionalCalls):
             metadata = await producer.send_and_wait("orders", b"value", key=b"42")
 
     The arguments are aiokafka's (0.14), with its defaults: times in milliseconds, sizes in bytes. Every config of
-    :class:`~aioproducer.KafkaProducer` may be given besides, and wins (``delivery_timeout_ms=60_000``). The constructor
-    needs no running loop. Raises ConfigException, a ValueError, for what cannot be. Errors are aiokafka's
-    (``aioproducer.compat.aiokafka.errors``); ``docs/migrating.md`` says what differs.
+    :class:`~aioproducer.KafkaProducer` may be given as well, and takes precedence (``delivery_timeout_ms=60_000``). The
+    constructor needs no running loop. It raises ConfigException, a ValueError, for impossible values. Errors are
+    aiokafka's (``aioproducer.compat.aiokafka.errors``); ``docs/migrating.md`` says what differs.
     """
 
     _started = False
@@ -214,8 +214,8 @@ class AIOKafkaProducer(TransactionalCalls):
         """Appends a record, and returns a future of its metadata (of None with acks=0).
 
         Waits up to request_timeout_ms for the topic (UnknownTopicOrPartitionError) and for memory (KafkaTimeoutError).
-        Cancelled meanwhile, the record is not sent; cancelling the future takes nothing back. What a serializer or the
-        partitioner raises is raised as it is; TypeError for what is not bytes by then.
+        If it is cancelled meanwhile, the record is not sent; cancelling the future takes nothing back. What serializers
+        or the partitioner raise is raised as it is; TypeError for what is not bytes after serialization.
         """
         if value is None and key is None:
             raise AssertionError("a record needs a key or a value")
@@ -252,7 +252,7 @@ class AIOKafkaProducer(TransactionalCalls):
         )
 
     async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int | None) -> Future:
-        """Sends the records of a batch, which is closed by it, one after the other to one partition.
+        """Closes a batch and sends its records, one after the other, to one partition.
 
         Returns a future of the metadata of its first record (of None if it is empty), done when all have ended;
         it fails with the first error there was. Waits and raises as :meth:`send` does.
