@@ -47,11 +47,6 @@ def update_mode(name: str) -> UpdateMode:
     return UpdateMode.CLUSTER_WIDE if name in DYNAMIC_BROKER_CONFIGS else UpdateMode.READ_ONLY
 
 
-def is_dynamic(name: str) -> bool:
-    """Whether a config of a broker may change while it runs."""
-    return update_mode(name) is not UpdateMode.READ_ONLY
-
-
 def validate_reconfiguration(node_id: int, before: BrokerConfig, after: BrokerConfig) -> None:
     """Raises :class:`ConfigException` if a node cannot go from one to the other while it runs.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from aioproducer.broker.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource
 from aioproducer.broker.config_resource import ConfigResourceType, check_node, resource_type
 from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.dynamic_configs import is_dynamic
+from aioproducer.broker.dynamic_configs import DYNAMIC_BROKER_CONFIGS
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import validate_topic_name
 from aioproducer.broker.topic_config import KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
@@ -89,7 +89,8 @@ def _told(
     return DescribeConfigsResourceResult(
         key.name,
         None if secret else entry.value,
-        read_only=kind is ConfigResourceType.BROKER and not is_dynamic(key.name),
+        # Those of a single listener may change, too. Kafka says that they cannot: it looks for the full name.
+        read_only=kind is ConfigResourceType.BROKER and key.name not in DYNAMIC_BROKER_CONFIGS,
         config_source=entry.source,
         is_sensitive=secret,
         synonyms=[DescribeConfigsSynonym(name, None if secret else value, of) for name, value, of in synonyms],
