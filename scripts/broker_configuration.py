@@ -24,7 +24,7 @@ raise `ConfigException`. Written by `python scripts/broker_configuration.py` fro
 Configs marked **dynamic** can be changed while the broker runs, for one node or for all: by
 `cluster.alter_broker_configs({"max.connections": 100}, node_id=0)`, or by clients with IncrementalAlterConfigs (Kafka's
 `kafka-configs`). As in Kafka, one step can at most halve or double the numbers of threads.
-Those marked **of one node** cannot be set for all at once.
+Configs marked **of one node** cannot be set for all nodes at once.
 
 | config | type | default | allowed | what it does |
 |---|---|---|---|---|
@@ -33,10 +33,10 @@ Those marked **of one node** cannot be set for all at once.
 LISTENERS = """
 ## Listeners
 
-A node may have several: `listeners` names them and says where they listen, `listener.security.protocol.map` has the
-protocol of each name: PLAINTEXT, SSL, and SASL_PLAINTEXT or SASL_SSL where clients say who they are
+A node may have several listeners. `listeners` names them and says where they listen; `listener.security.protocol.map`
+has the protocol of each name: PLAINTEXT, SSL, or SASL_PLAINTEXT and SASL_SSL for clients that authenticate
 ([security.md](security.md)).
-All nodes share these configs: a port is that of node 0, node n has it plus n, and 0 is a free one for each.
+All nodes share these configs: a port is that of node 0, node n adds n to it, and 0 is a free port for each.
 
 ```
 listeners=PLAINTEXT://:9092,INTERNAL://:9192
@@ -45,22 +45,22 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT
 listener.name.internal.max.connections=10
 ```
 
-Clients are told the nodes as the listener has them that they came in by; `cluster.bootstrap_servers_of("INTERNAL")`
-names them.
+Clients get the addresses of the listener they connected to; `cluster.bootstrap_servers_of("INTERNAL")` returns those
+of any listener.
 
-`listeners`, `advertised.listeners` and `listener.security.protocol.map` change while a node runs, each node's for
-itself:
+`listeners`, `advertised.listeners` and `listener.security.protocol.map` can be changed while a node runs, for each
+node separately:
 
 ```python
 cluster.alter_broker_configs({"listeners": "PLAINTEXT://:9092,NEW://:9292"}, node_id=0)
 await cluster.listeners_changed()  # it listens there now
 ```
 
-Ports are those of node 0 here, too. A listener that goes has its port closed at once; its clients get what they have
-asked for, within a second, and lose their connections. The inter-broker listener stays, and what stays cannot have
-another port or protocol. (Kafka with KRaft takes no change of what is advertised.)
+Here, too, ports are those of node 0. When a listener is removed, its port closes at once; its clients get their
+answers, within a second, and lose their connections. The inter-broker listener cannot be removed, and a listener that
+stays cannot change its port or protocol. (Kafka with KRaft does not allow changes of advertised listeners.)
 
-Configs that a listener may have of its own, as `listener.name.<its name>.<config>`; those that are not dynamic may be
+A listener may have these configs of its own, as `listener.name.<its name>.<config>`; those that are not dynamic can be
 set together with a new listener:
 
 """
@@ -68,28 +68,28 @@ set together with a new listener:
 TOPICS = """
 ## Topics
 
-`cluster.create_topic("t", configs={"max.message.bytes": 1000})`, CreateTopics, `cluster.alter_topic_configs` and
-IncrementalAlterConfigs. What a topic does not have is as the broker's config says.
+Set them by `cluster.create_topic("t", configs={"max.message.bytes": 1000})`, CreateTopics,
+`cluster.alter_topic_configs` and IncrementalAlterConfigs. Where a topic has no config of its own, the broker's applies.
 
 | config | the broker's |
 |---|---|
 """
 
 STORED = """
-Kafka's other topic configs may be given too, are checked, stored and told, and do nothing:
+Kafka's other topic configs are accepted, checked, stored and described, but have no effect:
 
 """
 
 
 def _dynamic(mode: UpdateMode) -> str:
-    """The words for it."""
+    """The mode in words."""
     if mode is UpdateMode.READ_ONLY:
         return ""
     return " **Dynamic.**" if mode is UpdateMode.CLUSTER_WIDE else " **Dynamic, of one node.**"
 
 
 def _of_listener(base: str) -> UpdateMode:
-    """While the listener is open."""
+    """How the config may change while the listener is open."""
     return update_mode(f"listener.name.x.{base}") if base in LISTENER_LIMITS + LISTENER_STORES else UpdateMode.READ_ONLY
 
 

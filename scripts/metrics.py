@@ -81,7 +81,7 @@ ABSENT = (
     ),
     (
         {("producer-metrics", "successful-authentication-no-reauth-total")},
-        "it is of clients before Kafka 2.2, for brokers to count",
+        "brokers count it, for clients before Kafka 2.2",
     ),
     (
         {("producer-metrics", "txn-prepare-time-ns-total")},

@@ -1,7 +1,7 @@
 """The embedded broker's configs: Kafka's names, types, defaults and ranges.
 
-Only configs that are obeyed are declared here; an unknown one is refused. Those of topics are in ``topic_config.py``,
-and which ones may change while the broker runs is in ``dynamic_configs.py``.
+Only configs that have an effect are declared here; unknown ones are refused. The configs of topics are in
+``topic_config.py``; ``dynamic_configs.py`` says which may change while the broker runs.
 """
 
 from __future__ import annotations
@@ -68,21 +68,21 @@ TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """The configs of every node of the cluster. Times are milliseconds, sizes bytes."""
+    """The configs of every node of the cluster. Times are in milliseconds, sizes in bytes."""
 
     listeners: tuple[str, ...] = key(
         Type.LIST,
         (DEFAULT_LISTENERS,),
         ANY,
-        "Where a node listens: NAME://host:port of each listener. The port is that of node 0, the others follow; 0 for"
-        " any free ones. Without a host it is that of the cluster.",
+        "Where a node listens: NAME://host:port for each listener. The port is that of node 0, the others follow; 0:"
+        " any free ports. Without a host it is the cluster's.",
     )
     advertised_listeners: tuple[str, ...] = key(
         Type.LIST,
         (),
         ANY,
-        "What clients are told of them, where it differs: NAME://host:port, port 0 for the own one. A listener left out"
-        " is told nobody.",
+        "The addresses that clients get, if they differ: NAME://host:port, port 0 for the listener's own. Clients never"
+        " get a listener that is left out.",
     )
     listener_security_protocol_map: str = key(
         Type.STRING, DEFAULT_PROTOCOLS, ANY, "The security protocol of each listener, NAME:PROTOCOL."
@@ -91,15 +91,15 @@ class BrokerConfig:
         Type.STRING,
         None,
         ANY,
-        "The listener that max.connections does not stop; PLAINTEXT if not set. The nodes of this cluster need no"
-        " connections among each other.",
+        "The listener that max.connections does not limit; PLAINTEXT if not set. The nodes of this cluster need no"
+        " connections to each other.",
     )
     auto_create_topics_enable: bool = key(
-        Type.BOOLEAN, True, ANY, "Metadata requests create the topics they name, if the client wants so."
+        Type.BOOLEAN, True, ANY, "Metadata requests create the topics they name, if the client allows it."
     )
-    num_partitions: int = key(Type.INT, 1, at_least(1), "Partitions of a topic created without a number.")
+    num_partitions: int = key(Type.INT, 1, at_least(1), "Partitions of a topic created without a number of partitions.")
     default_replication_factor: int = key(
-        Type.INT, 1, between(1, 2**15 - 1), "Replicas of a topic created without a number."
+        Type.INT, 1, between(1, 2**15 - 1), "Replicas of a topic created without a replication factor."
     )
     delete_topic_enable: bool = key(Type.BOOLEAN, True, ANY, "Whether clients may delete topics.")
     message_max_bytes: int = key(
@@ -115,40 +115,42 @@ class BrokerConfig:
         Type.LONG, 3600000, between(0, LONG_MAX), "How far in the future the timestamp of a record may be."
     )
     log_segment_bytes: int = key(
-        Type.INT, 1073741824, at_least(1024 * 1024), "Largest append; with a data directory the size of a file, too."
+        Type.INT, 1073741824, at_least(1024 * 1024), "Largest append; with a data directory also a file's size."
     )
     log_flush_policy: str = key(
         Type.STRING,
         "always",
         one_of("always", "interval", "never"),
-        "With a data directory: whether all that an answer tells is synced (fsync) before it leaves, every "
-        "log.flush.interval.ms, or when the system likes. Kafka has no such config.",
+        "With a data directory: whether to sync (fsync) everything before an answer leaves, every "
+        "log.flush.interval.ms, or never, which leaves it to the system. Not one of Kafka's.",
     )
     log_flush_interval_ms: int = key(
-        Type.LONG, 1000, at_least(1), "How often is synced with log.flush.policy=interval (Kafka's default is never)."
+        Type.LONG, 1000, at_least(1), "Time between syncs with log.flush.policy=interval (Kafka's default: never)."
     )
     log_retention_bytes: int = key(
         Type.LONG, -1, ANY, "The oldest batches are deleted while a partition is larger than this; -1 for never."
     )
-    fetch_max_bytes: int = key(Type.INT, 57671680, at_least(1024), "Largest fetch response that is not one batch.")
+    fetch_max_bytes: int = key(
+        Type.INT, 57671680, at_least(1024), "Largest fetch response, unless one batch is larger."
+    )
     socket_request_max_bytes: int = key(Type.INT, 104857600, between(1, INT_MAX), "Largest request.")
     log_producer_state_batches_to_retain: int = key(
         Type.INT,
         5,
         at_least(5),
-        "Batches of each idempotent producer a partition remembers, to know a retry (KIP-1269).",
+        "Batches of each idempotent producer that a partition remembers, to recognise retries (KIP-1269).",
     )
     transaction_max_timeout_ms: int = key(
         Type.INT, 900000, at_least(1), "Longest transaction.timeout.ms that a producer may ask for."
     )
     fetch_purgatory_purge_interval_requests: int = key(
-        Type.INT, 1000, ANY, "The lists of waiting fetches are gone through when so many of them have ended."
+        Type.INT, 1000, ANY, "Ended fetches are purged from the lists of waiting ones when there are this many."
     )
     producer_purgatory_purge_interval_requests: int = key(
-        Type.INT, 1000, ANY, "The same of produce requests that wait for replicas."
+        Type.INT, 1000, ANY, "The same for produce requests that wait for replicas."
     )
     delete_records_purgatory_purge_interval_requests: int = key(
-        Type.INT, 1, ANY, "The same of DeleteRecords requests that wait for replicas."
+        Type.INT, 1, ANY, "The same for DeleteRecords requests that wait for replicas."
     )
     group_initial_rebalance_delay_ms: int = key(
         Type.INT,
@@ -164,7 +166,7 @@ class BrokerConfig:
         Type.INT, 3, at_least(1), "Tasks of each listener that read and write its connections."
     )
     num_io_threads: int = key(
-        Type.INT, 8, at_least(1), "Tasks that handle requests: so many in one turn of the event loop."
+        Type.INT, 8, at_least(1), "Tasks that handle requests: as many requests at most in one turn of the event loop."
     )
     queued_max_requests: int = key(
         Type.INT, 500, at_least(1), "Requests that may wait for a handler; while as many do, nothing more is read."
@@ -173,15 +175,15 @@ class BrokerConfig:
         Type.LONG,
         -1,
         ANY,
-        "Bytes of requests that were received and not handled; while there are as many, nothing more is read. No limit"
-        " if 0 or less, else at least socket.request.max.bytes.",
+        "Bytes of requests received and not yet handled; while there are as many, nothing more is read. No limit if 0"
+        " or less, else at least socket.request.max.bytes.",
     )
     socket_request_receive_timeout_ms: int = key(
         Type.INT,
         60000,
         ANY,
-        "A request is whole so long after its first byte, or 256 KiB more of it have come, or its connection is closed;"
-        " negative for never. While the broker does not read, time stands still. Not one of Kafka's.",
+        "A connection is closed if within this time neither the whole request nor another 256 KiB of it has arrived;"
+        " negative for never. Time does not count while the broker does not read. Not one of Kafka's.",
     )
     socket_send_buffer_bytes: int = key(
         Type.INT, 102400, at_least(-1), "SO_SNDBUF of connections; -1 leaves it to the system."
@@ -190,72 +192,72 @@ class BrokerConfig:
         Type.INT, 102400, at_least(-1), "SO_RCVBUF of connections; -1 leaves it to the system."
     )
     socket_listen_backlog_size: int = key(
-        Type.INT, 50, at_least(1), "Connections that the system may make before they are accepted."
+        Type.INT, 50, at_least(1), "Connections that the system may complete before they are accepted."
     )
-    max_connections: int = key(Type.INT, INT_MAX, at_least(0), "Connections of a node; who comes then waits.")
+    max_connections: int = key(Type.INT, INT_MAX, at_least(0), "Connections of a node; further ones wait.")
     max_connections_per_ip: int = key(
         Type.INT, INT_MAX, at_least(0), "Connections of a node from one address; more are closed at once."
     )
     max_connections_per_ip_overrides: str = key(
-        Type.STRING, "", OVERRIDES, "The same for single addresses: 127.0.0.1:100,::1:200."
+        Type.STRING, "", OVERRIDES, "Exceptions for single addresses: 127.0.0.1:100,::1:200."
     )
     max_connection_creation_rate: int = key(
-        Type.INT, INT_MAX, at_least(0), "New connections a second of a node; who comes too soon waits."
+        Type.INT, INT_MAX, at_least(0), "New connections per second of a node; those that come too soon wait."
     )
-    quota_window_num: int = key(Type.INT, 11, at_least(1), "Windows that the rates of quotas are measured over.")
-    quota_window_size_seconds: int = key(Type.INT, 1, at_least(1), "How long each of them is.")
+    quota_window_num: int = key(Type.INT, 11, at_least(1), "Number of windows for measuring the rates of quotas.")
+    quota_window_size_seconds: int = key(Type.INT, 1, at_least(1), "The length of each window.")
     controller_quota_window_num: int = key(Type.INT, 11, at_least(1), "As quota.window.num, for topics and partitions.")
-    controller_quota_window_size_seconds: int = key(Type.INT, 1, at_least(1), "How long each of them is.")
+    controller_quota_window_size_seconds: int = key(Type.INT, 1, at_least(1), "The length of each window.")
     connections_max_idle_ms: int = key(
-        Type.LONG, 600000, ANY, "A connection without requests for so long is closed; negative for never."
+        Type.LONG, 600000, ANY, "A connection without requests for this long is closed; negative for never."
     )
     sasl_enabled_mechanisms: tuple[str, ...] = key(
         Type.LIST,
         MECHANISMS,
         list_of(*MECHANISMS),
-        "How clients of SASL listeners may say who they are (Kafka's default is GSSAPI, which is not there).",
+        "How clients of SASL listeners may authenticate (Kafka's default, GSSAPI, is not supported).",
     )
     sasl_server_max_receive_size: int = key(
-        Type.INT, 524288, at_least(0), "Largest request of a client that has not said yet who it is."
+        Type.INT, 524288, at_least(0), "Largest request of a client that has not authenticated yet."
     )
     connection_failed_authentication_delay_ms: int = key(
         Type.INT,
         100,
         at_least(0),
-        "A client that failed to say who it is hears of it, and loses its connection, so much later; less than"
+        "How long a client that failed to authenticate waits for the error and the end of its connection; less than"
         " connections.max.idle.ms.",
     )
     connections_max_reauth_ms: int = key(
         Type.LONG,
         0,
         ANY,
-        "How long a client's word is good: it has to say anew who it is before, or its connection is closed; 0 for"
-        " ever.",
+        "How long an authentication is valid: a client that does not re-authenticate in time loses its connection; 0"
+        " means for ever.",
     )
     ssl_keystore_type: str = key(
-        Type.STRING, "PEM", one_of("PEM"), "The format of the key store (Kafka's default is JKS, which is Java's own)."
+        Type.STRING, "PEM", one_of("PEM"), "The format of the key store (Kafka's default, JKS, is Java's own)."
     )
     ssl_keystore_location: str | None = key(
-        Type.STRING, None, ANY, "A file with the key and the certificates that listeners with TLS show."
+        Type.STRING, None, ANY, "A file with the key and the certificates that TLS listeners present."
     )
-    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key itself, in place of a file.")
+    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key as text, instead of a file.")
     ssl_keystore_certificate_chain: Password | None = key(Type.PASSWORD, None, ANY, "The certificates that go with it.")
-    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "What the key is encrypted with, if it is.")
+    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "The password of the key, if it is encrypted.")
     ssl_truststore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the trust store.")
     ssl_truststore_location: str | None = key(
-        Type.STRING, None, ANY, "A file with the certificates of those whose word for a client is believed."
+        Type.STRING, None, ANY, "A file with the certificates of the authorities to trust for clients."
     )
-    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same, in place of a file.")
+    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same as text, instead of a file.")
     ssl_client_auth: str = key(
         Type.STRING,
         "none",
         one_of("required", "requested", "none"),
-        "Whether clients show a certificate, too: on a listener with SSL its name is who they are.",
+        "Whether clients present a certificate, too; on SSL listeners its subject is the user.",
     )
     of_listeners: Mapping[str, Any] = field(default_factory=dict)
-    """Configs of single listeners by their whole name: ``listener.name.internal.max.connections``."""
+    """Configs of single listeners by their full name: ``listener.name.internal.max.connections``."""
     users_of_listeners: Mapping[str, Mapping[str, Password]] = field(default_factory=dict)
-    """By listener, who may log in with PLAIN: ``listener.name.internal.plain.sasl.jaas.config``."""
+    """By listener, the users of PLAIN: ``listener.name.internal.plain.sasl.jaas.config``."""
 
     @staticmethod
     def of(given: Mapping[str, object]) -> BrokerConfig:
@@ -287,7 +289,7 @@ class BrokerConfig:
 
     @property
     def listening(self) -> Listeners:
-        """What the four configs of listeners say. Raises :class:`ConfigException`."""
+        """The listeners that the four configs describe. Raises :class:`ConfigException`."""
         return listeners_of(
             self.listeners,
             self.advertised_listeners,
@@ -300,7 +302,7 @@ class BrokerConfig:
         return self.of_listeners.get(listener_config_name(listener, name))
 
     def on_listener(self, listener: str) -> BrokerConfig:
-        """The configs as a listener has them that may have some in place of the broker's."""
+        """The configs for one listener, which may have its own instead of the broker's."""
         own = {
             base.replace(".", "_"): self.of_listener(listener, base)
             for base in LISTENER_CONFIGS
@@ -309,7 +311,7 @@ class BrokerConfig:
         return replace(self, **own)
 
     def plain_users(self, listener: str) -> Mapping[str, Password]:
-        """Who may log in to a listener with PLAIN."""
+        """The users who may log in to a listener with PLAIN."""
         return self.users_of_listeners.get(listener, {})
 
     def network_threads(self, listener: str) -> int:
@@ -327,7 +329,7 @@ def broker_config(name: str) -> ConfigKey | None:
     if found is not None:
         return replace(BROKER_CONFIGS[found[0]], name=name)
     if jaas_listener(name) is not None:
-        return ConfigKey(name, Type.PASSWORD, None, ANY, "Who may log in to a listener by a mechanism.")
+        return ConfigKey(name, Type.PASSWORD, None, ANY, "The users who may log in to a listener with a mechanism.")
     return BROKER_CONFIGS.get(name)
 
 

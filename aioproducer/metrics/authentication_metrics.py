@@ -13,18 +13,12 @@ class AuthenticationMetrics:
         self._failed = registry.sensor()
         self._reauthenticated = registry.sensor()
         self._reauthentication_failed = registry.sensor()
-        group.count_meter(
-            "successful-authentication", "connections whose broker and client believe each other", self._successful
-        )
-        group.count_meter("failed-authentication", "connections on which one did not believe the other", self._failed)
-        group.count_meter(
-            "successful-reauthentication", "times the client said anew who it is (KIP-368)", self._reauthenticated
-        )
-        group.count_meter(
-            "failed-reauthentication", "times the client was not believed anew", self._reauthentication_failed
-        )
+        group.count_meter("successful-authentication", "connections that were authenticated", self._successful)
+        group.count_meter("failed-authentication", "connections whose authentication failed", self._failed)
+        group.count_meter("successful-reauthentication", "re-authentications (KIP-368)", self._reauthenticated)
+        group.count_meter("failed-reauthentication", "failed re-authentications", self._reauthentication_failed)
         group.average_and_max(
-            "reauthentication-latency", "milliseconds of saying anew who the client is", self._reauthenticated
+            "reauthentication-latency", "milliseconds that re-authentication took", self._reauthenticated
         )
 
     def authenticated(self, now: float) -> None:
