@@ -62,7 +62,7 @@ def judge(records: int, place: str, memory: str) -> None:
         events=events_of_files(spark, [f"{place}/log"]),
         committed=spark.read.parquet(f"{place}/committed"),
     )
-    Path(f"{place}/report.html").write_text(html(summary))
+    Path(f"{place}/report.html").write_text(html(summary), encoding="utf-8")
     seconds = time.perf_counter() - began
     found = {found.kind: found.records for found in summary.found}
     of_size = {kind: found.pop(kind, 0) for kind in (Kind.LATE, Kind.SKEW)}

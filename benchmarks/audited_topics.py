@@ -71,8 +71,14 @@ class Topics:
         return as_source(self.flat)
 
     def bounds(self) -> DataFrame:
-        ends = self.flat.groupBy("topic", "partition").agg((F.max("offset") + 1).alias("end"))
-        return ends.select("topic", "partition", F.lit(0).cast("long").alias("first"), "end")
+        place = ["topic", "partition"]
+        ends = self.flat.groupBy(*place).agg((F.max("offset") + 1).alias("end"))
+        transactions = self.flat.where("transaction IS NOT NULL").groupBy(*place, "transaction")
+        begun = transactions.agg(F.min("offset").alias("begin"), F.max("control").alias("ended"))
+        open_from = begun.where("NOT ended").groupBy(*place).agg(F.min("begin").alias("open_from"))
+        first, stable_end = F.lit(0).cast("long"), F.coalesce("open_from", "end")
+        found = ends.join(open_from, place, "left")
+        return found.select(*place, first.alias("first"), "end", stable_end.alias("stable_end"))
 
 
 def topics(spark: SparkSession, shape: Shape) -> Topics:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -60,8 +60,15 @@ def audit(
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIRECTORY", help="For the report and the Parquet files.")
-    ] = Path("delivery-audit"),
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIRECTORY",
+            help="For the report and the Parquet files: of this machine, or, as hdfs:/… or s3a:/…, of another "
+            "file system that Spark can reach.",
+        ),
+    ] = "delivery-audit",
     read_committed: Annotated[
         bool, typer.Option("--read-committed", help="Read the topics once more, as readers of committed records do.")
     ] = False,
@@ -108,6 +115,7 @@ def audit(
         if find_spec("pyspark") is None:
             raise InputError("the audit is a Spark job, and pyspark is not installed: pip install 'aioproducer[spark]'")
         from aioproducer.spark.audit.options import AuditOptions
+        from aioproducer.spark.audit.place import Place
         from aioproducer.spark.audit.session import audit_session
 
         options = AuditOptions(
@@ -121,19 +129,32 @@ def audit(
         )
         configs = client_configs(bootstrap_server, config, override)
         wanted = Wanted(topics or [], delivery_log or [], metrics_topic, output, read_committed, start, every)
-        output.mkdir(parents=True, exist_ok=True)
+        Place(output).make()
         with tempfile.TemporaryDirectory(prefix="aioproducer-audit-", ignore_cleanup_errors=True) as scratch:
             terminal.note("Starting Spark")
-            spark = await asyncio.to_thread(audit_session, master, memory, scratch)
+            with spark_errors("Spark did not start; it needs Java 17 or newer (JAVA_HOME)"):
+                spark = await asyncio.to_thread(audit_session, master, memory, scratch)
             try:
                 work = Audit(spark, configs, wanted, options, terminal)
-                if watch:
-                    return await work.watch(interrupt)
-                return await until_interrupted(terminal, interrupt, work.run())
+                with spark_errors():
+                    if watch:
+                        return await work.watch(interrupt)
+                    return await until_interrupted(terminal, interrupt, work.run())
             finally:
                 await asyncio.to_thread(spark.stop)
 
     run(terminal, command)
+
+
+@contextmanager
+def spark_errors(what: str = "Spark failed") -> Iterator[None]:
+    """Turns errors of Spark's into such as are told in a line."""
+    from aioproducer.spark.audit.spark_errors import SPARK_ERRORS, explained
+
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        raise InputError(f"{what}: {explained(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -143,7 +164,7 @@ class Wanted:
     topics: Sequence[str]
     delivery_logs: Sequence[str]
     metrics_topic: str | None
-    output: Path
+    output: str
     read_committed: bool
     start: Start
     every: int
@@ -185,18 +206,23 @@ class Audit:
         return self._tell(summary)
 
     def _tell(self, summary: Summary) -> int:
+        from aioproducer.spark.audit.place import Place
+        from aioproducer.spark.audit.run import REPORT
+
         terminal = self._terminal
         terminal.say(summary.verdict)
         for found in summary.found:
             terminal.fail(f"{found.kind.value}: {report.count(found.records, 'record')} in {found.findings:,} places")
             for finding in found.examples[:3]:
                 terminal.fail(f"    {finding}")
-        terminal.say(f"The report is {self._wanted.output / 'report.html'}")
+        terminal.say(f"The report is {Place(self._wanted.output).path(REPORT)}")
         return 0 if summary.ok else FAILED
 
     async def watch(self, interrupt: Interrupt) -> int:
         """Watches what comes, until Ctrl-C; status 0 if nothing was found until then."""
+        from aioproducer.spark.audit.place import Place
         from aioproducer.spark.audit.source import Source
+        from aioproducer.spark.audit.spark_errors import explained
         from aioproducer.spark.audit.watch import ProducerWatch, watch_producers, watch_topics
 
         source = Source(self._spark, self._config)
@@ -207,7 +233,7 @@ class Audit:
         def begin() -> list[Any]:
             queries = []
             if wanted.topics:
-                place = str(wanted.output.absolute())
+                place = Place(wanted.output)
                 queries.append(watch_topics(source, wanted.topics, start, self._options, told.batch, place, interval))
             if wanted.metrics_topic is not None:
                 queries.append(watch_producers(source, wanted.metrics_topic, start, producers, interval))
@@ -227,8 +253,9 @@ class Audit:
             for query in queries:
                 await asyncio.to_thread(query.stop)
         for query in queries:
-            if (error := query.exception()) is not None:
-                raise InputError(f"{query.name}: {error}")
+            # Ctrl-C in a terminal ends Spark's Python processes as well: what comes of that is no error.
+            if (error := query.exception()) is not None and not interrupt.once.is_set():
+                raise InputError(f"{query.name}: {explained(error)}")
         self._terminal.say(f"{report.count(told.records, 'record')} watched, {report.count(told.found, 'finding')}")
         return FAILED if told.found else 0
 

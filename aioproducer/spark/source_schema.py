@@ -6,50 +6,14 @@ import difflib
 from collections.abc import Mapping
 
 import pyarrow as pa
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType
 
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.arrow_columns import ARROW_TYPES
 from aioproducer.spark.options import one_of
 
-_HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-_BATCH = StructType(
-    [
-        StructField("baseOffset", LongType()),
-        StructField("sizeInBytes", IntegerType()),
-        StructField("recordCount", IntegerType()),
-        StructField("compression", StringType()),
-        StructField("producerId", LongType()),
-        StructField("producerEpoch", IntegerType()),
-        StructField("sequence", IntegerType()),
-        StructField("leaderEpoch", IntegerType()),
-        StructField("transactional", BooleanType()),
-        StructField("control", BooleanType()),
-    ]
-)
-
-COLUMNS: Mapping[str, DataType] = {
-    "key": BinaryType(),
-    "value": BinaryType(),
-    "topic": StringType(),
-    "partition": IntegerType(),
-    "offset": LongType(),
-    "timestamp": TimestampType(),
-    "timestampType": IntegerType(),
-    "headers": ArrayType(_HEADER),
-    "batch": _BATCH,
-}
+COLUMNS: Mapping[str, DataType] = {name: from_arrow_type(type) for name, type in ARROW_TYPES.items()}
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:

@@ -14,6 +14,9 @@ from aioproducer import HealthFinding, Severity
 SILENT_AFTER = 3
 """Intervals without a report."""
 
+FORGOTTEN_AFTER_MS = 3_600_000
+"""Without a report: whoever has been silent for so long is not waited for any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -58,8 +61,8 @@ SILENCE = "reports"
 
 
 def alerts(known: dict[str, Watched], reports: Iterable[Report], now_ms: int) -> tuple[dict[str, Watched], list[Alert]]:
-    """What is known after these reports, by instance, and what is to be told of them. Producers that were closed are
-    forgotten."""
+    """What is known after these reports, by instance, and what is to be told of them. Producers that were closed, or
+    have been silent for an hour, are forgotten."""
     known = dict(known)
     told: list[Alert] = []
     for report in sorted(reports, key=lambda report: (report.instance, report.number)):
@@ -70,10 +73,16 @@ def alerts(known: dict[str, Watched], reports: Iterable[Report], now_ms: int) ->
         known[report.instance] = Watched(report, {finding.metric: finding.severity for finding in report.health})
         if report.last:
             del known[report.instance]
-    for instance, watched in known.items():
+    for instance, watched in list(known.items()):
         newest = watched.newest
-        if not watched.silent and now_ms > newest.time_ms + SILENT_AFTER * newest.interval_ms:
-            what = f"no report for {(now_ms - newest.time_ms) / 1000:.0f} s, due every {newest.interval_ms / 1000:g} s"
+        silent_ms = now_ms - newest.time_ms
+        if watched.silent and silent_ms > FORGOTTEN_AFTER_MS:
+            told.append(
+                _alert(newest, SILENCE, Severity.CRITICAL, "not waited for any more", over=True, time_ms=now_ms)
+            )
+            del known[instance]
+        elif not watched.silent and silent_ms > SILENT_AFTER * newest.interval_ms:
+            what = f"no report for {silent_ms / 1000:.0f} s, due every {newest.interval_ms / 1000:g} s"
             told.append(_alert(newest, SILENCE, Severity.CRITICAL, what, time_ms=now_ms))
             known[instance] = Watched(newest, watched.begun, silent=True)
     return known, told

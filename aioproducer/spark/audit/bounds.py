@@ -2,68 +2,68 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from aioproducer.admin import KafkaAdmin
-from aioproducer.reader import PartitionReader
+from aioproducer.admin import KafkaAdmin, ListOffsetsResultInfo, OffsetSpec, TopicDescription
+from aioproducer.admin.offsets import IsolationLevel
 from aioproducer.spark.audit.small import small_frame
+from aioproducer.types import TopicPartition
 
-BOUNDS_SCHEMA: Final = "topic string, partition int, first long, end long"
-_AT_ONCE: Final = 32
-"""Partitions that are asked for at a time."""
+BOUNDS_SCHEMA: Final = "topic string, partition int, first long, end long, stable_end long"
 
 
 class Bound(NamedTuple):
-    """``first`` is the first offset of the partition's log, ``end`` follows the last."""
+    """``first`` is the first offset of the partition's log, ``end`` follows the last.
+
+    ``stable_end`` is where a reader of committed records ends: before the first transaction that is open, at ``end`` if
+    there is none. Whatever lies before it has its outcome before ``end``.
+    """
 
     topic: str
     partition: int
     first: int
     end: int
+    stable_end: int
+
+    @property
+    def place(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
 
 
-async def find_bounds(
-    topics: Iterable[str], admin_config: Mapping[str, str], reader_config: Mapping[str, str]
-) -> list[Bound]:
+async def find_bounds(topics: Iterable[str], admin_config: Mapping[str, str]) -> list[Bound]:
     """The bounds of all partitions of the topics; KafkaError, naming topic or partition, if one cannot be had."""
     async with KafkaAdmin.from_config(admin_config) as admin:
-        places = [
-            (topic, info.partition) for topic in topics for info in (await admin.describe_topic(topic)).partitions
-        ]
-    few = asyncio.Semaphore(_AT_ONCE)
-    others: dict[str, Any] = dict(reader_config)
-    servers = others.pop("bootstrap.servers")
+        partitions = await _partitions(admin, topics)
+        firsts = await _offsets(admin, partitions, OffsetSpec.earliest(), "read_uncommitted")
+        # What is stable is asked before the end, or else a transaction that ends meanwhile would seem to end nowhere.
+        stable_ends = await _offsets(admin, partitions, OffsetSpec.latest(), "read_committed")
+        ends = await _offsets(admin, partitions, OffsetSpec.latest(), "read_uncommitted")
+    return [Bound(*place, firsts[place], ends[place], stable_ends[place]) for place in partitions]
 
-    async def find(topic: str, partition: int) -> Bound:
-        async with few, PartitionReader(servers, topic, partition, **others) as reader:
-            return Bound(topic, partition, await reader.beginning_offset(), await reader.end_offset())
 
-    return list(await asyncio.gather(*(find(*place) for place in places)))
+async def _partitions(admin: KafkaAdmin, topics: Iterable[str]) -> list[TopicPartition]:
+    found = []
+    for described in (await admin.describe_topics(dict.fromkeys(topics))).values():
+        if not isinstance(described, TopicDescription):
+            raise described
+        found += [TopicPartition(info.topic, info.partition) for info in described.partitions]
+    return found
+
+
+async def _offsets(
+    admin: KafkaAdmin, partitions: Iterable[TopicPartition], spec: OffsetSpec, level: IsolationLevel
+) -> dict[TopicPartition, int]:
+    offsets = {}
+    for place, answer in (await admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=level)).items():
+        if not isinstance(answer, ListOffsetsResultInfo):
+            raise answer
+        offsets[place] = answer.offset
+    return offsets
 
 
 def bounds_frame(spark: SparkSession, bounds: Sequence[Bound]) -> DataFrame:
     """As rules want them."""
     return small_frame(spark, bounds, BOUNDS_SCHEMA)
-
-
-def starting_offsets(bounds: Iterable[Bound]) -> str:
-    """The source's option startingOffsets."""
-    return _offsets((bound.topic, bound.partition, bound.first) for bound in bounds)
-
-
-def ending_offsets(bounds: Iterable[Bound]) -> str:
-    """The source's option endingOffsets."""
-    return _offsets((bound.topic, bound.partition, bound.end) for bound in bounds)
-
-
-def _offsets(places: Iterable[tuple[str, int, int]]) -> str:
-    found: dict[str, dict[str, int]] = defaultdict(dict)
-    for topic, partition, offset in places:
-        found[topic][str(partition)] = offset
-    return json.dumps(found)

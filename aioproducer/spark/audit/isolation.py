@@ -11,20 +11,16 @@ from aioproducer.spark.audit.tell import tell
 from aioproducer.spark.audit.transactions import ABORTED, COMMITTED, NONE, OPEN
 
 
-def wrongly_read(outcomes: DataFrame, committed: DataFrame) -> DataFrame:
+def wrongly_read(outcomes: DataFrame, committed: DataFrame, bounds: DataFrame) -> DataFrame:
     """``committed``: the batches, as far as a reader with isolation.level=read_committed was given them.
 
-    It may read no further in a partition than the first record of a transaction that is open.
+    It may read no further in a partition than to ``stable_end`` of ``bounds``, where the first open transaction began
+    when it was asked. What was open then may have ended since, so that alone says what was to be read.
     """
-    stable_end = (
-        outcomes.where(F.col("outcome") == OPEN)
-        .groupBy("topic", "partition")
-        .agg(F.min("first_offset").alias("stable_end"))
-    )
     read = committed.where("NOT control").select(*PLACE, F.col("records").alias("given"))
     compared = (
         outcomes.join(read, list(PLACE), "left")
-        .join(stable_end, ["topic", "partition"], "left")
+        .join(F.broadcast(bounds.select("topic", "partition", "stable_end")), ["topic", "partition"])
         .withColumn("given", F.coalesce("given", F.lit(0)))
     )
     aborted = tell(
@@ -33,8 +29,8 @@ def wrongly_read(outcomes: DataFrame, committed: DataFrame) -> DataFrame:
         F.format_string("of a transaction that is %s", "outcome"),
         records="given",
     )
-    may_be_read = F.coalesce(F.col("first_offset") < F.col("stable_end"), F.lit(True))
     missed = F.col("records") - F.col("given")
+    may_be_read = F.col("first_offset") < F.col("stable_end")
     unread = tell(
         compared.where(F.col("outcome").isin(COMMITTED, NONE) & may_be_read & (missed > 0)),
         Kind.UNREAD,

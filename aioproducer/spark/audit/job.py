@@ -57,9 +57,10 @@ def audit(
     """Audits what ``source`` reads, and writes all tables to ``place``.
 
     ``source``: all records of the topics with the columns of ``source_schema``, isolation.level=read_uncommitted.
-    ``bounds``: topic, partition, first, end of every partition. ``events``: from the producers' delivery logs; without
-    them, acknowledged records that are missing cannot be found. ``committed``: the same as ``source``, read with
-    isolation.level=read_committed, for comparison. ``reports``: from a metrics topic, for figures of windows.
+    ``bounds``: of every partition, with the columns of ``BOUNDS_SCHEMA``. ``events``: from the producers' delivery
+    logs; without them, acknowledged records that are missing cannot be found. ``committed``: the same as ``source``,
+    read with isolation.level=read_committed up to ``stable_end``, for comparison. ``reports``: from a metrics topic,
+    for figures of windows.
     """
     tables = Tables(source.sparkSession, place, on_progress)
     observed = tables.keep("observations", observe(source))
@@ -89,7 +90,7 @@ def audit(
         rules += [missing_records(written, told), incomplete_logs(told)]
     if committed is not None:
         read = tables.keep("read_committed", batches(observe(committed)))
-        rules.append(wrongly_read(ended, read))
+        rules.append(wrongly_read(ended, read, bounds))
     if options.unique:
         rules.append(equal_records(records))
     if options.keyed:

@@ -16,27 +16,24 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from aioproducer.delivery_log import COUNTER_HEADER, SENT_HEADER, STREAM_HEADER
 from aioproducer.errors import IllegalArgumentException
+from aioproducer.spark.source_schema import COLUMNS
 
-_RECORD = "topic string, partition int, offset bigint, timestamp timestamp, timestampType int, key binary"
-_HEADERS = "headers array<struct<key:string,value:binary>>"
-_BATCH = (
-    "batch struct<baseOffset:bigint,sizeInBytes:int,recordCount:int,compression:string,producerId:bigint,"
-    "producerEpoch:int,sequence:int,leaderEpoch:int,transactional:boolean,control:boolean>"
-)
+_COLUMNS = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "headers", "batch")
 
 
-def source_schema(*, values: bool) -> str:
+def source_schema(*, values: bool) -> StructType:
     """The columns to read from the source; values are large, and only needed to compare contents."""
-    return ", ".join([_RECORD, *(["value binary"] if values else []), _HEADERS, _BATCH])
+    names = (*_COLUMNS, "value") if values else _COLUMNS
+    return StructType([StructField(name, COLUMNS[name]) for name in names])
 
 
 def observe(source: DataFrame) -> DataFrame:
     """The rows of the source, which has the columns of ``source_schema``, with or without ``value``."""
-    wanted = [part.split()[0] for part in (*_RECORD.split(", "), _HEADERS, _BATCH)]
-    missing = [name for name in wanted if name not in source.columns]
+    missing = [name for name in _COLUMNS if name not in source.columns]
     if missing:
         raise IllegalArgumentException(
             f"the audit's source has no column {', '.join(missing)}: read it with includeHeaders and includeBatch"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,6 +11,7 @@ from aioproducer.spark.audit.events import events_of_files, events_of_topic
 from aioproducer.spark.audit.job import audit
 from aioproducer.spark.audit.metrics_reports import metrics_reports
 from aioproducer.spark.audit.options import AuditOptions
+from aioproducer.spark.audit.place import Place
 from aioproducer.spark.audit.report import html
 from aioproducer.spark.audit.source import Source
 from aioproducer.spark.audit.summary import Summary
@@ -26,7 +26,7 @@ async def audit_topics(
     spark: SparkSession,
     config: Mapping[str, str],
     topics: Sequence[str],
-    place: Path,
+    place: str,
     options: AuditOptions,
     *,
     delivery_logs: Sequence[str] = (),
@@ -38,24 +38,26 @@ async def audit_topics(
 
     ``config`` are client configs in Kafka's names, bootstrap.servers among them; ``delivery_logs`` files, or topics as
     ``topic:NAME``. With ``read_committed`` the topics are read once more, as readers of committed records do.
-    Cancelled, it cancels Spark's jobs.
+    ``place`` is a directory of this machine, or of what Spark can reach, as ``s3a://bucket/audit``: wherever tasks run,
+    all of them have to be able to write there. Cancelled, it cancels Spark's jobs.
     """
-    bounds = await find_bounds(topics, config, config)
+    written = Place(place)
+    bounds = await find_bounds(topics, config)
 
     def work() -> Summary:
-        place.mkdir(parents=True, exist_ok=True)
+        written.make()
         source = Source(spark, config)
         summary = audit(
             source.records(bounds, values=options.unique),
             bounds_frame(spark, bounds),
-            str(place.absolute()),
+            str(written),
             options,
             events=_events(source, spark, delivery_logs),
-            committed=source.records(bounds, committed=True) if read_committed else None,
+            committed=source.committed_records(bounds) if read_committed else None,
             reports=None if metrics_topic is None else metrics_reports(source.values(metrics_topic)),
             on_progress=on_progress,
         )
-        (place / REPORT).write_text(html(summary))
+        written.write_text(spark, REPORT, html(summary))
         return summary
 
     return await run_job(spark, work, description=f"audit of {', '.join(topics)}")

@@ -17,17 +17,23 @@ _PRODUCER = ("topic", "partition", "producer_id")
 _EPOCH = (*_PRODUCER, "producer_epoch")
 
 
-def wrong_sequences(batches: DataFrame, bounds: DataFrame) -> DataFrame:
+def wrong_sequences(batches: DataFrame, bounds: DataFrame, went_by: DataFrame | None = None) -> DataFrame:
     """Where sequences are not those that were due. Of a partition that is read from offset 0 on (``bounds``), the
-    first of an epoch is 0; of others the beginning may have been deleted."""
-    numbered = _positions(batches.where("base_sequence IS NOT NULL AND NOT control"))
+    first of an epoch is 0; of others the beginning may have been deleted.
+
+    ``went_by``: the ``newest`` of the batches that were judged before these. What is not beyond them is there once
+    more: whether it had been missing is known no longer.
+    """
+    numbered = _positions(_sequenced(batches, went_by))
     in_order = Window.partitionBy(*_EPOCH).orderBy("position", "first_offset")
     before = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
     from_zero = bounds.where("first = 0").select("topic", "partition", F.lit(0).alias("beginning"))
+    reached = F.greatest(F.max("position_end").over(before), "passed")
     placed = (
         numbered.join(F.broadcast(from_zero), ["topic", "partition"], "left")
-        .withColumn("due", F.coalesce(F.max("position_end").over(before), "beginning", "position"))
+        .withColumn("due", F.coalesce(reached, "beginning", "position"))
         .withColumn("twice", F.least("due", "position_end") - F.col("position"))
+        .where("NOT went_by")
     )
     sequence = F.pmod(F.col("position"), F.lit(SEQUENCES))
     missing = F.col("position") - F.col("due")
@@ -56,9 +62,17 @@ def wrong_sequences(batches: DataFrame, bounds: DataFrame) -> DataFrame:
     return gaps.unionByName(duplicates).unionByName(late).unionByName(_old_epochs(numbered))
 
 
+def _sequenced(batches: DataFrame, went_by: DataFrame | None = None) -> DataFrame:
+    """Those that have sequences; and which of them were judged before."""
+    all_batches = batches.withColumn("went_by", F.lit(False))
+    if went_by is not None:
+        all_batches = all_batches.unionByName(went_by.select(*batches.columns, F.lit(True).alias("went_by")))
+    return all_batches.where("base_sequence IS NOT NULL AND NOT control")
+
+
 def _positions(batches: DataFrame) -> DataFrame:
-    """Where batches are in their epoch, as if sequences never began anew (``position`` to ``position_end``), and the
-    furthest position that the log had before (``seen``)."""
+    """Where batches are in their epoch, as if sequences never began anew (``position`` to ``position_end``), the
+    furthest position that the log had before (``seen``), and that of what was judged before (``passed``)."""
     by_offset = Window.partitionBy(*_EPOCH).orderBy("first_offset")
     step = F.col("base_sequence") - F.lag("base_sequence").over(by_offset)
     half = SEQUENCES // 2
@@ -70,6 +84,7 @@ def _positions(batches: DataFrame) -> DataFrame:
         .withColumn("position", position)
         .withColumn("position_end", F.col("position") + F.col("batch_records"))
         .withColumn("seen", F.max("position_end").over(before))
+        .withColumn("passed", F.max(F.when(F.col("went_by"), F.col("position_end"))).over(before))
     )
 
 
@@ -90,6 +105,6 @@ def _old_epochs(batches: DataFrame) -> DataFrame:
 
 def newest(batches: DataFrame) -> DataFrame:
     """The furthest batch of each producer in each partition: what comes later is judged by these."""
-    numbered = _positions(batches.where("base_sequence IS NOT NULL AND NOT control"))
+    numbered = _positions(_sequenced(batches))
     furthest = Window.partitionBy(*_PRODUCER).orderBy(F.desc("producer_epoch"), F.desc("position"), "first_offset")
     return numbered.withColumn("rank", F.row_number().over(furthest)).where("rank = 1").select(*batches.columns)

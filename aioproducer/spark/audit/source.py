@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from aioproducer.spark import register
-from aioproducer.spark.audit.bounds import Bound, ending_offsets, starting_offsets
+from aioproducer.spark.audit.bounds import Bound
 from aioproducer.spark.audit.observations import source_schema
+from aioproducer.spark.offset_plan import Offsets, to_json
 
 
 class Source:
@@ -20,14 +22,21 @@ class Source:
         self._spark = spark
         self._options = {f"kafka.{name}": value for name, value in config.items()}
 
-    def records(self, bounds: Sequence[Bound], *, values: bool = False, committed: bool = False) -> DataFrame:
-        """All within the bounds, markers of transactions too; or what a reader of committed records is given."""
+    def records(self, bounds: Sequence[Bound], *, values: bool = False) -> DataFrame:
+        """All within the bounds, markers of transactions too."""
+        return self._within(bounds, {bound.place: bound.end for bound in bounds}, "read_uncommitted", values=values)
+
+    def committed_records(self, bounds: Sequence[Bound]) -> DataFrame:
+        """What a reader of committed records is given of them, up to the first open transaction."""
+        return self._within(bounds, {bound.place: bound.stable_end for bound in bounds}, "read_committed", values=False)
+
+    def _within(self, bounds: Sequence[Bound], ends: Offsets, level: str, *, values: bool) -> DataFrame:
         topics = sorted({bound.topic for bound in bounds})
         return (
             self._with_batches(self._spark.read, topics, values=values)
-            .option("startingOffsets", starting_offsets(bounds))
-            .option("endingOffsets", ending_offsets(bounds))
-            .option("kafka.isolation.level", "read_committed" if committed else "read_uncommitted")
+            .option("startingOffsets", json.dumps(to_json({bound.place: bound.first for bound in bounds})))
+            .option("endingOffsets", json.dumps(to_json(ends)))
+            .option("kafka.isolation.level", level)
             .load()
         )
 

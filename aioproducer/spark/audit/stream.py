@@ -1,7 +1,7 @@
 """The audit of what is being written: the rules for single partitions, over one micro-batch and the tails before it.
 
 A stream is judged by what it has seen so far. Whatever needs all the data (acknowledged records that never arrive, torn
-transactions, two copies far from each other) is left to the batch job.
+transactions, two copies of a record with different sequences) is left to the batch job.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from aioproducer.clock import Clock, SystemClock
 from aioproducer.spark.audit.batches import batches
 from aioproducer.spark.audit.finding import Finding
 from aioproducer.spark.audit.latencies import late_minutes, latencies
@@ -34,8 +35,8 @@ def judge(tails: Tails, observations: DataFrame, batches: DataFrame, options: Au
         DataFrame.unionByName,
         [
             wrong_offsets(batches, tails.bounds),
-            wrong_sequences(batches.unionByName(tails.batches), anywhere),
-            wrong_order(records.unionByName(tails.streams), nothing),
+            wrong_sequences(batches, anywhere, tails.batches),
+            wrong_order(records.unionByName(tails.streams.select(*records.columns)), nothing),
             late_minutes(latencies(records, None), options),
         ],
     )
@@ -49,26 +50,32 @@ class StreamAudit:
     """
 
     def __init__(
-        self, options: AuditOptions, on_batch: Callable[[int, Sequence[Finding], int], None], place: str | None = None
+        self,
+        options: AuditOptions,
+        on_batch: Callable[[int, Sequence[Finding], int], None],
+        place: str | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._options = options
         self._on_batch = on_batch
         self._place = place
+        self._clock: Clock = SystemClock() if clock is None else clock
         self._tails: Tails | None = None
 
     def take(self, source: DataFrame, number: int) -> None:
         """The micro-batch of this number, with the columns of ``source_schema``."""
         observations = observe(source).persist()
+        all_batches = batches(observations).persist()
         try:
-            all_batches = batches(observations)
             tails = no_tails(observations, all_batches) if self._tails is None else self._tails
             findings = judge(tails, observations, all_batches, self._options).persist()
             try:
                 self._tell(observations, findings)
             finally:
                 findings.unpersist()
-            self._tails = kept(source.sparkSession, after(tails, observations, all_batches))
+            self._tails = kept(source.sparkSession, after(tails, observations, all_batches, self._clock.time_ms()))
         finally:
+            all_batches.unpersist()
             observations.unpersist()
 
     def _tell(self, observations: DataFrame, findings: DataFrame) -> None:

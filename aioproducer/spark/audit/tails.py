@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit import sequences
-from aioproducer.spark.audit.bounds import BOUNDS_SCHEMA
 from aioproducer.spark.audit.small import small_frame
+
+FORGOTTEN_AFTER_MS: Final = 86_400_000
+"""For so long a producer that writes nothing is remembered: as long as by brokers (producer.id.expiration.ms), which
+take any sequence of it then."""
 
 
 class Tails(NamedTuple):
-    """Three tables whose size goes by partitions and producers, not by records."""
+    """Three tables whose size goes by partitions and by the producers of a day, not by records. The column ``seen_ms``
+    says when a row went by."""
 
     bounds: DataFrame
     """The next offset in each partition, as ``first`` and ``end``."""
@@ -27,28 +31,35 @@ def no_tails(observations: DataFrame, batches: DataFrame) -> Tails:
     """Before anything went by; with the columns of these."""
     spark = observations.sparkSession
     return Tails(
-        small_frame(spark, [], BOUNDS_SCHEMA),
-        small_frame(spark, [], batches.schema),
-        small_frame(spark, [], observations.schema),
+        small_frame(spark, [], "topic string, partition int, first long, end long"),
+        small_frame(spark, [], _seen(batches, 0).schema),
+        small_frame(spark, [], _seen(observations, 0).schema),
     )
 
 
-def after(tails: Tails, observations: DataFrame, batches: DataFrame) -> Tails:
+def after(tails: Tails, observations: DataFrame, batches: DataFrame, now_ms: int) -> Tails:
     """The tails when these, which follow them, have gone by."""
     due = batches.select("topic", "partition", (F.col("last_offset") + 1).alias("end"))
     ends = due.unionByName(tails.bounds.select("topic", "partition", "end")).groupBy("topic", "partition")
-    stamped = observations.where("stream IS NOT NULL AND counter IS NOT NULL").unionByName(tails.streams)
-    highest = stamped.groupBy("topic", "partition", "stream").agg(
-        F.max("counter").alias("counter"), F.max("offset").alias("offset")
+    stamped = observations.where("stream IS NOT NULL AND counter IS NOT NULL")
+    highest = (
+        _seen(stamped, now_ms)
+        .unionByName(tails.streams)
+        .groupBy("topic", "partition", "stream")
+        .agg(F.max("counter").alias("counter"), F.max("offset").alias("offset"), F.max("seen_ms").alias("seen_ms"))
     )
-    empty = observations.limit(0)
+    remembered = F.col("seen_ms") > now_ms - FORGOTTEN_AFTER_MS
     return Tails(
         ends.agg(F.max("end").alias("end")).select("topic", "partition", F.col("end").alias("first"), "end"),
-        sequences.newest(batches.unionByName(tails.batches)),
-        empty.unionByName(highest, allowMissingColumns=True),
+        sequences.newest(_seen(batches, now_ms).unionByName(tails.batches)).where(remembered),
+        tails.streams.limit(0).unionByName(highest.where(remembered), allowMissingColumns=True),
     )
 
 
 def kept(spark: SparkSession, tails: Tails) -> Tails:
     """The same, worked out and held by the driver, so that the next ones do not depend on all that went before."""
     return Tails(*(small_frame(spark, table.collect(), table.schema) for table in tails))
+
+
+def _seen(rows: DataFrame, now_ms: int) -> DataFrame:
+    return rows.withColumn("seen_ms", F.lit(now_ms).cast("long"))

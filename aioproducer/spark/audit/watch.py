@@ -14,15 +14,18 @@ from aioproducer.spark.audit.alerts import Alert, Report, Watched, alerts
 from aioproducer.spark.audit.finding import Finding
 from aioproducer.spark.audit.metrics_reports import metrics_reports
 from aioproducer.spark.audit.options import AuditOptions
+from aioproducer.spark.audit.place import Place
 from aioproducer.spark.audit.source import Source
 from aioproducer.spark.audit.stream import StreamAudit
+
+FINDINGS = "watched-findings.parquet"
 
 
 class ProducerWatch:
     """Takes the micro-batches of a metrics topic, and the time; tells alerts.
 
-    What it holds goes by the number of producers that are running. ``lag_ms``: so late a report may be read that was
-    written in time; who is silent is judged as of then.
+    What it holds goes by the number of producers that reported within the last hour. ``lag_ms``: so late a report may
+    be read that was written in time; who is silent is judged as of then.
     """
 
     def __init__(self, on_alert: Callable[[Alert], None], lag_ms: int) -> None:
@@ -65,11 +68,11 @@ def watch_topics(
     start: str,
     options: AuditOptions,
     on_batch: Callable[[int, Sequence[Finding], int], None],
-    place: str,
+    place: Place,
     interval: str,
 ) -> StreamingQuery:
     """A query that audits topics every ``interval`` (as ``10 seconds``); findings go to Parquet below ``place``."""
-    taking = StreamAudit(options, on_batch, f"{place}/watched-findings.parquet")
+    taking = StreamAudit(options, on_batch, f"{place}/{FINDINGS}")
     stream = source.record_stream(topics, start).writeStream.queryName("audit of " + ", ".join(topics))
     return stream.foreachBatch(taking.take).trigger(processingTime=interval).start()
 

@@ -1,6 +1,7 @@
 """``python -m aioproducer.testing.transactions``: runs a campaign on real Kafka, and prints its report.
 
-The exit status is 0 only if exactly the committed transactions were read.
+The exit status is 0 only if exactly the committed transactions were read, and the audit, if it was asked, found nothing
+wrong.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
@@ -37,10 +39,13 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout, err: 
         print(f"{datetime.now():%H:%M:%S} {line}", file=err, flush=True)
 
     options = vars(_parser().parse_args(arguments))
-    version, nodes, written = options.pop("kafka"), options.pop("nodes"), options.pop("report")
+    version, nodes, written, audit = (options.pop(name) for name in ("kafka", "nodes", "report", "audit"))
+    if audit is not None and find_spec("pyspark") is None:
+        tell("--audit is a Spark job, and pyspark is not installed: pip install 'aioproducer[spark]'")
+        return 1
     try:
-        report = asyncio.run(_campaign(version, nodes, Plan(**options), tell))
-    except (CampaignFailed, KafkaFailed, KafkaUnavailable, ValueError) as error:
+        report = asyncio.run(_campaign(version, nodes, Plan(**options), tell, audit))
+    except (CampaignFailed, KafkaFailed, KafkaUnavailable, OSError, ValueError) as error:
         tell(str(error))
         return 1
     if written is not None:
@@ -49,9 +54,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout, err: 
     return 1 if report.problems() else 0
 
 
-async def _campaign(version: str, nodes: int, plan: Plan, tell: Callable[[str], object]) -> Report:
+async def _campaign(version: str, nodes: int, plan: Plan, tell: Callable[[str], object], audit: Path | None) -> Report:
     async with ApacheKafka(version, nodes=nodes, configs=QUICK_FAILOVER) as kafka:
-        return await campaign.run(kafka, plan, tell)
+        return await campaign.run(kafka, plan, tell, audit=audit)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,6 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kafka", default=DEFAULT_VERSION, metavar="VERSION", help="%(default)s")
     parser.add_argument("--nodes", type=int, default=3, help="of the cluster (%(default)s)")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the report to this file, too")
+    parser.add_argument(
+        "--audit",
+        type=Path,
+        metavar="DIRECTORY",
+        help="have the delivery audit judge as well, a Spark job, by delivery logs of the producers: they, its tables "
+        "and its report go to this new directory",
+    )
     for field in fields(Plan):
         help_text = f"{_HELP[field.name]} (%(default)s)"
         parser.add_argument(f"--{field.name}", type=int, default=field.default, help=help_text)

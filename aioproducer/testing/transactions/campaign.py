@@ -1,12 +1,15 @@
-"""A campaign: workers and bounces on a cluster of real Kafka, then the reader, then the judge."""
+"""A campaign: workers and bounces on a cluster of real Kafka, then the reader, then the judge, or two of them."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 from aioproducer.testing.apache_kafka import ApacheKafka
+from aioproducer.testing.transactions.audit import audit_campaign, deliveries
 from aioproducer.testing.transactions.bounces import bounce_brokers
 from aioproducer.testing.transactions.journal import Journal
 from aioproducer.testing.transactions.judge import judge
@@ -19,9 +22,16 @@ _QUIET_MS = 10_000
 """The reader has read all when nothing has come for so long."""
 
 
-async def run(kafka: ApacheKafka, plan: Plan, told: Callable[[str], object], *, name: str = "campaign") -> Report:
+async def run(
+    kafka: ApacheKafka,
+    plan: Plan,
+    told: Callable[[str], object],
+    *,
+    name: str = "campaign",
+    audit: Path | None = None,
+) -> Report:
     """``name`` is that of the topic, which is made here, and the transactional id. The cluster has three nodes or more,
-    if any are to be bounced.
+    if any are to be bounced. ``audit``: a directory for the delivery audit, which then judges as well.
 
     Raises ``CampaignFailed`` if a worker ends by itself, or is not fenced when its place was taken.
     """
@@ -30,6 +40,9 @@ async def run(kafka: ApacheKafka, plan: Plan, told: Callable[[str], object], *, 
     await kafka.tools.create_topic(name, partitions=plan.partitions, replication_factor=replicas, configs=configs)
     journal = Journal()
     work = Work(kafka.bootstrap_servers, name, name, plan, Transaction(0, 0))
+    if audit is not None:
+        deliveries(audit).mkdir(parents=True)
+        work = replace(work, deliveries=str(deliveries(audit).absolute()))
     began = time.monotonic()
     bouncing = asyncio.create_task(bounce_brokers(kafka, name, name, plan, told))
     workers = Workers(work, journal, bounced=bouncing.done, told=told)
@@ -44,6 +57,10 @@ async def run(kafka: ApacheKafka, plan: Plan, told: Callable[[str], object], *, 
     consumed = await kafka.tools.console_consumer(
         name, isolation_level="read_committed", timeout_ms=_QUIET_MS, timeout=600
     )
+    summary = None
+    if audit is not None:
+        told("auditing")
+        summary = await audit_campaign(kafka.bootstrap_servers, name, audit)
     (state,) = await kafka.tools.transactions("describe", "--transactional-id", name)
     return Report(
         version=kafka.version,
@@ -56,4 +73,5 @@ async def run(kafka: ApacheKafka, plan: Plan, told: Callable[[str], object], *, 
         bounces=tuple(bounces),
         verdict=judge(plan, journal, consumed),
         last_state=state["TransactionState"],
+        audit=summary,
     )

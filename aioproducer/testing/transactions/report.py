@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, version
 
+from aioproducer import Severity
 from aioproducer.producer import record_accumulator
+from aioproducer.spark.audit.summary import Summary
 from aioproducer.testing.transactions.bounces import Bounce
 from aioproducer.testing.transactions.journal import Entry, Journal, Outcome
 from aioproducer.testing.transactions.judge import Verdict
@@ -32,7 +34,8 @@ _COMPLETE = ("CompleteCommit", "CompleteAbort", "Empty")
 
 @dataclass(frozen=True)
 class Report:
-    """``protocol`` is that of transactions, 1 or 2; ``last_state`` is what the coordinator says in the end."""
+    """``protocol`` is that of transactions, 1 or 2; ``last_state`` is what the coordinator says in the end.
+    ``audit``: what the delivery audit says, if it was asked."""
 
     version: str
     protocol: int
@@ -44,11 +47,19 @@ class Report:
     bounces: tuple[Bounce, ...]
     verdict: Verdict
     last_state: str
+    audit: Summary | None = None
 
     def problems(self) -> list[str]:
         found = [*self.verdict.problems]
         if self.last_state not in _COMPLETE:
             found.append(f"in the end the coordinator says of the transaction: {self.last_state}")
+        if self.audit is not None:
+            found += [
+                f"the audit found: {finding}"
+                for kind in self.audit.found
+                if kind.kind.severity is Severity.CRITICAL
+                for finding in kind.examples
+            ]
         return found
 
     def markdown(self) -> str:
@@ -96,6 +107,7 @@ class Report:
             ("stopped, replaced, woken (SIGSTOP, SIGCONT)", f"{len(self.journal.fenced)}: all fenced"),
             ("brokers bounced", f"{len(self.bounces)}, {coordinator} times the coordinator"),
             ("records read", f"{self.verdict.records:,}"),
+            *([] if self.audit is None else [("the delivery audit says", self.audit.verdict)]),
             ("in the end the coordinator says", self.last_state),
         ]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import aioproducer
 from aioproducer import KafkaProducer, wait_all
+from aioproducer.delivery_log import DeliveryLog
 from aioproducer.errors import KafkaError, ProducerFencedException
 from aioproducer.testing.transactions.journal import Entry
 from aioproducer.testing.transactions.plan import Plan, Step, Transaction
@@ -33,6 +34,8 @@ class Work:
     transactional_id: str
     plan: Plan
     first: Transaction
+    deliveries: str | None = None
+    """A directory for the delivery logs of this worker and all others."""
 
     def command(self) -> list[str]:
         """Finds the package where this process has found it."""
@@ -50,11 +53,13 @@ def main(argument: str) -> None:
 
 async def run(work: Work) -> int:
     transaction = work.first
+    logs = [] if work.deliveries is None else [DeliveryLog(Path(work.deliveries, f"{work.first.run}.jsonl"))]
     producer = KafkaProducer(
         bootstrap_servers=work.bootstrap_servers,
         transactional_id=work.transactional_id,
         linger_ms=1,
         max_block_ms=120_000,
+        interceptor_classes=logs,
     )
     try:
         async with producer:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from aioproducer import HealthFinding, Severity
-from aioproducer.spark.audit.alerts import SILENCE, Alert, Report, Watched, alerts
+from aioproducer.spark.audit.alerts import FORGOTTEN_AFTER_MS, SILENCE, Alert, Report, Watched, alerts
 
 FULL = HealthFinding("buffer-available-bytes", 1.0, 10.0, Severity.WARNING, "help the brokers")
 LOSING = HealthFinding("record-error-rate", 2.0, 0.0, Severity.CRITICAL, "look at the errors")
@@ -60,6 +60,15 @@ def test_silence_is_told_once_and_its_end() -> None:
     assert still == []
     _, over = alerts(known, [report(60)], 60_000)
     assert shown(over) == [(SILENCE, True)]
+
+
+def test_who_is_silent_for_an_hour_is_forgotten() -> None:
+    known, _ = alerts({}, [report(0, FULL)], 0)
+    known, silent = alerts(known, [], FORGOTTEN_AFTER_MS)
+    assert shown(silent) == [(SILENCE, False)]
+    known, over = alerts(known, [], FORGOTTEN_AFTER_MS + 1)
+    assert (known, shown(over)) == ({}, [(SILENCE, True)])
+    assert over[0].what == "not waited for any more"
 
 
 def test_a_producer_that_was_closed_is_not_missed() -> None:

@@ -171,20 +171,24 @@ def test_transactions(spark: Any) -> None:
 
 
 OPEN_AT_10 = [batch(0), part(10, producer_id=8), batch(20)]
+ENDED_SINCE = [batch(0), part(10, producer_id=8), batch(20), marker(30, commit=True, producer_id=8)]
 
-READ: dict[str, tuple[Rows, Told]] = {
-    "up to what is open": ([OPEN_AT_10[0]], []),
-    "what is open": ([OPEN_AT_10[1]], [(Kind.ABORTED_READ, 10, 10), (Kind.UNREAD, 0, 10)]),
+READ: dict[str, tuple[Rows, Rows, Told]] = {
+    "up to what is open": (OPEN_AT_10, [batch(0)], []),
+    "what is open": (OPEN_AT_10, [OPEN_AT_10[1]], [(Kind.ABORTED_READ, 10, 10), (Kind.UNREAD, 0, 10)]),
+    "up to what was open, and was committed since": (ENDED_SINCE, [batch(0)], []),
 }
 
 
 def test_a_reader_of_committed_records_stops_at_an_open_transaction(spark: Any) -> None:
+    from aioproducer.spark.audit.bounds import Bound, bounds_frame
     from aioproducer.spark.audit.isolation import wrongly_read
     from aioproducer.spark.audit.transactions import outcomes
 
-    made = batches(spark, dict.fromkeys(READ, OPEN_AT_10))
-    given = batches(spark, {name: rows for name, (rows, _) in READ.items()})
-    assert told(wrongly_read(outcomes(made), given)) == expected(READ)
+    made = batches(spark, {name: rows for name, (rows, _, _) in READ.items()})
+    given = batches(spark, {name: rows for name, (_, rows, _) in READ.items()})
+    places = bounds_frame(spark, [Bound(name, 0, 0, 31, stable_end=10) for name in READ])
+    assert told(wrongly_read(outcomes(made), given, places)) == expected(READ)
 
 
 OBSERVED = (

@@ -16,35 +16,65 @@ pytestmark = pytest.mark.conformance
 
 
 def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> None:
-    """Orders in three parts; the second lacks a batch in partition 0, and has one twice in partition 1."""
+    """Orders in three parts; the second lacks a batch in partition 0, and the first one of partition 1 comes again, and
+    once more in the third, when its producer has long gone on."""
     from aioproducer.spark.audit.stream import StreamAudit
     from benchmarks.audited_topics import BATCH, Shape, as_source, orders
 
-    flat = orders(spark, Shape(3)).where("partition < 2").coalesce(1).persist()
+    flat = orders(spark, Shape(4)).where("partition < 2").coalesce(1).persist()
     first = flat.where(f"offset < {4 * BATCH}")
-    gap = f"NOT (partition = 0 AND batch_offset = {4 * BATCH})"
-    second = flat.where(f"offset >= {4 * BATCH} AND offset < {8 * BATCH} AND {gap}")
-    repeated = flat.where("partition = 1 AND batch_offset = 0").selectExpr(
-        *(column for column in flat.columns if column not in ("offset", "batch_offset")),
-        f"offset + {8 * BATCH} AS offset",
-        f"batch_offset + {8 * BATCH} AS batch_offset",
-    )
-    third = flat.where(f"offset >= {8 * BATCH} AND partition = 0")
+    gap = f"NOT (partition = 0 AND batch_offset = {8 * BATCH})"
+    second = flat.where(f"offset >= {4 * BATCH} AND offset < {12 * BATCH} AND {gap}")
+    third = flat.where(f"offset >= {12 * BATCH} AND partition = 0")
+
+    def again(offset: int) -> Any:
+        """The first batch of partition 1, at another place."""
+        return flat.where("partition = 1 AND batch_offset = 0").selectExpr(
+            *(column for column in flat.columns if column not in ("offset", "batch_offset")),
+            f"offset + {offset} AS offset",
+            f"batch_offset + {offset} AS batch_offset",
+        )
+
     heard: list[tuple[int, Sequence[Finding], int]] = []
     place = str(tmp_path / "findings.parquet")
     watching = StreamAudit(AuditOptions(now_ms=0), lambda *told: heard.append(told), place)
-    for number, part in enumerate((first, second.unionByName(repeated), third)):
+    parts = (first, second.unionByName(again(12 * BATCH)), third.unionByName(again(13 * BATCH)))
+    for number, part in enumerate(parts):
         watching.take(as_source(part), number)
     flat.unpersist()
 
-    assert [records for records, _, _ in heard] == [8 * BATCH, 8 * BATCH, 4 * BATCH]
-    assert [count for _, _, count in heard] == [0, 1 + 1 + BATCH, 1]
+    assert [records for records, _, _ in heard] == [8 * BATCH, 16 * BATCH, 5 * BATCH]
     found = [(Kind(row.kind), row.partition, row.first_offset) for row in spark.read.parquet(place).collect()]
     # The copies of records come after what their stream sent since: of a stream nobody knows more.
-    late = [(Kind.REORDERED, 1, 8 * BATCH + place) for place in range(BATCH)]
-    assert sorted(found) == sorted(
-        [(Kind.HOLE, 0, 4 * BATCH), (Kind.GAP, 0, 8 * BATCH), (Kind.DUPLICATE, 1, 8 * BATCH), *late]
-    )
+    late = [(Kind.REORDERED, 1, copy * BATCH + place) for copy in (12, 13) for place in range(BATCH)]
+    planted = [
+        (Kind.HOLE, 0, 8 * BATCH),
+        (Kind.DUPLICATE, 1, 12 * BATCH),
+        (Kind.GAP, 0, 12 * BATCH),
+        (Kind.DUPLICATE, 1, 13 * BATCH),
+    ]
+    assert sorted(found) == sorted([*planted, *late])
+    assert [count for _, _, count in heard] == [0, 2 + BATCH, 2 + BATCH]
+
+
+def test_who_wrote_nothing_for_a_day_is_forgotten(spark: Any) -> None:
+    """What is kept goes by the producers of a day, however many there ever were."""
+    from aioproducer.spark.audit.batches import batches
+    from aioproducer.spark.audit.observations import observe
+    from aioproducer.spark.audit.tails import FORGOTTEN_AFTER_MS, after, kept, no_tails
+    from benchmarks.audited_topics import BATCH, Shape, as_source, orders
+
+    flat = orders(spark, Shape(1)).where("partition = 0").coalesce(1)
+    tails = None
+    # Each producer writes one batch, and is then heard of no more.
+    for turn, now_ms in enumerate((0, 1, FORGOTTEN_AFTER_MS)):
+        came = observe(as_source(flat.where(f"batch_offset = {turn * BATCH}")))
+        judged = batches(came)
+        tails = kept(spark, after(tails or no_tails(came, judged), came, judged, now_ms))
+    assert tails is not None
+    assert sorted(row.producer_id for row in tails.batches.collect()) == [1001, 1002]
+    assert sorted(row.stream for row in tails.streams.collect()) == ["stream-1", "stream-2"]
+    assert [(row.partition, row.end) for row in tails.bounds.collect()] == [(0, 3 * BATCH)]
 
 
 def test_windows_of_metrics_reports(spark: Any) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from aioproducer.spark.audit.finding import Finding, Kind
+from aioproducer.spark.audit.summary import Found, Summary
 from aioproducer.testing.transactions.bounces import Bounce
 from aioproducer.testing.transactions.journal import Entry, Journal
 from aioproducer.testing.transactions.judge import Verdict
@@ -41,3 +43,14 @@ def test_problems_come_first_and_last() -> None:
     text = bad.markdown()
     assert "**There are problems**" in text
     assert text.endswith("- lost\n- in the end the coordinator says of the transaction: Ongoing\n")
+
+
+def test_what_the_audit_finds_is_a_problem_unless_it_is_only_slow() -> None:
+    finding = Finding(Kind.GAP, "campaign", 3, 17, 17, 5, 0, None, None, None, None, 2, "sequence 7 where 5 was due")
+    late = replace(finding, kind=Kind.LATE)
+    found = [Found(one.kind, 1, one.records, [one]) for one in (finding, late)]
+    audit = Summary(["campaign"], 0, found, {"records": 1500}, {})
+    assert replace(report(), audit=replace(audit, found=found[1:])).problems() == []
+    audited = replace(report(), audit=audit)
+    assert audited.problems() == [f"the audit found: {finding}"]
+    assert f"| the delivery audit says | {audit.verdict} |" in audited.markdown().splitlines()

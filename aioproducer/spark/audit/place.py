@@ -1,0 +1,47 @@
+"""Where an audit writes: a directory of this machine, or of any file system that Spark can reach."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+"""Of two letters at least: one alone is a drive of Windows'."""
+
+
+class Place:
+    """``hdfs:/audits/orders``, ``s3a://bucket/orders``; or, without a scheme, a directory of this machine."""
+
+    def __init__(self, name: str) -> None:
+        self._local = None if _SCHEME.match(name) else Path(name).absolute()
+        self._name = name.rstrip("/")
+
+    def __str__(self) -> str:
+        """As Spark is to be told. What has no scheme it would take for a directory of its default file system."""
+        return self._name if self._local is None else f"file:{self._local.as_posix()}"
+
+    def path(self, name: str) -> str:
+        """A file or a directory in it, as people are to be told."""
+        return f"{self._name}/{name}"
+
+    def make(self) -> None:
+        """OSError if this machine cannot have the directory. Elsewhere there is one as soon as something is in it."""
+        if self._local is not None:
+            self._local.mkdir(parents=True, exist_ok=True)
+
+    def write_text(self, spark: SparkSession, name: str, text: str) -> None:
+        """A file of the driver's, in UTF-8, in the place of one that was there."""
+        if self._local is not None:
+            (self._local / name).write_text(text, encoding="utf-8")
+            return
+        jvm: Any = spark._jvm
+        path = jvm.org.apache.hadoop.fs.Path(str(self), name)
+        file = path.getFileSystem(spark._jsc.hadoopConfiguration()).create(path, True)
+        try:
+            file.write(bytearray(text.encode()))
+        finally:
+            file.close()

@@ -1,0 +1,51 @@
+"""The delivery audit as a judge beside the reader: of topics of any size, by what each producer was told."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from aioproducer.spark.audit.summary import Summary
+
+_MEMORY = "2g"
+
+
+def deliveries(place: Path) -> Path:
+    """Where workers write their delivery logs."""
+    return place / "deliveries"
+
+
+async def audit_campaign(bootstrap_servers: str, topic: str, place: Path) -> Summary:
+    """In a session of Spark of its own; the report and all tables are in ``place``."""
+    from aioproducer.spark.audit.session import audit_session
+
+    with tempfile.TemporaryDirectory(prefix="aioproducer-audit-", ignore_cleanup_errors=True) as scratch:
+        spark = await asyncio.to_thread(audit_session, "local[*]", _MEMORY, scratch)
+        try:
+            return await audited(spark, bootstrap_servers, topic, place)
+        finally:
+            await asyncio.to_thread(spark.stop)
+
+
+async def audited(spark: SparkSession, bootstrap_servers: str, topic: str, place: Path) -> Summary:
+    """What the audit finds in the topic, and in the delivery logs of the workers."""
+    from aioproducer.spark.audit.options import AuditOptions
+    from aioproducer.spark.audit.run import audit_topics
+
+    # Who is killed has not written down the last half second: of numbers that are nowhere it cannot be told why.
+    options = AuditOptions(now_ms=time.time_ns() // 1_000_000, unique=True, partial=True)
+    return await audit_topics(
+        spark,
+        {"bootstrap.servers": bootstrap_servers},
+        [topic],
+        str(place),
+        options,
+        delivery_logs=[str(deliveries(place) / "*.jsonl")],
+        read_committed=True,
+    )

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aioproducer.spark.audit.place import Place
+from tests.cli.conftest import environment
+
+
+@pytest.mark.parametrize(
+    ("name", "for_spark", "shown"),
+    [
+        ("hdfs:/audits/orders", "hdfs:/audits/orders", "hdfs:/audits/orders/report.html"),
+        ("s3a://bucket/orders/", "s3a://bucket/orders", "s3a://bucket/orders/report.html"),
+        ("of orders/", f"file:{Path.cwd()}/of orders", "of orders/report.html"),
+        ("C:/audits", f"file:{Path.cwd()}/C:/audits", "C:/audits/report.html"),
+    ],
+)
+def test_what_has_no_scheme_is_of_this_machine(name: str, for_spark: str, shown: str) -> None:
+    place = Place(name)
+    assert (str(place), place.path("report.html")) == (for_spark, shown)
+
+
+def test_what_is_written_is_utf_8_wherever_it_is(tmp_path: Path) -> None:
+    place = "import sys; from aioproducer.spark.audit.place import Place; Place(sys.argv[1])"
+    program = place + r".write_text(None, 'r', '\u2026')"
+    plain = environment(LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
+    subprocess.run([sys.executable, "-c", program, tmp_path], env=plain, check=True)
+    assert (tmp_path / "r").read_bytes() == "…".encode()
