@@ -16,6 +16,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.records.record_columns import NO_BYTES, ByteColumn, Column, NumberColumn, RecordColumns
+from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 
 
 def append_rows(
@@ -55,7 +56,8 @@ def append_rows(
         value_size = columns.value_size(at)
         if partition < -1 or partition >= count or timestamp < -1 or key_size == NO_BYTES or value_size == NO_BYTES:
             break
-        size = BATCH_OVERHEAD + columns.size_upper_bound(at, key_size, value_size)
+        rest = columns.rest(at, key_size, value_size)
+        size = BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + rest
         if size > limit or (headers is not None and headers.nameless(at)):
             break
         queue: PartitionQueue | None = None
@@ -72,7 +74,7 @@ def append_rows(
         if in_runs:
             after = _append_run(accumulator, queues.partitioner, batch, columns, at, end, size, timestamp)
         else:
-            batch.append_row(timestamp, columns, at, key_size, value_size)
+            batch.append_row(timestamp, columns, at, key_size, value_size, rest)
             after = at + 1
         tally.took(batch.result, number, first + at, after - at)
         at = after

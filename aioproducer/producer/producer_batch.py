@@ -17,6 +17,7 @@ from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.delivery import Delivery, ProduceResult
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, RecordColumns
+from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 
 BATCH_COST: Final = 1536
 """Bytes of memory that a batch takes beside its records, whatever it holds (``benchmarks/memory_cost.py`` measures)."""
@@ -156,10 +157,11 @@ class ProducerBatch:
             value_size = columns.value_size(at)
             if key_size == NO_BYTES or value_size == NO_BYTES:
                 break
-            bound = columns.size_upper_bound(at, key_size, value_size)
+            rest = columns.rest(at, key_size, value_size)
+            bound = MAX_RECORD_OVERHEAD + rest
             if at > begin and (written + bound > room or written + bound > paid or bound > alone):
                 break
-            columns.append_to(records, index, delta, at, key_size, value_size)
+            columns.append_to(records, index, delta, at, key_size, value_size, rest)
             written = records.size()
             sizes.append(delta, key_size, value_size)
             paid -= OPEN_RECORD_COST
@@ -174,14 +176,18 @@ class ProducerBatch:
             self.max_timestamp = timestamp
         return at, taken
 
-    def append_row(self, timestamp: i64, columns: RecordColumns, row: i64, key_size: i64, value_size: i64) -> None:
-        """Adds a record that lies in columns; the caller has seen that the batch is open and has room."""
+    def append_row(
+        self, timestamp: i64, columns: RecordColumns, row: i64, key_size: i64, value_size: i64, rest: i64
+    ) -> None:
+        """Adds a record that lies in columns (``RecordColumns.rest``); the caller has seen that the batch is open and
+        has room.
+        """
         buffer = self.buffer
         if buffer is None:
             raise IllegalStateException("the batch is closed for appends")
         index = self.count
         delta = timestamp - self.base_timestamp
-        columns.append_to(buffer.records, index, delta, row, key_size, value_size)
+        columns.append_to(buffer.records, index, delta, row, key_size, value_size, rest)
         buffer.sizes.append(delta, key_size, value_size)
         self.count = index + 1
         if timestamp > self.max_timestamp:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, final
 
-from mypy_extensions import i32, i64
+from mypy_extensions import i64
 
 if TYPE_CHECKING:
     # Compiled code reaches these through librt's C interface; interpreted code never uses them (see record_writer.py).
-    from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i32_le, write_i64_le
+    from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i64_le
 
 _SIZE: Final = 16
 
@@ -25,9 +25,9 @@ class RecordSizes:
         self._writer = BytesWriter()
 
     def append(self, timestamp_delta: i64, key_size: i64, value_size: i64) -> None:
-        write_i64_le(self._writer, timestamp_delta)
-        write_i32_le(self._writer, i32(key_size))
-        write_i32_le(self._writer, i32(value_size))
+        writer = self._writer
+        write_i64_le(writer, timestamp_delta)
+        write_i64_le(writer, key_size & 0xFFFF_FFFF | value_size << 32)
 
     def size(self) -> i64:
         return len(self._writer)

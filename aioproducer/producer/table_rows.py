@@ -11,6 +11,7 @@ from aioproducer.producer.bulk_append import append_rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.records.record_columns import NumberColumn, RecordColumns
+from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 
 
 @final
@@ -108,7 +109,7 @@ class TableRows:
         columns = self._columns
         key_size, value_size = columns.key_size(at), columns.value_size(at)
         try:
-            accumulator.check_size(BATCH_OVERHEAD + columns.size_upper_bound(at, key_size, value_size))
+            accumulator.check_size(BATCH_OVERHEAD + MAX_RECORD_OVERHEAD + columns.rest(at, key_size, value_size))
         except RecordTooLargeException as error:
             return RecordTooLargeException(
                 f"row {self.first + at}, column {self._names['value']!r} of {value_size} bytes: {error}"

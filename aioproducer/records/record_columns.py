@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from mypy_extensions import i64, u8
 
-from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD, RecordWriter, varint_size
+from aioproducer.records.record_writer import RecordWriter, varint_size
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter, read_i32_le, read_i64_le, write_i64_le
@@ -90,13 +90,9 @@ class ByteColumn(Column):
 
     def begin(self, row: i64) -> i64:
         """Where in ``data`` the row begins."""
-        return self._end(row) - self._base
-
-    def _end(self, row: i64) -> i64:
-        """Where the row before this one ends."""
         if self._width == 8:
-            return read_i64_le(self._ends, row * 8)
-        return i64(read_i32_le(self._ends, row * 4))
+            return read_i64_le(self._ends, row * 8) - self._base
+        return i64(read_i32_le(self._ends, row * 4)) - self._base
 
     def size(self, row: i64) -> i64:
         valid = self._valid
@@ -104,7 +100,10 @@ class ByteColumn(Column):
             bit = self._first_bit + row
             if (i64(valid[bit >> 3]) >> (bit & 7)) & 1 == 0:
                 return -1
-        return self._end(row + 1) - self._end(row)
+        ends = self._ends
+        if self._width == 8:
+            return read_i64_le(ends, row * 8 + 8) - read_i64_le(ends, row * 8)
+        return i64(read_i32_le(ends, row * 4 + 4)) - i64(read_i32_le(ends, row * 4))
 
     def value(self, row: i64) -> bytes | None:
         size = self.size(row)
@@ -235,9 +234,9 @@ class RecordColumns:
         """Bytes of the value; -1 for none."""
         return self.values.size(row)
 
-    def size_upper_bound(self, row: i64, key_size: i64, value_size: i64) -> i64:
-        """Bytes that :meth:`append_to` adds at most; as ``record_size_upper_bound`` says of the record."""
-        size: i64 = MAX_RECORD_OVERHEAD + varint_size(key_size) + varint_size(value_size)
+    def rest(self, row: i64, key_size: i64, value_size: i64) -> i64:
+        """Bytes of the record from the length of its key on; before that come ``MAX_RECORD_OVERHEAD`` at most."""
+        size = varint_size(key_size) + varint_size(value_size)
         if key_size > 0:
             size += key_size
         if value_size > 0:
@@ -255,27 +254,13 @@ class RecordColumns:
         row: i64,
         key_size: i64,
         value_size: i64,
+        rest: i64,
     ) -> None:
         """Writes the row as a batch's next record (``RecordWriter.append`` tells what the deltas are)."""
         keys = self.keys
         headers = self.headers
-        size: i64 = (
-            1
-            + varint_size(timestamp_delta)
-            + varint_size(offset_delta)
-            + varint_size(key_size)
-            + varint_size(value_size)
-        )
-        if headers is None:
-            size += 1
-        else:
-            size += headers.size(row)
-        if key_size > 0:
-            size += key_size
-        if value_size > 0:
-            size += value_size
         writer = records._records
-        write_head(writer, size, timestamp_delta, offset_delta)
+        write_head(writer, rest, timestamp_delta, offset_delta)
         if keys is None:
             writer.append(u8(1))
         else:
@@ -322,6 +307,7 @@ if hasattr(RecordColumns.append_to, "__code__") and not TYPE_CHECKING:
             row: int,
             key_size: int,
             value_size: int,
+            rest: int,
         ) -> None:
             records.append(
                 offset_delta,

@@ -29,6 +29,9 @@ __all__ = ["MAX_RECORD_OVERHEAD", "RecordWriter", "record_size_upper_bound", "va
 MAX_RECORD_OVERHEAD: Final = 21
 """Bytes a record takes beside key, value and headers, at most: length 5, attributes 1, timestamp 10, offset 5."""
 
+_SHORT: Final[i64] = 0x1FFF - 5
+"""Bytes that a record may have from its key on for its length to be two bytes, whatever comes before the key."""
+
 # Signed shifts drag the sign along; without these bits they do not.
 _WITHOUT_TOP_7_BITS: Final[i64] = 0x01FF_FFFF_FFFF_FFFF
 
@@ -80,36 +83,34 @@ def write_varint(writer: BytesWriter, value: i64) -> None:
     writer.append(u8(rest))
 
 
-def write_head(writer: BytesWriter, size: i64, timestamp_delta: i64, offset_delta: i64) -> None:
-    """Appends what comes before a record's key, of a record of ``size`` bytes after the length; compiled only."""
-    length = size << 1
+def write_head(writer: BytesWriter, rest: i64, timestamp_delta: i64, offset_delta: i64) -> None:
+    """Appends what comes before a record's key, which is followed by ``rest`` bytes from there on; compiled only."""
     timestamp = (timestamp_delta << 1) ^ (timestamp_delta >> 63)
     offset = (offset_delta << 1) ^ (offset_delta >> 63)
-    if (length | timestamp | offset) & ~0x3FFF != 0:
-        write_varint(writer, size)
+    if (timestamp | offset) & ~0x3FFF != 0 or rest > _SHORT:
+        write_varint(writer, 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + rest)
         writer.append(u8(0))
         write_varint(writer, timestamp_delta)
         write_varint(writer, offset_delta)
         return
-    # Most records: one or two bytes each, which are put together in a register.
-    word = length
-    width: i64 = 16  # with the attributes, which are 0
-    if length > 0x7F:
-        word = (length & 0x7F) | 0x80 | (length >> 7) << 8
-        width = 24
+    # Most records: numbers of one or two bytes, put together in a register, behind the attributes, which are 0.
+    word = timestamp << 8
+    width: i64 = 16
     if timestamp > 0x7F:
-        timestamp = (timestamp & 0x7F) | 0x80 | (timestamp >> 7) << 8
-        word |= timestamp << width
-        width += 16
-    else:
-        word |= timestamp << width
-        width += 8
+        word = ((timestamp & 0x7F) | 0x80 | (timestamp >> 7) << 8) << 8
+        width = 24
     if offset > 0x7F:
-        offset = (offset & 0x7F) | 0x80 | (offset >> 7) << 8
-        word |= offset << width
+        word |= ((offset & 0x7F) | 0x80 | (offset >> 7) << 8) << width
         width += 16
     else:
         word |= offset << width
+        width += 8
+    length = ((width >> 3) + rest) << 1
+    if length > 0x7F:
+        word = word << 16 | (length & 0x7F) | 0x80 | (length >> 7) << 8
+        width += 16
+    else:
+        word = word << 8 | length
         width += 8
     write_i32_le(writer, i32(word))
     word >>= 32
@@ -153,26 +154,20 @@ class RecordWriter:
         """
         key_size: i64 = -1 if key is None else len(key)
         value_size: i64 = -1 if value is None else len(value)
-        size: i64 = (
-            1
-            + varint_size(timestamp_delta)
-            + varint_size(offset_delta)
-            + varint_size(key_size)
-            + varint_size(value_size)
-        )
+        rest: i64 = varint_size(key_size) + varint_size(value_size)
         if key_size > 0:
-            size += key_size
+            rest += key_size
         if value_size > 0:
-            size += value_size
+            rest += value_size
         encoded_headers: bytes | None = None
         if headers:
             encoded_headers = self._encode_headers(headers)
-            size += len(encoded_headers)
+            rest += len(encoded_headers)
         else:
-            size += 1
+            rest += 1
 
         records = self._records
-        write_head(records, size, timestamp_delta, offset_delta)
+        write_head(records, rest, timestamp_delta, offset_delta)
         _write_bytes(records, key)
         _write_bytes(records, value)
         if encoded_headers is None:

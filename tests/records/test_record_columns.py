@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.records.record_columns import RecordColumns
-from aioproducer.records.record_writer import RecordWriter, record_size_upper_bound
+from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD, RecordWriter, record_size_upper_bound
 from tests.support.columns import Row, byte_column, header_column, number_column, record_columns
 
 data = st.one_of(st.none(), st.binary(max_size=140), st.integers(120, 9000).map(bytes))
@@ -24,12 +24,13 @@ def test_rows_are_written_as_the_records_they_are(
     for row, (value, key, some_headers) in enumerate(records):
         before = by_row.size()
         sizes = columns.key_size(row), columns.value_size(row)
-        columns.append_to(by_row, offset_delta + row, timestamp_delta, row, *sizes)
+        rest = columns.rest(row, *sizes)
+        columns.append_to(by_row, offset_delta + row, timestamp_delta, row, *sizes, rest)
         by_object.append(offset_delta + row, timestamp_delta, key, value, some_headers)
         key_size, value_size = (-1 if one is None else len(one) for one in (key, value))
         assert sizes == (key_size, value_size)
         bound = record_size_upper_bound(key_size, value_size, some_headers)
-        assert columns.size_upper_bound(row, *sizes) == bound >= by_row.size() - before
+        assert MAX_RECORD_OVERHEAD + rest == bound >= by_row.size() - before
     assert by_row.freeze() == by_object.freeze()
 
 
@@ -49,9 +50,10 @@ def test_keys_and_headers_need_not_be_there() -> None:
     by_row, by_object = RecordWriter(), RecordWriter()
     for row, value in enumerate((b"value", None)):
         size = -1 if value is None else 5
-        columns.append_to(by_row, row, 5, row, -1, size)
+        rest = columns.rest(row, -1, size)
+        columns.append_to(by_row, row, 5, row, -1, size, rest)
         by_object.append(row, 5, None, value, None)
-        assert columns.size_upper_bound(row, -1, size) == record_size_upper_bound(-1, size, None)
+        assert MAX_RECORD_OVERHEAD + rest == record_size_upper_bound(-1, size, None)
     assert by_row.freeze() == by_object.freeze()
 
 
