@@ -4,9 +4,9 @@
     ├── ConfigException                 a config that is unknown, impossible or not supported yet
     ├── SerializationException          a key, value or header that cannot become bytes
     ├── IllegalArgumentException        an argument that can never be right (misuse)
-    │   └── PartitionerException        what the user's partitioner answered, or that it failed
+    │   └── PartitionerException        the user's partitioner failed, or answered nonsense
     ├── IllegalStateException           a call that the object's state does not allow (misuse)
-    ├── SchemaException                 bytes that are no message of Kafka's protocol
+    ├── SchemaException                 bytes that are not a message of Kafka's protocol
     ├── InvalidReceiveException         a frame whose length cannot be right (often not a Kafka broker at all)
     ├── DeliveryError                   mixed into whatever ends a delivery: adds ``outcome`` and ``topic_partition``
     └── ApiException                    everything Kafka has a number for
@@ -16,8 +16,8 @@
 
 Names and numbers are Kafka's (``org.apache.kafka.common.protocol.Errors``, 4.3.1). Class attributes say what a
 caller may do about an error: ``retriable`` (the same request may succeed later), ``refresh_metadata`` (the cluster has
-changed), ``abortable`` (abort the transaction, then go on), ``fatal`` (this producer is of no further use), and
-``advice`` what to do about it.
+changed), ``abortable`` (abort the transaction, then go on), ``fatal`` (this producer cannot be used any more), and
+``advice`` (what to do about it).
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class KafkaError(Exception):
     abortable: ClassVar[bool] = False
     fatal: ClassVar[bool] = False
     advice: ClassVar[str] = ""
-    """What to do about it, where that can be said in general."""
+    """What to do about it, where general advice is possible."""
     refused_records: Mapping[int, str] = MappingProxyType({})
-    """By its index in the batch, what the broker has against a record (KIP-467); the batch's other records are fine."""
+    """By index in the batch, why the broker refuses a record (KIP-467); the batch's other records are fine."""
 
     def fresh(self) -> Self:
         """A copy without traceback or context, to be raised.
 
-        One failure may be told to thousands of waiters; a shared exception object would grow a longer traceback with
-        each of them.
+        One failure may be raised for thousands of waiters; with each of them, a shared exception object's traceback
+        would grow.
         """
         return _copied(self).with_traceback(None)
 
@@ -94,7 +94,7 @@ class IllegalArgumentException(KafkaError, ValueError):
 
 
 class PartitionerException(IllegalArgumentException):
-    """The user's partitioner failed, or answered with what is no partition of the topic."""
+    """The user's partitioner failed, or returned what is not a partition of the topic."""
 
 
 class IllegalStateException(KafkaError, RuntimeError):
@@ -123,7 +123,7 @@ class DeliveryError(KafkaError):
     topic_partition: tuple[str, int] | None = None
 
     def told_of(self, index: int) -> DeliveryError:
-        """The error as the record at ``index`` of the batch is told it: anew for each, as ``fresh`` is."""
+        """The error for the record at ``index`` of the batch: a new one each time, like ``fresh``."""
         told = self.fresh()
         if not self.refused_records:
             return told
@@ -139,7 +139,7 @@ class DeliveryError(KafkaError):
 
     @staticmethod
     def of(error: KafkaError, outcome: Outcome, topic_partition: tuple[str, int] | None = None) -> DeliveryError:
-        """``error`` as the end of a delivery: same class, message and cause, and the outcome with it."""
+        """``error`` as the end of a delivery: same class, message and cause, plus the outcome."""
         ended: KafkaError = _copied(error)
         if not isinstance(ended, DeliveryError):
             ended.__class__ = _delivery_class(type(error))
@@ -203,7 +203,7 @@ class AuthorizationException(InvalidConfigurationException):
 
 
 class AuthenticationException(InvalidConfigurationException):
-    """The other side does not believe, or was not told, who somebody is. Trying again changes nothing."""
+    """Authentication failed, or was required and did not happen. Trying again changes nothing."""
 
 
 class SslAuthenticationException(AuthenticationException):
@@ -666,7 +666,7 @@ class RebootstrapRequiredException(ApiException):
 
 
 class BufferExhaustedException(TimeoutException):
-    """No memory for the record within ``max.block.ms``: records come in faster than they can be delivered."""
+    """No memory for the record within ``max.block.ms``: records arrive faster than they can be delivered."""
 
 
 class UnnamedApiException(ApiException):
@@ -688,7 +688,7 @@ def error_for(code: int, message: str) -> ApiException:
 
 
 def with_advice(words: str, code: int) -> str:
-    """What went wrong, in the broker's words if it found any, and what to do about it."""
+    """What went wrong, in the broker's words if it gave any, and what to do about it."""
     known = error_class(code)
     said = words or (known.__doc__ or "").partition("\n")[0]
     return f"{said.rstrip('.')}; {known.advice}" if known.advice else said

@@ -1,4 +1,4 @@
-"""The embedded cluster: one or more brokers in this process, on sockets of their own."""
+"""The embedded cluster: one or more brokers in this process, on their own sockets."""
 
 from __future__ import annotations
 
@@ -46,30 +46,29 @@ class EmbeddedCluster(ClusterContents):
             producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
 
     ``ports`` has one port for each node; without it, or with 0, a free one is taken. ``advertised`` has the host and
-    port that clients are told of a node, where they differ from its own. ``racks`` has the rack of each node (Kafka's
-    ``broker.rack``). ``configs`` are the brokers' configs in Kafka's names (see ``BrokerConfig``), the same for all
+    port that clients get for a node, if they differ from its own. ``racks`` has the rack of each node (Kafka's
+    ``broker.rack``). ``configs`` are the brokers' configs with Kafka's names (see ``BrokerConfig``), the same for all
     nodes; unknown or impossible ones raise ``ConfigException``.
 
-    A node may have several listeners, ``configs={"listeners": "PLAINTEXT://:0,INTERNAL://:0"}`` (each needs its line in
-    ``listener.security.protocol.map``): port 0 is a free one for each node, any other is node 0's, and the others
-    follow. A client is told the nodes as the listener has them that it came in by: :meth:`bootstrap_servers_of`. With
-    ``listeners``, ``ports`` and ``advertised`` say nothing, and are refused.
+    A node may have several listeners, ``configs={"listeners": "PLAINTEXT://:0,INTERNAL://:0"}`` (each needs an entry in
+    ``listener.security.protocol.map``). Port 0 is a free one for each node; any other is node 0's, and the others
+    follow. Clients get the addresses of the listener they connected to: :meth:`bootstrap_servers_of`. With
+    ``listeners``, ``ports`` and ``advertised`` would have no effect, and are refused.
 
-    With ``data_dir`` all of it is kept in that directory: a cluster with as many nodes that is started there goes on
-    where this one was closed, or where it crashed. By default (``log.flush.policy=always``) nothing is lost then that
-    was acknowledged. What is changed in process (:meth:`create_topic`) is on disk when :meth:`close` returns, at the
-    latest. One process may use the directory at a time. Start such a cluster once.
+    With ``data_dir`` everything is kept in that directory: a cluster with as many nodes that is started there goes on
+    where this one was closed, or where it crashed. By default (``log.flush.policy=always``) nothing that was
+    acknowledged is lost. What is changed in process (:meth:`create_topic`) is on disk when :meth:`close` returns, at
+    the latest. One process at a time may use the directory. Start such a cluster once.
 
-    ``newest_versions`` makes older brokers: the newest version they have of an API, by its key; ``old_nodes`` are those
-    before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered); ``transaction_version`` is the
-    finalized level of that feature, 0 to 2, and 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
-    ``random`` (for the ids of cluster and topics), ``listen`` (who opens ports); for tests of what goes wrong:
-    ``faults``.
+    ``newest_versions`` makes older brokers: the newest version they have of an API, by its key. ``old_nodes`` are
+    brokers before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered). ``transaction_version`` is
+    the finalized level of that feature, 0 to 2; 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
+    ``random`` (for the ids of cluster and topics), ``listen`` (opens ports). For tests of faults: ``faults``.
 
     Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing, and lags
-    only where it is told to (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records.
-    Topics are created and leaders move at once, and transactions end at once. Whoever is let in may do everything.
-    What else is simpler is said in the file of each API, under ``handlers/``.
+    only on request (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records. Topics are created,
+    leaders move and transactions end at once. Authenticated users may do everything. The file of each API, under
+    ``handlers/``, says what else is simpler.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class EmbeddedCluster(ClusterContents):
             await self._storage.open(self._state, self._transactions, self._clock.time_ms())
 
     async def close(self) -> None:
-        """Stops every node in good order. Records stay readable in process (:meth:`log`)."""
+        """Stops every node properly. Records stay readable in process (:meth:`log`)."""
         for node_id in tuple(self._servers):
             await self.stop_node(node_id, clean=True)
         self._transactions.close()
@@ -166,7 +165,7 @@ class EmbeddedCluster(ClusterContents):
     # nodes
 
     async def start_node(self, node_id: int, *, port: int | None = None) -> None:
-        """Starts a node, on the ports it had before; ``port`` is another one for its first listener (0: a free one).
+        """Starts a node on the ports it had before; ``port`` sets another one for its first listener (0: a free one).
 
         Partitions without a leader get one if it has a replica.
         """
@@ -237,15 +236,15 @@ class EmbeddedCluster(ClusterContents):
         )
 
     async def stop_node(self, node_id: int, *, clean: bool = False) -> None:
-        """Stops a node as if it had crashed: connections drop, leaders move to replicas on live nodes or are none.
+        """Stops a node as if it had crashed: connections drop, leaders move to replicas on live nodes, if any.
 
-        A ``clean`` stop answers what was received first, as far as clients read it within a second.
+        A ``clean`` stop first answers what was received, as far as clients read it within a second.
         """
         server = self._servers.pop(node_id, None)
         if server is None:
             raise IllegalStateException(f"node {node_id} is not running")
         if not clean:
-            server.crash()  # before leaders move: what waits for something would be answered
+            server.crash()  # before leaders move, because that would answer requests that wait
         # Before anything is awaited: the node may be started again meanwhile.
         self._state.node_stopped(node_id)
         await (server.shutdown(self._committed) if clean else server.abort())
@@ -256,16 +255,16 @@ class EmbeddedCluster(ClusterContents):
                     partition.unwatch(purgatory.check_and_complete)
 
     async def _committed(self) -> None:
-        """Returns when all that has changed so far is on disk, or never will be: the log has said so then."""
+        """Returns when everything that has changed so far is on disk, or when writing has failed, which is logged."""
         if self._storage is not None:
             with contextlib.suppress(OSError):
                 await self._storage.commit()
 
     def metrics(self) -> MetricsSnapshot:
-        """What the running nodes tell of themselves, at this moment: each metric has the tag ``node-id``.
+        """The metrics of the running nodes at this moment; each has the tag ``node-id``.
 
         ``cluster.metrics().select("RequestMetrics", node_id="node-0", request="Produce")["TotalTimeMs-p99"]``;
-        ``docs/broker-metrics.md`` has all of them.
+        ``docs/broker-metrics.md`` lists them.
         """
         now = self._clock.monotonic()
         servers = self._servers.values()
@@ -285,11 +284,11 @@ class EmbeddedCluster(ClusterContents):
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of the running nodes, as clients are told, separated by commas; by the first listener."""
+        """``host:port`` of the running nodes, as clients get them, separated by commas; of the first listener."""
         return self._bootstrap_servers(None)
 
     def bootstrap_servers_of(self, listener: str) -> str:
-        """The same by another listener; empty if that is not advertised. Raises ``ValueError`` if there is none."""
+        """The same for another listener; empty if that is not advertised. Raises ``ValueError`` if there is none."""
         return self._bootstrap_servers(listener)
 
     def _bootstrap_servers(self, name: str | None) -> str:

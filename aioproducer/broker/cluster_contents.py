@@ -18,7 +18,7 @@ from aioproducer.types import TopicPartition
 
 
 class ClusterContents:
-    """Looked at and changed in process, at once, whether or not a node runs."""
+    """Looks at the cluster and changes it, in process and at once, whether or not a node runs."""
 
     def __init__(self, state: ClusterState, transactions: TransactionCoordinator) -> None:
         self._state = state
@@ -37,33 +37,33 @@ class ClusterContents:
     ) -> Topic:
         """Creates a topic; -1 means the broker's default.
 
-        ``assignments`` gives the replicas of each partition, the leader first, in place of the two numbers. Raises the
-        exception that a client would get: ``TopicExistsException``, ``InvalidTopicException``, …
+        ``assignments`` gives the replicas of each partition, the leader first, instead of the two numbers. Raises what
+        a client would get: ``TopicExistsException``, ``InvalidTopicException``, …
         """
         texts = {config.replace("_", "."): as_text(value) for config, value in (configs or {}).items()}
         return self._state.create_topic(NewTopic(name, partitions, replication_factor, tuple(assignments), texts))
 
     def alter_topic_configs(self, name: str, configs: Mapping[str, object | None]) -> None:
-        """Sets configs of a topic while it is in use; None takes one back. Raises what a client would get."""
+        """Sets configs of a topic; None resets one to its default. Raises what a client would get."""
         self._state.alter_topic_configs(name, _changes(configs))
 
     def alter_broker_configs(self, configs: Mapping[str, object | None], *, node_id: int | None = None) -> None:
-        """Sets dynamic configs of one node, or of all; None takes one back. Raises what a client would get.
+        """Sets dynamic configs of one node, or of all; None resets one. Raises what a client would get.
 
-        ``listeners``, ``advertised.listeners``, ``listener.security.protocol.map`` and what is of a listener's security
-        are each node's own; ``await cluster.listeners_changed()`` waits until it listens there.
+        ``listeners``, ``advertised.listeners``, ``listener.security.protocol.map`` and the security of a listener are
+        each node's own; ``await cluster.listeners_changed()`` waits until the node listens there.
         """
         self._state.alter_broker_configs(ALL_NODES if node_id is None else str(node_id), _changes(configs))
 
     def alter_client_quotas(self, entity: Mapping[str, str | None], quotas: Mapping[str, float | None]) -> None:
-        """Sets quotas of a user, a client id, both together or an ip; None takes one back, and a None for a name is the
-        default. ``cluster.alter_client_quotas({"client-id": "slow"}, {"producer_byte_rate": 1024})``. Raises what a
+        """Sets quotas of a user, a client id, both together or an ip. A quota of None removes it; a name of None means
+        the default. ``cluster.alter_client_quotas({"client-id": "slow"}, {"producer_byte_rate": 1024})``. Raises what a
         client would get.
         """
         self._state.client_quotas.alter(quota_entity(entity.items()), list(quotas.items()))
 
     def client_quotas(self) -> list[tuple[dict[str, str | None], dict[str, float]]]:
-        """Every entity that has quotas, and what they are."""
+        """Every entity that has quotas, with its quotas."""
         found = self._state.client_quotas.describe([], strict=False)
         return [(dict(entity), dict(quotas)) for entity, quotas in found.items()]
 
@@ -75,9 +75,9 @@ class ClusterContents:
         mechanism: str = "SCRAM-SHA-256",
         iterations: int = MIN_ITERATIONS,
     ) -> None:
-        """Lets a user log in with SCRAM, with this password or, if it is None, no more.
+        """Lets a user log in by SCRAM with this password; None deletes the user's credentials.
 
-        Takes a few milliseconds. Raises ``ValueError`` for a mechanism that is none of SCRAM.
+        Takes a few milliseconds. Raises ``ValueError`` for a mechanism other than SCRAM.
         """
         of = ScramMechanism.of(mechanism)
         credentials = self._state.scram_credentials
@@ -113,11 +113,11 @@ class ClusterContents:
         self._state.move_leader(topic, partition, node_id)
 
     def hold_replica(self, topic: str, partition: int, node_id: int, *, in_sync: bool = True) -> None:
-        """The replica on this node, which must be a live follower, copies nothing more.
+        """The replica on this node, which must be a live follower, stops copying.
 
-        The high watermark stands still, so that produce requests with acks=all wait until their time is up, and so
-        do DeleteRecords; consumers see nothing new. With ``in_sync=False`` it has dropped out of the in-sync replicas,
-        as after ``replica.lag.time.max.ms``: the others do without it, if ``min.insync.replicas`` of them are left.
+        The high watermark stops, so produce requests with acks=all wait until their time is up, and so do
+        DeleteRecords; consumers see nothing new. With ``in_sync=False`` the replica has also left the in-sync replicas,
+        as after ``replica.lag.time.max.ms``: the others go on without it if ``min.insync.replicas`` of them are left.
         Raises ``InvalidReplicaAssignmentException``.
         """
         self._state.hold_replica(topic, partition, node_id, in_sync=in_sync)
@@ -137,7 +137,7 @@ class ClusterContents:
         self._state.move_coordinator(key, node_id)
 
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """What a group has committed; offsets of transactions that have not ended are not among it."""
+        """What a group has committed, without the offsets of transactions that have not ended."""
         offsets = self._transactions.offsets.committed(group)
         return {TopicPartition(*partition): found.offset for partition, found in offsets.items()}
 

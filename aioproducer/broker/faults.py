@@ -1,7 +1,7 @@
-"""What goes wrong in the embedded broker on purpose, so that clients can be tested against it.
+"""Faults of the embedded broker, so that clients can be tested against them.
 
-:class:`Faults` decides. Handlers ask it where a partition or a topic is concerned; where a whole request is,
-:class:`~aioproducer.broker.faulty_apis.FaultyApis` does.
+:class:`Faults` decides. Handlers ask it about partitions and topics;
+:class:`~aioproducer.broker.faulty_apis.FaultyApis` asks it about whole requests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from aioproducer.records.record_batch import RecordBatch
 
 
 class ReceivedRequest(NamedTuple):
-    """A request that has come to a node and is not handled yet."""
+    """A request that has arrived at a node and has not been handled yet."""
 
     node_id: int
     header: RequestHeader
@@ -36,36 +36,36 @@ class ReceivedRequest(NamedTuple):
         return decode_prefix(request, self.header.api_version, self.frame, self.body_at)[0]
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of a topic that is known by its id."""
+        """The name of a topic, by its id."""
         topic = self.state.topic_by_id(topic_id)
         return None if topic is None else topic.name
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFault:
-    """What becomes of one request. Times are seconds."""
+    """What happens to one request. Times are in seconds."""
 
     lost: bool = False
-    """Its connection is dropped in place of handling it."""
+    """Its connection is dropped instead of handling it."""
     handled_after: float = 0.0
-    """It stands in the request queue for so long. It is handled even if its client has gone by then, as in Kafka, but
+    """It stays in the request queue for this long. It is handled even if its client has gone by then, as in Kafka, but
     not if the node was stopped."""
     unanswered: bool = False
-    """It is handled, and its connection dropped in place of a response."""
+    """It is handled, and its connection is dropped instead of a response."""
     answered_after: float = 0.0
     """Its response waits so long."""
     silent: bool = False
     """It is handled and never answered; its connection stays open."""
     cut_after: int | None = None
-    """It is handled; of the response so many bytes are sent, then its connection is dropped."""
+    """It is handled; only this many bytes of the response are sent, then its connection is dropped."""
     garbage: bytes | None = None
-    """It is handled, and these bytes are sent in place of the response."""
+    """It is handled, and these bytes are sent instead of the response."""
     code: ErrorCode = ErrorCode.NONE
     """It is answered with this and not handled; for APIs whose response has an ``error_code``."""
     response: Response | None = None
     """It is answered with this and not handled."""
     edit: Callable[[Any], object] | None = None
-    """It is handled, and this called with the response before that is sent."""
+    """It is handled, and this is called with the response before the response is sent."""
 
 
 class AppendFault(NamedTuple):
@@ -76,7 +76,7 @@ class AppendFault(NamedTuple):
 
 
 class Faults:
-    """Nothing goes wrong. Override what shall; an instance may serve all nodes of a cluster."""
+    """Nothing goes wrong by default. Override what should; one instance may serve all nodes of a cluster."""
 
     def refuses_connection(self, node_id: int) -> bool:
         """Somebody has connected to the node; the connection may be dropped at once."""
@@ -97,7 +97,7 @@ class Faults:
         return False
 
     def throttle_ms(self, node_id: int) -> int:
-        """For how long the producer is asked to be quiet."""
+        """For how long the producer is asked to pause."""
         return 0
 
     def on_topic_metadata(self, node_id: int, topic: str) -> ErrorCode:
@@ -105,7 +105,7 @@ class Faults:
         return ErrorCode.NONE
 
     def coordinator_error(self, node_id: int, key: str) -> ErrorCode:
-        """What a node that coordinates this group or transactional id answers in place of doing its work."""
+        """What the coordinator of this group or transactional id answers instead of doing its work."""
         return ErrorCode.NONE
 
     def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What a listener asks of its clients before it listens to them."""
+"""What a listener demands of its clients before it handles their requests."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ListenerSecurity:
         config = config.on_listener(listener)
         self._stores = _stores(config)
         self.tls = self._tls(config)
-        # Like a request that only drips in.
+        # As for a request that arrives too slowly.
         self._handshake_timeout = max(config.socket_request_receive_timeout_ms, 0) / 1000
         self._max_reauth_ms = config.connections_max_reauth_ms
         self._servers: SaslServers = _servers(listener, config, scram) if self.is_sasl else {}
         self.max_request_size = self.max_receive_size = config.socket_request_max_bytes
-        """The largest request; ``max_receive_size`` until the client has said who it is."""
+        """The largest request; ``max_receive_size`` until the client has authenticated."""
         if self.is_sasl:
             self.max_receive_size = min(config.sasl_server_max_receive_size, self.max_request_size)
 
@@ -65,7 +65,7 @@ class ListenerSecurity:
         return {"ssl": self.tls, "ssl_handshake_timeout": self._handshake_timeout or None}
 
     def authenticator(self) -> SaslServerAuthenticator | None:
-        """For a new connection; None if its client need not say who it is."""
+        """For a new connection; None if its client need not authenticate."""
         return SaslServerAuthenticator(self._servers, self._max_reauth_ms, self.metrics) if self.is_sasl else None
 
 

@@ -1,9 +1,9 @@
-"""Who may log in to a listener with PLAIN: ``listener.name.<its name>.plain.sasl.jaas.config``, as Kafka has it.
+"""The users who may log in to a listener with PLAIN: Kafka's ``listener.name.<its name>.plain.sasl.jaas.config``.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret" user_bob="other";
 
-``username`` and ``password`` in it are for connections between brokers, which are not needed here. Users of SCRAM are
-those that AlterUserScramCredentials made; a config of theirs may be there, as Kafka wants one, and says nothing.
+``username`` and ``password`` in it are for connections between brokers, which are not needed here. SCRAM users are
+created by AlterUserScramCredentials; their config is accepted, because Kafka requires one, but has no effect.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _USER = "user_"
 
 
 def jaas_listener(name: str) -> tuple[str, str] | None:
-    """The listener and the mechanism that a config of this name is of; None if it is no such name."""
+    """The listener and the mechanism of a config with this name; None if it is not such a name."""
     found = _CONFIG.fullmatch(name)
     return None if found is None else (found[1].upper(), found[2].upper())
 
 
 def users_of(given: Mapping[str, object], listeners: Iterable[str]) -> dict[str, dict[str, Password]]:
-    """By listener, the users and their passwords. Raises :class:`ConfigException`, without any of what is secret."""
+    """By listener, the users and their passwords. Raises :class:`ConfigException`, which shows no secret."""
     listeners = list(listeners)
     users: dict[str, dict[str, Password]] = {}
     for name, value in given.items():

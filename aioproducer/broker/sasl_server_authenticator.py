@@ -1,10 +1,10 @@
-"""Who the client of a connection is: the exchange by which it says so, and how long that is believed.
+"""Authentication of a connection's client: the exchange, and how long its result is valid.
 
 Rules of state and ``now`` (seconds); the handlers of ApiVersions, SaslHandshake and SaslAuthenticate are its shell, and
 ``KafkaApis`` asks :meth:`SaslServerAuthenticator.admits` before it looks at any request. Kafka's class of this name
 (KIP-43, KIP-152, KIP-368).
 
-Simplification: tokens come in SaslAuthenticate alone (SaslHandshake 1, since Kafka 1.0), never bare.
+Simplification: tokens are only accepted in SaslAuthenticate (SaslHandshake 1, since Kafka 1.0), never bare.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateResp
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeResponse
 
 ANONYMOUS = "ANONYMOUS"
-"""Kafka's name for whoever need not say who he is."""
+"""Kafka's name for a client that need not authenticate."""
 
 MIN_REAUTH_INTERVAL = 1.0
 """Seconds between two re-authentications of a connection (Kafka's ``MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS``)."""
@@ -60,7 +60,7 @@ class SaslServerAuthenticator:
         self._server: SaslServer | None = None
         self._reauthentication_began = -math.inf
         self.is_known = False
-        """Whether the client has said who it is, if only to say so again at present."""
+        """Whether the client has authenticated, even if it is re-authenticating at present."""
         self.state = SaslState.INITIAL_REQUEST
         self.user = ANONYMOUS
         self.mechanism = ""
@@ -68,9 +68,9 @@ class SaslServerAuthenticator:
         """When its session ends; None for never, and before there is one."""
 
     def admits(self, api_key: int, now: float) -> Admission:
-        """Whether a request of this API may be handled at this point. What is not admitted ends the connection."""
+        """Whether a request of this API may be handled at this point. One that is not admitted ends the connection."""
         if self.state is SaslState.COMPLETE:
-            # A client that is late with its re-authentication is not refused it.
+            # A client whose session has ended may still re-authenticate.
             if self.expires_at is None or now < self.expires_at or api_key == ApiKey.SASL_HANDSHAKE:
                 return Admission.YES
             self._metrics.killed(now)
@@ -82,11 +82,11 @@ class SaslServerAuthenticator:
         return Admission.UNAUTHENTICATED
 
     def versions(self, told: bool) -> None:
-        """ApiVersions was answered, or asked for in a way that could not be (``told``)."""
+        """ApiVersions was answered, or was asked for in a version that could not be (``told``)."""
         self._advance(SaslEvent.VERSIONS if told else SaslEvent.VERSIONS_UNSUPPORTED)
 
     def handshake(self, mechanism: str, now: float) -> SaslHandshakeResponse:
-        """A client chooses a mechanism. :attr:`failed` says whether that was the end."""
+        """The client chooses a mechanism. :attr:`failed` says whether that failed."""
         if self.state is SaslState.COMPLETE:
             if self.expires_at is None or now - self._reauthentication_began < MIN_REAUTH_INTERVAL:
                 return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
@@ -105,7 +105,7 @@ class SaslServerAuthenticator:
         return SaslHandshakeResponse(ErrorCode.NONE, enabled)
 
     def authenticate(self, token: bytes, now: float) -> SaslAuthenticateResponse:
-        """A token of the mechanism. :attr:`failed` says whether that was the end."""
+        """The client sends a token of the mechanism. :attr:`failed` says whether that failed."""
         server = self._server
         if self.state is SaslState.COMPLETE:
             # Nobody has asked for one (Kafka's ``KafkaApis.handleSaslAuthenticateRequest``).

@@ -1,4 +1,4 @@
-"""The server's half of each SASL mechanism: tokens of the client in, tokens for it out."""
+"""The server's half of each SASL mechanism: takes the client's tokens and returns tokens for it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from aioproducer.sasl import scramp
 
 
 class SaslServer(Protocol):
-    """One exchange; Java's class of this name."""
+    """One exchange; like Java's class of this name."""
 
     user: str
     """Who it is, once :attr:`is_complete`."""
     is_complete: bool
 
     def evaluate_response(self, token: bytes) -> bytes:
-        """What to tell the client in turn. Raises :class:`SaslAuthenticationException`; the client may read that."""
+        """The token to answer. Raises :class:`SaslAuthenticationException`, whose message the client may read."""
 
 
 class PlainSaslServer:
-    """PLAIN (RFC 4616): name and password as they are. Kafka's class of this name."""
+    """PLAIN (RFC 4616): name and password in the clear. Kafka's class of this name."""
 
     def __init__(self, users: Mapping[str, Password]) -> None:
         self._users = users
@@ -45,7 +45,7 @@ class PlainSaslServer:
         except UnicodeDecodeError:
             raise SaslAuthenticationException("the username of a PLAIN token is not UTF-8") from None
         known = self._users.get(user)
-        # Compared for unknown users, too: how long it takes shall not tell whether there is one of this name.
+        # Also compared for unknown users, so that the time taken does not reveal whether the user exists.
         right = hmac.compare_digest(password, ("" if known is None else known.value).encode())
         if known is None or not right:
             raise SaslAuthenticationException("Authentication failed: Invalid username or password")
@@ -57,7 +57,7 @@ class PlainSaslServer:
 class ScramSaslServer:
     """SCRAM (RFC 5802, RFC 7677): both sides prove that they know the password, and neither sends it.
 
-    ``credential(user)`` is that of a user, known or not: see :meth:`ScramCredentials.proving`.
+    ``credential(user)`` returns the credential of a user, known or not: see :meth:`ScramCredentials.proving`.
     """
 
     def __init__(self, mechanism: str, credential: Callable[[str], ScramCredential]) -> None:
@@ -85,7 +85,7 @@ class ScramSaslServer:
                 answer = server.get_server_final()
                 self.is_complete = True
         except self._refused:
-            # Not the library's words: they tell whether it was the user or the password.
+            # Not the library's message, which reveals whether the user or the password was wrong.
             raise SaslAuthenticationException("Authentication failed: Invalid user credentials") from None
         self._steps += 1
         return answer.encode()

@@ -1,4 +1,4 @@
-"""How far a client has got in saying who it is."""
+"""The states of a client's authentication."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class SaslState(Enum):
 
     INITIAL_REQUEST = "initial request"
     HANDSHAKE_OR_VERSIONS_REQUEST = "handshake or versions request"
-    """The client has asked for versions in a way that could not be answered: it asks again."""
+    """The client has asked for versions in a version that could not be answered: it asks again."""
     HANDSHAKE_REQUEST = "handshake request"
     AUTHENTICATE = "authenticate"
     COMPLETE = "complete"

@@ -1,4 +1,4 @@
-"""What brokers know of their users for SCRAM: no password, and nothing that one could log in with."""
+"""What brokers know about SCRAM users: no password, and nothing with which one could log in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import IntEnum
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
-"""Kafka's bounds for what AlterUserScramCredentials may set."""
+"""Kafka's limits for what AlterUserScramCredentials may set."""
 
 
 class ScramMechanism(IntEnum):
@@ -50,14 +50,14 @@ class ScramCredential:
     def of_password(
         mechanism: ScramMechanism, password: str, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
     ) -> ScramCredential:
-        """Takes milliseconds: it is meant to be slow."""
+        """Takes milliseconds: it is slow on purpose."""
         salt = secrets.token_bytes(16) if salt is None else salt
         salted = hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
         return ScramCredential.of_salted(mechanism, salted, iterations, salt)
 
     @staticmethod
     def of_salted(mechanism: ScramMechanism, salted: bytes, iterations: int, salt: bytes) -> ScramCredential:
-        """Of a password that is salted already (RFC 5802, section 3)."""
+        """From a password that is already salted (RFC 5802, section 3)."""
         name = mechanism.hash_name
         client_key = hmac.digest(salted, b"Client Key", name)
         return ScramCredential(
@@ -98,7 +98,7 @@ class ScramCredentials:
         return self._known.get((user, mechanism))
 
     def proving(self, user: str, mechanism: ScramMechanism) -> ScramCredential:
-        """The user's, or one of an unknown user that no password fits: an exchange shall not tell who is known."""
+        """The user's; for an unknown user one that fits no password, so that an exchange does not reveal who exists."""
         known = self._known.get((user, mechanism))
         if known is not None:
             return known
@@ -107,7 +107,7 @@ class ScramCredentials:
         return ScramCredential(salt, secrets.token_bytes(size), secrets.token_bytes(size), MIN_ITERATIONS)
 
     def users(self) -> list[str]:
-        """All that have credentials, in the order of their names."""
+        """All users with credentials, in the order of their names."""
         return sorted({user for user, _ in self._known})
 
     def of_user(self, user: str) -> Iterator[tuple[ScramMechanism, ScramCredential]]:
