@@ -1,7 +1,7 @@
-"""What configs such as ``value.serializer`` name: an object, a class to make one of, or the name of either.
+"""What configs such as ``value.serializer`` may be: an object, a class to make one from, or the name of either.
 
-A name is an import path, ``package.module.Name`` or ``package.module:Name``; the names of Kafka's own classes stand for
-what is the same here, so that a ``.properties`` file works as it is.
+A name is an import path, ``package.module.Name`` or ``package.module:Name``. The names of Kafka's own classes mean the
+same classes here, so a ``.properties`` file works as it is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JAVA_CLASSES: Final[Mapping[str, str]] = {
 
 
 def named(name: str, *, config: str) -> Any:
-    """What the import path or Kafka's class name stands for; ConfigException if there is nothing of that name."""
+    """What the import path or Kafka's class name means; ConfigException if there is nothing with that name."""
     path = JAVA_CLASSES.get(name, name)
     try:
         return pkgutil.resolve_name(path)

@@ -6,8 +6,8 @@
         async for record in reader.read_to_end():
             print(record.offset, record.key, record.value)
 
-Reads what is there, records of transactions that were aborted or are not over included, or with
-``isolation_level="read_committed"`` what is committed.
+Reads everything that is there, including records of aborted and open transactions; with
+``isolation_level="read_committed"`` only what is committed.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ from aioproducer.types import PartitionInfo, TopicPartition
 __all__ = ["PartitionReader", "ReaderConfig", "Record"]
 
 _LATEST, _EARLIEST = -1, -2
-"""Timestamps with a meaning of their own (``ListOffsetsRequest``)."""
+"""Timestamps with a special meaning (``ListOffsetsRequest``)."""
 
 _LAST_VERSION_WITH_NAMES = 12
 _NO_SESSION = -1
 _READ_COMMITTED = "read_committed"
 _YIELD_AFTER = 0.005
-"""Seconds of reading without a turn of the loop after which one is given."""
+"""After this many seconds of reading without a turn of the loop, the loop gets one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderConfig(ClientConfig):
-    """The configs of a reader: Kafka's consumer configs, as far as they have a meaning here."""
+    """The configs of a reader: those of Kafka's consumer configs that have a meaning here."""
 
     default_api_timeout_ms: int = key(
         Type.INT, 60000, at_least(0), "How long anything that is asked of the cluster may take, retries included."
@@ -87,14 +87,14 @@ class ReaderConfig(ClientConfig):
 class PartitionReader:
     """Reads one partition in order, from ``start`` on: ``"earliest"``, ``"latest"`` or an offset.
 
-    Iterating over the reader goes on for ever, waiting for new records at the end; ``read_to_end()`` stops at what was
-    the end when it began. Each goes on where the last iteration was left. New leaders and errors that pass are
-    followed and retried for default.api.timeout.ms, then TimeoutException is raised, or
-    UnknownTopicOrPartitionException. OffsetOutOfRangeException says that the log does not have the offset (any more),
-    CorruptRecordException that the bytes in it are broken: every batch's CRC is checked.
+    Iterating over the reader goes on for ever, waiting for new records at the end; ``read_to_end()`` stops at the end
+    as it was when it began. Each continues where the last iteration stopped. The reader follows new leaders and retries
+    passing errors for default.api.timeout.ms; then it raises TimeoutException or UnknownTopicOrPartitionException.
+    OffsetOutOfRangeException means that the log does not have the offset (any more), CorruptRecordException that the
+    bytes in it are broken: the CRC of every batch is checked.
 
-    ``config`` are the names of :class:`ReaderConfig`, in snake_case or dotted; ConfigException names a wrong one. At
-    most one fetch (max.partition.fetch.bytes) is in memory. Belongs to the event loop it was started in.
+    ``config`` takes the names of :class:`ReaderConfig`, in snake_case or dotted; ConfigException names a wrong one. At
+    most one fetch (max.partition.fetch.bytes) is in memory. A reader belongs to the event loop it was started in.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class PartitionReader:
             self._retrying = RetryingClient(self._config, self._config.default_api_timeout_ms)
 
     async def close(self) -> None:
-        """Ends the reader's tasks and connections; whoever still waits for something gets IllegalStateException."""
+        """Ends the reader's tasks and connections; calls that still wait raise IllegalStateException."""
         if self._retrying is not None:
             await self._retrying.close()
             self._retrying = None
@@ -144,7 +144,7 @@ class PartitionReader:
 
     @property
     def position(self) -> int | None:
-        """The offset to be read next; None while it is still to be found where 'earliest' or 'latest' is."""
+        """The offset to be read next; None while the offset of 'earliest' or 'latest' is still unknown."""
         return self._position
 
     async def beginning_offset(self) -> int:
@@ -152,8 +152,8 @@ class PartitionReader:
         return await self._list_offset("the beginning", _EARLIEST)
 
     async def end_offset(self) -> int:
-        """The offset after the last record that may be read: the high watermark, or, to read what is committed, the
-        last stable offset: where the first transaction begins that is not over."""
+        """The offset after the last record that may be read: the high watermark, or with read_committed the last
+        stable offset, where the first open transaction begins."""
         return await self._list_offset("the end", _LATEST)
 
     async def offset_for_time(self, timestamp_ms: int) -> int | None:
@@ -169,7 +169,7 @@ class PartitionReader:
         return self._read(to_end=False)
 
     def read_to_end(self) -> AsyncIterator[Record]:
-        """The records from the present position up to the end of the log as it is when the first one is asked for."""
+        """The records from the present position to the end of the log, as it is when the first one is requested."""
         return self._read(to_end=True)
 
     async def _read(self, *, to_end: bool) -> AsyncIterator[Record]:
@@ -230,7 +230,7 @@ class PartitionReader:
         return committed, after
 
     def _records(self, batch: RecordBatch) -> Iterator[Record]:
-        """The users' records of a batch: none of a control batch."""
+        """The users' records of a batch; a control batch has none."""
         if batch.is_control:
             return
         try:
@@ -254,7 +254,7 @@ class PartitionReader:
         return self._retrying
 
     async def _leader(self) -> PartitionInfo:
-        """The partition with its leader, as the metadata has it now."""
+        """The partition with its leader, from the present metadata."""
         topic, partition = self.topic_partition
         known = await self._client().topic(topic)
         if self._topic_id not in (NO_TOPIC_ID, known.topic_id):
@@ -289,7 +289,7 @@ class PartitionReader:
             partition_max_bytes=config.max_partition_fetch_bytes,
         )
         request = FetchRequest(
-            # The wait is part of the time that the request may take.
+            # The time that the request may take includes the wait.
             max_wait_ms=min(config.fetch_max_wait_ms, config.request_timeout_ms // 2),
             min_bytes=config.fetch_min_bytes,
             max_bytes=config.max_partition_fetch_bytes,

@@ -4,7 +4,7 @@
 
     KafkaProducer(bootstrap_servers=…, key_serializer=LongSerializer, value_serializer=StringSerializer)
 
-Each is a callable from a value to its bytes. ``None`` stays ``None``; what is of another type, or does not fit, raises
+Each is a callable from a value to its bytes. ``None`` stays ``None``; values of another type, or that do not fit, raise
 SerializationException. Numbers are big-endian.
 """
 
@@ -38,9 +38,9 @@ __all__ = [
 class Serializer(Protocol):
     """A serializer that sees the topic and the headers as well (Kafka's ``Serializer``).
 
-    ``headers`` is a list that may be appended to, and is the record's own. ``data`` may be ``None``. A method
-    ``close()``, if there is one, is called when the producer is closed. What needs the data alone is simpler as a plain
-    callable ``(data) -> bytes``, which is never given ``None``.
+    ``headers`` is the record's own list, which may be appended to. ``data`` may be ``None``. A method ``close()``, if
+    there is one, is called when the producer is closed. A serializer that needs only the data is simpler as a plain
+    callable ``(data) -> bytes``, which never gets ``None``.
     """
 
     def serialize(self, topic: str, headers: list[tuple[str, bytes | None]], data: Any) -> bytes | None: ...
@@ -58,7 +58,7 @@ class BytesSerializer:
 
 
 class _Encoding:
-    """How text becomes bytes: any encoding that Python knows, with Java's idea of UTF-16 and UTF-32."""
+    """How text becomes bytes: any encoding that Python knows, with Java's byte order for UTF-16 and UTF-32."""
 
     def __init__(self, encoding: str = "utf-8") -> None:
         try:
@@ -67,7 +67,7 @@ class _Encoding:
             raise IllegalArgumentException(f"encoding is {encoding!r}: {error}") from error
         self.encoding = encoding
         name = codecs.lookup(encoding).name
-        # Java writes both big-endian and marks UTF-16 alone as such; Python follows the machine and marks both.
+        # Java writes both big-endian, and only UTF-16 with a mark; Python uses the machine's order and marks both.
         self._codec = f"{name}-be" if name in ("utf-16", "utf-32") else encoding
         self._mark = codecs.BOM_UTF16_BE if name == "utf-16" else b""
 
@@ -80,7 +80,7 @@ class _Encoding:
 
 
 class StringSerializer(_Encoding):
-    """A str in ``encoding``. A character it has no bytes for raises; Java would write ``?``."""
+    """A str in ``encoding``. A character that it cannot encode raises; Java would write ``?``."""
 
     def __call__(self, data: Any) -> bytes | None:
         if data is None:
@@ -189,8 +189,8 @@ _INT = struct.Struct(">i")
 class ListSerializer:
     """A list or tuple whose items ``inner`` serializes (KIP-466).
 
-    Items of a fixed width (numbers and UUIDs of this module) stand without their lengths, and ahead of them the
-    positions of ``None``; each of the others has its length before it, -1 for ``None``.
+    Items of a fixed width (numbers and UUIDs of this module) are written without lengths, after a list of the positions
+    of ``None``. Each of the others has its length before it, -1 for ``None``.
     """
 
     def __init__(self, inner: Callable[[Any], bytes | None]) -> None:

@@ -15,7 +15,7 @@ _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 
 
 class ConfigResource(NamedTuple):
-    """What has configs. ``type`` is Kafka's number of the kind (``ConfigResource.Type``)."""
+    """Something that has configs. ``type`` is Kafka's number for its kind (``ConfigResource.Type``)."""
 
     type: int
     name: str
@@ -31,12 +31,12 @@ class ConfigResource(NamedTuple):
 
     @classmethod
     def all_brokers(cls) -> Self:
-        """The dynamic configs that every broker has that has none of its own."""
+        """The dynamic configs of every broker that has none of its own."""
         return cls(_BROKER, "")
 
     @property
     def node_id(self) -> int | None:
-        """The broker that has to be asked; None where any will do."""
+        """The broker that must be asked; None if any will do."""
         return int(self.name) if self.type == _BROKER and self.name else None
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class ConfigResource(NamedTuple):
 
 
 def by_node(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    """Whom to ask about what: a broker about its own configs, anybody about all others."""
+    """Which node to ask about what: a broker about its own configs, any node about all others."""
     nodes: dict[int | None, list[ConfigResource]] = {}
     for resource in resources:
         nodes.setdefault(resource.node_id, []).append(resource)
@@ -54,19 +54,19 @@ def by_node(resources: Iterable[ConfigResource]) -> dict[int | None, list[Config
 
 
 class Append(NamedTuple):
-    """To be added to a config that is a list; several are separated by commas."""
+    """Adds to a config that is a list; several items are separated by commas."""
 
     value: str
 
 
 class Subtract(NamedTuple):
-    """To be taken from a config that is a list; several are separated by commas."""
+    """Removes from a config that is a list; several items are separated by commas."""
 
     value: str
 
 
 ConfigChange = str | Append | Subtract | None
-"""A config's new value, or what to do to its list; None takes back what was set."""
+"""A config's new value, or what to do to its list; None resets it."""
 
 
 class ConfigSource(Enum):
@@ -97,7 +97,7 @@ class ConfigSynonym(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One config. ``value`` is None for one that is secret."""
+    """One config. ``value`` is None if it is secret."""
 
     name: str
     value: str | None

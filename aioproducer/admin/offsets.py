@@ -1,4 +1,4 @@
-"""Offsets of partitions, as the admin client asks for them: of either end, or by time."""
+"""Offsets of partitions, as the admin client asks for them: first, last, or by time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LATEST, _EARLIEST = -1, -2
 
 
 class OffsetSpec(NamedTuple):
-    """Which offset of a partition: ``OffsetSpec.latest()``. ``timestamp`` is Kafka's way to say it (``OffsetSpec``)."""
+    """Which offset of a partition: ``OffsetSpec.latest()``. ``timestamp`` is Kafka's code for it (``OffsetSpec``)."""
 
     timestamp: int
 
@@ -50,7 +50,7 @@ class ListOffsetsResultInfo(NamedTuple):
     offset: int
     """-1 if no record has the timestamp that was asked for, or a later one."""
     timestamp: int
-    """The timestamp of the record there, in ms since 1970; -1 where none was asked for."""
+    """The timestamp of that record, in ms since 1970; -1 if none was asked for."""
     leader_epoch: int
 
 

@@ -18,9 +18,9 @@ class EntityName(Enum):
     """What may stand in the place of a name."""
 
     DEFAULT = "default"
-    """Whoever has no quotas under a name of his own."""
+    """All entities without quotas under their own name."""
     ANY = "any"
-    """In a filter: whatever the name, ``DEFAULT`` included."""
+    """In a filter: any name, including ``DEFAULT``."""
 
 
 Default = Literal[EntityName.DEFAULT]
@@ -30,9 +30,9 @@ Wanted = str | EntityName | None
 
 @dataclass(frozen=True, slots=True)
 class ClientQuotaEntity:
-    """Who has quotas: a user, a client id, both together, or an ip address alone (Kafka's class of this name).
+    """What has quotas: a user, a client id, both together, or an ip address alone (Kafka's class of this name).
 
-    ``EntityName.DEFAULT`` is whoever has none of his own: ``ClientQuotaEntity(client_id=EntityName.DEFAULT)``.
+    ``EntityName.DEFAULT`` means all without their own quotas: ``ClientQuotaEntity(client_id=EntityName.DEFAULT)``.
     """
 
     user: str | Default | None = None

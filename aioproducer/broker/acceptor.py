@@ -17,14 +17,14 @@ from aioproducer.clock import Clock
 log = logging.getLogger(__name__)
 
 _AFTER_AN_ERROR = 0.1
-"""Seconds before the next attempt to accept: no file descriptors, maybe."""
+"""Seconds before the next attempt to accept after an error, such as too few file descriptors."""
 
 
 class Acceptor:
-    """One task for each listener: accepts connections and hands them round. Kafka's class of this name.
+    """One task for each listener: accepts connections and distributes them. Kafka's class of this name.
 
-    It goes on whatever becomes of a connection. A processor that has too many new ones is passed over; if all have, the
-    acceptor waits for one of them and accepts nothing meanwhile: no connection that was let in is dropped.
+    It goes on whatever happens to a connection. A processor with too many new connections is skipped; if all have too
+    many, the acceptor waits for one of them and accepts nothing meanwhile: no connection that was let in is dropped.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Acceptor:
         self._send_buffer = send_buffer
         self.processors: list[Processor] = []
         self._next = 0
-        # Let in while every processor had too many.
+        # Let in while every processor had too many connections.
         self._unassigned: deque[tuple[AcceptedSocket, str]] = deque()
         self._assigning: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -49,15 +49,15 @@ class Acceptor:
         self._accepting.rest(now)
 
     def blocked_percent(self, now: float) -> float:
-        """Which share of the time it accepted nothing as all processors had too many new connections, 0 to 1 (Kafka's
-        ``AcceptorBlockedPercent``)."""
+        """The share of the time, 0 to 1, in which it accepted nothing because all processors had too many new
+        connections (Kafka's ``AcceptorBlockedPercent``)."""
         return 1.0 - self._accepting.share(1, now)
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(), name=self._name)
 
     def close(self) -> None:
-        """Closes the port, and drops what no processor has."""
+        """Closes the port, and drops connections that no processor has taken."""
         self._listening.close()
         for task in (self._task, self._assigning):
             if task is not None:
@@ -66,7 +66,7 @@ class Acceptor:
             self._drop(*self._unassigned.popleft())
 
     async def wait_closed(self) -> None:
-        """Returns when nothing of it runs any more."""
+        """Returns when none of it is running any more."""
         tasks = [task for task in (self._task, self._assigning) if task is not None]
         if tasks:
             await asyncio.wait(tasks)
@@ -86,11 +86,11 @@ class Acceptor:
             except Exception:
                 log.exception("a new connection from %s on listener %s failed", address, self._listener)
                 connection.close()
-            # A storm of connections must not keep the loop from anybody else.
+            # A storm of connections must not keep the loop from everybody else.
             await asyncio.sleep(0)
 
     def assign(self, connection: AcceptedSocket, address: str) -> None:
-        """Hands a connection that was let in to a processor, in turn; waits for one if all have too many."""
+        """Hands a connection that was let in to the next processor; waits for one if all have too many."""
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

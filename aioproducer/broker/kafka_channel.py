@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from aioproducer.broker.processor import Processor
 
 _LITTLE = 4
-"""Bytes that are read even if there is no memory left: a size."""
+"""Bytes that are read even if no memory is left: the size of a request."""
 
 
 class KafkaChannel(asyncio.BufferedProtocol):
     """Cuts what a client sends into frames, and keeps them until its :class:`Processor` takes them, one at a time.
 
-    From a request to its response, wholly taken over by the kernel, the channel is *muted*: no request is taken. That
-    keeps a client's requests in order. One whole receive may wait meanwhile, then the socket is not read any more: so
-    what a client that never reads can cost is bounded.
+    From a request until the kernel has taken its whole response, the channel is *muted*: no further request is taken.
+    That keeps a client's requests in order. Meanwhile one complete request may wait; beyond that the socket is not
+    read, which limits what a client that never reads can cost.
 
-    A channel whose client is gone still has what was received whole: those requests are handled, too.
+    A channel whose client is gone keeps requests that were received completely: they are handled, too.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class KafkaChannel(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.was_opened = True
-        # pause_writing comes as soon as anything waits for the kernel, resume_writing when all of it is gone. TLS takes
-        # 0 for always too much.
+        # pause_writing is called as soon as anything waits for the kernel, resume_writing when all of it is gone. For
+        # TLS, 0 would mean always too much.
         self._transport.set_write_buffer_limits(high=0 if self._security.tls is None else 1)
         self._certified = certified_name(transport)
         local, peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
@@ -195,7 +195,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         transport.write(last)
 
     def abort(self) -> None:
-        """Drops the connection, and whatever either side still had to say."""
+        """Drops the connection, and whatever either side still had to send."""
         self.release(sum(map(len, self._received)))
         self._received.clear()
         if self._transport is not None:

@@ -1,8 +1,8 @@
-"""The listeners of a broker as its configs have them: names, ports, protocols, and what clients are told.
+"""The listeners of a broker by its configs: names, ports, protocols, and the addresses that clients get.
 
 ``listeners``, ``advertised.listeners``, ``listener.security.protocol.map`` and ``inter.broker.listener.name`` are
-Kafka's, with its rules. As the nodes of an embedded cluster share their configs, a port is that of node 0: the others
-follow (node n has that port plus n), and 0 is a free one each. No host is that of the cluster; in Kafka, all there are.
+Kafka's, with its rules. The nodes of an embedded cluster share their configs, so a port is that of node 0: the others
+follow (node n has that port plus n), and 0 is a free port for each. No host means the cluster's; in Kafka, all hosts.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Listeners(NamedTuple):
     advertised: Mapping[str, EndPoint]
     inter_broker: str
     protocols: Mapping[str, str]
-    """The security protocol of each, by name."""
+    """The security protocol of each listener, by name."""
 
     @property
     def names(self) -> list[str]:

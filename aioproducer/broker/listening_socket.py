@@ -25,7 +25,7 @@ class Listening(Protocol):
     def port(self) -> int: ...
 
     async def accept(self) -> tuple[AcceptedSocket, Address]:
-        """The next connection, and where it comes from. To be cancelled at will: no connection gets lost."""
+        """The next connection, and where it comes from. It may be cancelled at any time without losing a connection."""
 
     def close(self) -> None: ...
 
@@ -92,7 +92,7 @@ async def listen(host: str, port: int, *, backlog: int, receive_buffer: int) -> 
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if receive_buffer >= 0:
-            # Before listen: the window that connections may have is agreed on while they are made.
+            # Before listen, because the TCP window of a connection is negotiated while it is made.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.bind(address)
         sock.listen(backlog)

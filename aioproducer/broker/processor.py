@@ -1,4 +1,4 @@
-"""Those who read and write a listener's connections: from bytes to requests, from responses to bytes."""
+"""Reads and writes a listener's connections: from bytes to requests, from responses to bytes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 class Processor:
     """One task, many connections. Kafka's class of this name.
 
-    It goes round: new connections, then responses, then at most one request of each connection, then those who are
-    gone, and begins again when there is anything to do. The loop reads and writes the sockets in between.
+    It works in rounds: new connections, then responses, then at most one request of each connection, then connections
+    that are gone. A round begins when there is anything to do. The loop reads and writes the sockets in between.
 
     A request that cannot be read, or is of an API or version that the node does not have, closes its connection, as in
     Kafka.
@@ -87,7 +87,7 @@ class Processor:
         self._flushed: asyncio.Future[None] | None = None
         self._all_closed: asyncio.Future[None] | None = None
         self.spare_buffers: list[bytearray] = []
-        """Its connections share them; see :class:`FrameReader`."""
+        """Shared by its connections; see :class:`FrameReader`."""
         self._idle = IdleMeter(clock.monotonic())
 
     # its task
@@ -116,14 +116,14 @@ class Processor:
         self._idle.work(self._now())
 
     def stop_reading(self) -> None:
-        """Takes no more connections and reads no more; what was received whole is still handled."""
+        """Takes no more connections and reads no more; requests that were received completely are still handled."""
         self.new_connections.close()
         for channel in tuple(self._channels):
             channel.stop_reading()
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has taken care of everything but what is being written."""
+        """Whether everything is done except what is being written."""
         ended = self._task is None or self._task.done()
         return ended or not (self._responses or self._receives or self._lost)
 
@@ -163,7 +163,7 @@ class Processor:
         self._process_disconnected()
 
     def idle_share(self, now: float) -> float:
-        """Which part of the time it had nothing to do, 0 to 1."""
+        """The part of the time in which it had nothing to do, 0 to 1."""
         return self._idle.share(1, now)
 
     def _wakeup(self) -> None:
@@ -312,7 +312,7 @@ class Processor:
 
     @property
     def queued_responses(self) -> int:
-        """Responses of handlers that it has not begun to write."""
+        """Responses of handlers that it has not started to write."""
         return len(self._responses)
 
     def channel_opened(self, channel: KafkaChannel) -> None:
@@ -321,7 +321,7 @@ class Processor:
             channel.abort()
 
     def close_channel(self, channel: KafkaChannel, reason: str) -> None:
-        """Drops a connection for a reason that the log should have."""
+        """Drops a connection for a reason that should be in the log."""
         if reason:
             self._log_close(channel.id, reason)
         channel.abort()

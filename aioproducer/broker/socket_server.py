@@ -1,4 +1,4 @@
-"""A node's listeners, and what stands between them and its request handlers."""
+"""A node's listeners, and what connects them with its request handlers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class SocketServer:
     """Kafka's class of this name: for each listener an :class:`Acceptor` and ``num.network.threads`` processors, for
     all of them one :class:`RequestChannel`. Opened and closed once.
 
-    :meth:`open` opens the ports; nobody is let in before :meth:`enable_request_processing`. Of connections that are
-    closed for what their clients do the log has one line for each reason, however often a client comes back.
+    :meth:`open` opens the ports; nobody is let in before :meth:`enable_request_processing`. If connections are closed
+    because of what clients do, the log has one line for each reason, however often a client comes back.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class SocketServer:
         return [*self.acceptors.values(), *self._leaving]
 
     def close_least_active(self, count: int, spared: str | None = None) -> int:
-        """Closes so many connections, those that were silent longest, but none of the listener that is to be spared.
+        """Closes this many connections, the longest silent first, but none of the listener that is to be spared.
 
         Returns how many it found.
         """
@@ -183,9 +183,9 @@ class SocketServer:
             processor.stop_reading()
 
     async def drain(self, idle: Callable[[], bool], deadline: float) -> None:
-        """Returns when what was received has been handled and answered, as far as that goes, or at ``deadline``.
+        """Returns when what was received has been handled and answered, as far as possible, or at ``deadline``.
 
-        ``idle`` says whether the handlers have nothing to do.
+        ``idle`` returns whether the handlers have nothing to do.
         """
         processors = self.processors
         await self._flush(processors, lambda: idle() and all(processor.is_idle for processor in processors), deadline)

@@ -12,9 +12,9 @@ from aioproducer.metrics.metric_name import NODE_GROUP, PRODUCER_GROUP, TOPIC_GR
 class MetricsSnapshot(Mapping[MetricName, float]):
     """Values by :class:`MetricName`; never changes.
 
-    ``snapshot["record-send-rate"]``: a plain name is that of the group ``producer-metrics``, or where that does not
-    have it, as in ``snapshot.topic("orders")``, of the only metric with the name. A value is NaN where there is
-    nothing to tell yet, such as the average of no samples.
+    ``snapshot["record-send-rate"]``: a plain name means the group ``producer-metrics`` or, if that does not have it, as
+    in ``snapshot.topic("orders")``, the only metric with the name. A value is NaN if there is none yet, such as the
+    average of no samples.
     """
 
     __slots__ = ("_plain", "_values")
@@ -54,7 +54,7 @@ class MetricsSnapshot(Mapping[MetricName, float]):
         return self._plain
 
     def select(self, group: str | None = None, **tags: str) -> MetricsSnapshot:
-        """The metrics of a group, and with these tags, ``_`` standing for ``-``: ``select(node_id="node-0")``."""
+        """The metrics of a group, and with these tags (write ``_`` for ``-``): ``select(node_id="node-0")``."""
         wanted = {key.replace("_", "-"): value for key, value in tags.items()}
         return MetricsSnapshot(
             {
@@ -65,15 +65,15 @@ class MetricsSnapshot(Mapping[MetricName, float]):
         )
 
     def topic(self, topic: str) -> MetricsSnapshot:
-        """What is known of one topic; empty until something was sent to it, and again when it is forgotten."""
+        """The metrics of one topic; empty until something is sent to it, and again when it is forgotten."""
         return self.select(TOPIC_GROUP, topic=topic)
 
     def node(self, node_id: int) -> MetricsSnapshot:
-        """What is known of one broker; bootstrap servers have ids from -1 down."""
+        """The metrics of one broker; bootstrap servers have ids from -1 down."""
         return self.select(NODE_GROUP, node_id=f"node-{node_id}")
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: by group and name; what is of a node, a topic or anything else by that first. NaN is None."""
+        """For JSON: by group and name; metrics of a node, a topic or anything else by that first. NaN becomes None."""
         found: dict[str, Any] = {}
         for name, value in self._values.items():
             into = found.setdefault(name.group, {})
@@ -84,6 +84,6 @@ class MetricsSnapshot(Mapping[MetricName, float]):
 
 
 def _parts(name: MetricName) -> list[str]:
-    """What a metric is of, the largest first. All metrics of a producer are of its client id."""
+    """What a metric belongs to, the largest first. All metrics of a producer belong to its client id."""
     tags = [tag for tag in name.tags if tag[0] != "client-id" or not name.group.startswith("producer-")]
     return [value for _, value in sorted(tags, key=lambda tag: tag[0] not in ("node-id", "topic"))]

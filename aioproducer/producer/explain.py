@@ -27,8 +27,8 @@ from aioproducer.protocol.api_key import ApiKey
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One thing that stands in the way, in words too. ``next_event_ms``: milliseconds until it ends by itself, or
-    something is done about it; None if that depends on others. ``last_error``: what went wrong there last."""
+    """One thing that stands in the way, also in words. ``next_event_ms``: milliseconds until it ends by itself, or
+    something is done about it; None if that depends on others. ``last_error``: the last thing that went wrong there."""
 
     reason: Reason
     text: str
@@ -38,13 +38,13 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why the head batch of a partition has not been sent; ``str()`` of it says so in words.
+    """Why the head batch of a partition has not been sent; ``str()`` says it in words.
 
     The head is the oldest batch that is not under way, or if all are, the oldest of those. ``obstacles`` has the one
-    that blocks first, then what would block next. Counts are of everything accepted for the partition that has not
-    ended: ``batches`` of ``records`` in ``bytes`` (uncompressed), ``in_flight`` of them under way. ``age_ms`` is the
-    head's, and ``attempts`` and ``last_error`` tell how sending it went so far. ``parked`` records wait for metadata or
-    memory, and may be for this partition; the oldest of them has waited ``parked_ms``.
+    that blocks first, then those that would block next. The counts cover everything accepted for the partition that has
+    not ended: ``batches``, ``records``, ``bytes`` (uncompressed), and ``in_flight``, the batches under way. ``age_ms``
+    is the head's age; ``attempts`` and ``last_error`` say how sending it went so far. ``parked`` records wait for
+    metadata or memory, and may be for this partition; the oldest of them has waited ``parked_ms``.
     """
 
     topic: str
@@ -61,8 +61,8 @@ class Explanation:
     parked_bytes: int = 0
     parked_ms: float = 0.0
     window: int | None = None
-    """Batches that may be unresolved at once, as the broker remembers no more; None if nobody counts (without
-    idempotence, or for a partition that is not known)."""
+    """Batches that may be unresolved at once, because the broker remembers no more; None if nobody counts (without
+    idempotence, or for an unknown partition)."""
     unresolved: int = 0
     """How many there are."""
     window_source: str = ""
@@ -99,7 +99,7 @@ def _count(number: int, noun: str, nouns: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The state of a producer, to be looked at only."""
+    """The state of a producer, read-only."""
 
     config: ProducerConfig
     client: KafkaClient
@@ -114,7 +114,7 @@ class Situation:
 
 
 def explain(here: Situation, topic: str, partition: int, now: float, fatal: KafkaError | None = None) -> Explanation:
-    """Why the head batch of this partition has not been sent. ``fatal``: why the producer is of no further use."""
+    """Why the head batch of this partition has not been sent. ``fatal``: why the producer cannot be used any more."""
     topic_queues = here.topics.get(topic)
     queues = [] if topic_queues is None else topic_queues.queues
     batches = []
@@ -184,7 +184,7 @@ def _nothing(here: Situation, topic: str, partition: int, partitions: int) -> Ob
 
 
 def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBatch, now: float) -> list[Obstacle]:
-    """What keeps this batch from being delivered now, what blocks first in front."""
+    """What keeps this batch from being delivered now; what blocks first comes first."""
     if batch.in_flight:
         return [_in_flight(here, batch, now)]
     obstacles: list[Obstacle] = []
@@ -359,7 +359,7 @@ def _why_parked(here: Situation, parked: list[ParkedRecord], now: float) -> Iter
 
 
 def no_metadata(client: KafkaClient, history: WaitHistory, topic: str, since: float, now: float) -> TimeoutException:
-    """What a record, or a caller, that has waited for the topic's metadata since then is told after max.block.ms."""
+    """The error, after max.block.ms, for a record or a caller that has waited for the topic's metadata since then."""
     code, times = client.metadata.failures.get(topic, (None, 1))
     ledger = Ledger(since)
     history.spend_on_metadata(ledger, now, Reason.METADATA.value if code is None else code.name, times)

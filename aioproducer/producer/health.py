@@ -1,4 +1,4 @@
-"""What a producer's metrics say about its health: the thresholds of seed 003, as rules over a snapshot."""
+"""A producer's health by its metrics: the thresholds of seed 003, as rules over a snapshot."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ class Severity(IntEnum):
     HINT = 0
     """All works; it could be had cheaper."""
     WARNING = 1
-    """It works still, and will not if it goes on like this."""
+    """It still works, but will not if it goes on like this."""
     CRITICAL = 2
     """Records are being lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthThresholds:
-    """When a figure is a finding. Rates and averages are those of the windows measured, a minute as a rule."""
+    """When a figure is a finding. Rates and averages cover the measured windows, usually a minute."""
 
     buffer_available: float = 0.1
-    """Less of buffer.memory than this part is free."""
+    """Less than this part of buffer.memory is free."""
     parked: float = 0.5
-    """More of parked.memory than this part is taken."""
+    """More than this part of parked.memory is taken."""
     request_latency_ms: float | None = None
-    """Answers take longer on average: what your service may take. None: half of request.timeout.ms."""
+    """Answers take longer than this on average: what your service allows. None: half of request.timeout.ms."""
     batch_fill: float = 0.25
     """Batches are filled to less than this part of batch.size on average…"""
     records_per_request: float = 2.0
     """…or requests have fewer records than this…"""
     busy_requests: float = 100.0
-    """…while more requests than this are sent per second: of few, it does not matter how small they are."""
+    """…while more requests than this are sent per second: if there are few, their size does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class HealthFinding:
 def findings(
     found: MetricsSnapshot, config: ProducerConfig, thresholds: HealthThresholds | None = None
 ) -> list[HealthFinding]:
-    """Everything beyond its threshold, the worst first; none if all is well. What is NaN is beyond nothing."""
+    """Everything beyond its threshold, worst first; none if all is well. NaN is never beyond a threshold."""
     limits = HealthThresholds() if thresholds is None else thresholds
     judged = [*_losses(found), *_memory(found, config, limits), *_latency(found, config, limits)]
     judged += _batching(found, config, limits)
@@ -162,7 +162,7 @@ def _batching(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThre
 
 
 def _slowest(found: MetricsSnapshot) -> str:
-    """Which broker answers latest, in words, if there are several to choose from."""
+    """Which broker answers slowest, in words, if there are several."""
     times = {
         name.tag("node-id"): value
         for name, value in found.select(NODE_GROUP).items()

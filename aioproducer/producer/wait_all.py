@@ -8,7 +8,7 @@ from aioproducer.producer.delivery import Delivery
 
 
 async def wait_all(deliveries: Iterable[Delivery]) -> None:
-    """Returns when every delivery is done, delivered or failed; without a task, or a future, for each of them."""
+    """Returns when every delivery is done, delivered or failed, without making a task or a future for each."""
     for delivery in deliveries:
         while not delivery.done():
             await delivery.settled()
