@@ -218,12 +218,16 @@ async def test_a_failure_is_told_after_the_delay_and_nobody_else_waits(world: Wo
         wrong, stranger, right = clients = [await RawClient.connect(cluster.bootstrap_servers) for _ in range(3)]
         refused = asyncio.create_task(log_in(wrong, password="wrong"))
         await stranger.send(MetadataRequest([]), 13)
+        closed = asyncio.create_task(stranger.is_closed())
         assert (await log_in(right)).error_code == ErrorCode.NONE
         assert await serves(right)
         assert loop.time() - began < 1
+        await asyncio.sleep(3)
+        assert not refused.done()
+        assert not closed.done()
         assert (await refused).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert await wrong.is_closed()
-        assert await stranger.is_closed()
+        assert await closed
         assert 5 <= loop.time() - began < 6
         for client in clients:
             await client.close()
