@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.jaas import PLAIN_LOGIN_MODULE
+from aioproducer.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest
 
@@ -46,6 +46,16 @@ def alice(cluster: EmbeddedCluster, mechanism: str = "PLAIN", **more: object) ->
         "sasl_plain_username": "alice",
         "sasl_plain_password": PASSWORD,
         **more,
+    }
+
+
+def java_configs(mechanism: str, user: str, escaped: str) -> dict[str, str]:
+    """What a user tells a client of Kafka's own; the password as it is written between quotation marks."""
+    module = PLAIN_LOGIN_MODULE if mechanism == "PLAIN" else SCRAM_LOGIN_MODULE
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.jaas.config": f'{module} required username="{user}" password="{escaped}";',
     }
 
 

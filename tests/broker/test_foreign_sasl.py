@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
 from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
 
-from .sasl import ESCAPED, MECHANISMS, PASSWORD, alice, figures, sasl_cluster
+from .sasl import ESCAPED, MECHANISMS, PASSWORD, alice, figures, java_configs, sasl_cluster
 
 pytest.importorskip("scramp", reason="scramp is not installed")
 
@@ -173,12 +172,3 @@ class TestKafkaTools:
         hers = KafkaTools(libs, cluster.bootstrap_servers, configs=java_configs("SCRAM-SHA-256", "carol", "carols"))
         await hers.create_topic("carols")
         assert [topic.name for topic in cluster.topics] == ["carols"]
-
-
-def java_configs(mechanism: str, user: str, escaped: str) -> dict[str, str]:
-    module = PLAIN_LOGIN_MODULE if mechanism == "PLAIN" else SCRAM_LOGIN_MODULE
-    return {
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": mechanism,
-        "sasl.jaas.config": f'{module} required username="{user}" password="{escaped}";',
-    }

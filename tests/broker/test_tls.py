@@ -24,8 +24,7 @@ from tests.support.certificates import Certificates, make_certificates
 
 from .batches import make_batch
 from .raw_client import RawClient
-from .sasl import CONFIGS, ESCAPED, PASSWORD, alice, figures, log_in
-from .test_foreign_sasl import java_configs
+from .sasl import CONFIGS, ESCAPED, PASSWORD, alice, figures, java_configs, log_in
 
 VALUES = [b"value %d" % index for index in range(100)]
 
