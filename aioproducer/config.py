@@ -421,7 +421,7 @@ def _with_idempotence(config: ProducerConfig, explicit: set[str]) -> ProducerCon
             raise ConfigException(
                 f"transactional.id needs acks=all and retries above 0, but {name} is {value!r}", name=name, value=value
             )
-        # Only defaulted idempotence gives way: whoever asked for weak acks or no retries meant it (KIP-679).
+        # Only the default of idempotence gives way: a user who asked for weak acks or no retries meant it (KIP-679).
         return dataclasses.replace(config, enable_idempotence=False)
     return config
 

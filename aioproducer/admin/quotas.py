@@ -15,7 +15,7 @@ _EXACT, _DEFAULT, _SPECIFIED = range(3)
 
 
 class EntityName(Enum):
-    """What may stand in the place of a name."""
+    """What may be given instead of a name."""
 
     DEFAULT = "default"
     """All entities without quotas under their own name."""

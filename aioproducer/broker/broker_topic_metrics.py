@@ -44,7 +44,7 @@ class TopicRates:
         self.bytes_in.record(size, now)
 
     def fetched(self, size: int, failed: bool, now: float) -> None:
-        """A partition was answered for, with so many bytes of batches."""
+        """A fetch returned this many bytes of batches of a partition."""
         self.fetches.record(1, now)
         if failed:
             self.failed_fetches.record(1, now)

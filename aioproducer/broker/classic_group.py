@@ -116,7 +116,7 @@ class ClassicGroup:
             self.leader = next(iter(sorted(self.members, key=lambda other: not self.members[other].joined)), None)
 
     def replace(self, old_id: str, new_id: str) -> Member:
-        """A static member is back under another id; whoever still uses the old one is fenced."""
+        """A static member is back under another id; a client that still uses the old one is fenced."""
         member = self.members[old_id]
         leads = self.leader == old_id
         self.members = {new_id if one == old_id else one: other for one, other in self.members.items()}

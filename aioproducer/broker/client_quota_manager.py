@@ -32,7 +32,7 @@ class ClientQuotaManager:
         self._rates = RateQuotas[Client](window)
 
     def record(self, user: str, client_id: str, value: float, now: float) -> int:
-        """A client has used so much. How many milliseconds it is to wait; 0 if it is within its quota or has none."""
+        """A client has used this much. Returns for how many milliseconds it must wait; 0 for not."""
         limit = self._quotas.limit(self._key, user, client_id)
         if limit is None:
             return 0
@@ -98,7 +98,7 @@ class ControllerMutationQuota:
         """How long the client is throttled for what it did, or tried to do."""
 
     def record(self, mutations: int) -> None:
-        """Before so many partitions are created or deleted. Raises :class:`ThrottlingQuotaExceededException`."""
+        """Before this many partitions are created or deleted. Raises :class:`ThrottlingQuotaExceededException`."""
         bucket = self._bucket
         if bucket is None:
             return

@@ -24,7 +24,7 @@ CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
 CONNECTION_CREATION_RATE = "connection_creation_rate"
 
 Entity = tuple[tuple[str, str | None], ...]
-"""Types and names in the order of the types; None is the default, for whoever has no quota under his own name."""
+"""Types and names in the order of the types; None is the default, for all without a quota under their own name."""
 
 
 class _Range(NamedTuple):
@@ -97,7 +97,7 @@ class Limit(NamedTuple):
 
 
 class ClientQuotas:
-    """Quotas by entity. Whoever has to know when they change adds itself to ``listeners``."""
+    """Quotas by entity. Objects that must know when they change add themselves to ``listeners``."""
 
     def __init__(self) -> None:
         self._quotas: dict[Entity, dict[str, float]] = {}

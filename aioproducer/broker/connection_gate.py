@@ -22,7 +22,7 @@ class Arrival(NamedTuple):
 class ConnectionGate:
     """A ``Gate``: nobody who accepts connections has to wait at it.
 
-    ``make_room`` is asked to close so many of the least active connections, and says how many it will.
+    ``make_room`` is asked to close this many of the least active connections, and returns how many it will.
     """
 
     def __init__(self, quotas: ConnectionQuotas[Arrival], clock: Clock, make_room: Callable[[int], int]) -> None:
@@ -72,7 +72,7 @@ class ConnectionGate:
         return len(self._throttled)
 
     def close(self) -> None:
-        """Closes all that wait, and whoever comes from now on."""
+        """Closes all connections that wait, and all that come from now on."""
         self._closed = True
         self._carry_out(self.quotas.leave_room())
         self._throttled.close()

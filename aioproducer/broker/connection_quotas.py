@@ -259,7 +259,7 @@ class ConnectionQuotas(Generic[C]):
 
     @property
     def excess(self) -> int:
-        """How many connections more than max.connections: so many, not of the protected listener, have to go."""
+        """How many connections there are beyond max.connections: this many, not of the protected listener, must go."""
         return max(self._total - self._limits.max_connections, 0)
 
     @property

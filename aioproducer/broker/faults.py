@@ -53,7 +53,7 @@ class RequestFault:
     unanswered: bool = False
     """It is handled, and its connection is dropped instead of a response."""
     answered_after: float = 0.0
-    """Its response waits so long."""
+    """Its response waits this long."""
     silent: bool = False
     """It is handled and never answered; its connection stays open."""
     cut_after: int | None = None

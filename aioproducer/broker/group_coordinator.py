@@ -89,7 +89,7 @@ class GroupCoordinator:
     def check_transactional_commit(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
     ) -> None:
-        """The same for a commit within a transaction: there whoever names no member needs to be none (KIP-447)."""
+        """The same for a commit within a transaction: there a client that names no member need not be one (KIP-447)."""
         if generation >= 0 or member_id:
             group = self.group(group_id)
             group.member(member_id, instance_id)

@@ -80,7 +80,7 @@ class MemoryPool:
         return False
 
     def release(self, receiver: Receiver, count: int) -> None:
-        """A request of this receiver has been handled, or so many of its bytes were dropped."""
+        """A request of this receiver has been handled, or this many of its bytes were dropped."""
         self._used -= count
         if receiver is self._favourite:
             self._favourite = None

@@ -65,7 +65,7 @@ class QuotaManagers:
         return int(min(self.fetch.most_in_window(request.connection.user, request.header.client_id or ""), INT_MAX))
 
     def answer(self, request: Request, response: Response) -> Response:
-        """A request is about to be answered. Returns what the client is told in place of ``response``."""
+        """A request is about to be answered. Returns what the client gets instead of ``response``."""
         if not self._quotas or request.header.api_key in _UNTHROTTLED:
             return response
         user, client_id, now = request.connection.user, request.header.client_id or "", self._now()

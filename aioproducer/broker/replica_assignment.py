@@ -12,7 +12,7 @@ from aioproducer.errors import (
 
 
 def spread_replicas(partitions: int, factor: int, alive: Sequence[int], first: int) -> list[tuple[int, ...]]:
-    """Replicas of so many partitions on live nodes in turn, beginning with the ``first``; the first of each leads."""
+    """Replicas of this many partitions on live nodes in turn, beginning with the ``first``; the first of each leads."""
     if factor < 1:
         raise InvalidReplicationFactorException(f"replication factor {factor} must be at least 1, or -1")
     if partitions < 1:

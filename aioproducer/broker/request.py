@@ -36,7 +36,7 @@ class Quotas(Protocol):
     """Who throttles clients; see ``QuotaManagers``."""
 
     def answer(self, request: Request, response: Response) -> Response:
-        """A request is about to be answered. Returns what the client is told in place of ``response``."""
+        """A request is about to be answered. Returns what the client gets instead of ``response``."""
 
     def no_answer(self, request: Request) -> None:
         """A request ends without a response."""
@@ -79,7 +79,7 @@ class Connection(Protocol):
     """None if it has not said."""
 
     def release(self, size: int) -> None:
-        """The bytes of a request of so many are not needed any more."""
+        """The bytes of a request of this size are not needed any more."""
 
 
 class Request:

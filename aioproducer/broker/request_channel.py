@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Sentinel(Enum):
-    """What a handler may be given in place of a request."""
+    """What a handler may get instead of a request."""
 
     WAKEUP = "wakeup"
     """There is a callback: look."""

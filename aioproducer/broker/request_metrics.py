@@ -92,7 +92,7 @@ class RequestMetrics:
         self._apis: dict[int, ApiMetrics] = {}
 
     def record(self, request: Request, times: RequestTimes, errors: Mapping[int, int], now: float) -> None:
-        """A request is over; its response had so many ``errors`` of each code."""
+        """A request is over; ``errors`` says how often its response had each code."""
         header = request.header
         api = self._apis.get(header.api_key)
         if api is None:

@@ -26,7 +26,7 @@ class TokenBucket:
         return self._tokens
 
     def take(self, tokens: float, now: float) -> None:
-        """Takes so many, more than there are if need be."""
+        """Takes this many tokens, even if there are fewer."""
         self._tokens = self.tokens(now) - tokens
 
     def throttle_ms(self, now: float) -> int:

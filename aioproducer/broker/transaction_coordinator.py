@@ -66,7 +66,7 @@ class TransactionCoordinator:
         self._timers.clear()
 
     def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
-        """The id and epoch to go on with; whoever had the transactional id before is fenced, its transaction aborted.
+        """The id and epoch to go on with; the previous owner of the transactional id fenced, its transaction aborted.
 
         ``expected`` is what the producer has (KIP-360), or ``(-1, -1)``.
         """

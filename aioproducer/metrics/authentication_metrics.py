@@ -28,7 +28,7 @@ class AuthenticationMetrics:
         self._failed.record(1.0, now)
 
     def reauthenticated(self, seconds: float, now: float) -> None:
-        """It took so long."""
+        """It took this long."""
         self._reauthenticated.record(seconds * 1000, now)
 
     def reauthentication_failed(self, now: float) -> None:

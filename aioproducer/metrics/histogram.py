@@ -13,7 +13,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 _FINE: Final = 32
-"""Values below are counted exactly; beyond, each power of two has so many buckets."""
+"""Values below this are counted exactly; above, each power of two has this many buckets."""
 
 
 def bucket_of(value: int) -> int:

@@ -44,7 +44,7 @@ class Gauges:
     requests_in_flight: Callable[[], int] = _none
     metadata_time: Callable[[], float] = lambda: -math.inf
     failed: Callable[[], int] = _none
-    """1 when the producer is of no further use."""
+    """1 when the producer cannot be used any more."""
 
 
 class ProducerMetrics:
@@ -139,7 +139,7 @@ class ProducerMetrics:
             lambda now: float(self.gauges.buffer_available()),
         )
         self._exhausted = registry.sensor()
-        group.count_meter("buffer-exhausted", "records that failed for want of memory", self._exhausted)
+        group.count_meter("buffer-exhausted", "records that failed because memory was short", self._exhausted)
         self.memory_wait = WaitingTime(registry.sensor())
         group.gauge(
             "bufferpool-wait-ratio", "part of the time in which records waited for memory", self.memory_wait.ratio
@@ -218,7 +218,7 @@ class ProducerMetrics:
         self._lingers.record(milliseconds, now)
 
     def request_sent(self, records: int, now: float) -> None:
-        """A produce request goes out, with so many records in all its batches."""
+        """A produce request goes out, with this many records in all its batches."""
         self._records_per_request.record(records, now)
 
     def request_answered(self, node_id: int, latency_ms: float, throttle_ms: float, now: float) -> None:

@@ -101,7 +101,7 @@ class BrokerLink:
         return self.connection is not None and self.connection.writable
 
     def throttle(self, milliseconds: int) -> None:
-        """The broker asks to be left alone for so long (KIP-219)."""
+        """The broker asks to be left alone for this long (KIP-219)."""
         if milliseconds > 0 and self.state is not LinkState.CLOSED:
             self.throttled_until = max(self.throttled_until, self._loop.time() + milliseconds / 1000)
             self._forget_throttle()
@@ -143,7 +143,7 @@ class BrokerLink:
         return self.connection.call(request, response_class, self.version_for(type(request), at_most))
 
     def disconnect(self, error: KafkaError) -> None:
-        """Drops the connection there is; whoever wants one again asks again."""
+        """Drops the present connection, if any; the next request makes a new one."""
         if self.connection is not None:
             self.connection.close(error)
 

@@ -96,7 +96,7 @@ class KafkaClient:
         """Why the last metadata request failed, if it did."""
         self._changed = asyncio.Event()
         self._next_try = 0.0
-        """From when on another broker is connected to, beside those that take so long."""
+        """From when on to connect to another broker as well, because the others take too long."""
         self._update = asyncio.Event()
         self._turn = itertools.count(random.randrange(1 << 16))
         self._bootstrap = parse_addresses(config.bootstrap_servers)
@@ -254,7 +254,7 @@ class KafkaClient:
     def _drop_link(self, node_id: int, reason: str) -> None:
         link = self.links.pop(node_id)
         self._metrics.forget_node(node_id)
-        self._changed.set()  # whoever waits for it to be ready waits in vain
+        self._changed.set()  # those that wait for it to be ready wait in vain
         self._supervisor.cancel(self._tasks.pop(node_id))
         link.retire(NetworkException(f"{link} {reason}"))
         self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]

@@ -29,7 +29,7 @@ _SIZE_BYTES: Final = 4
 
 @final
 class _Guard:
-    """For what the event loop calls: it would only log an unforeseen error, and leave whoever waits waiting."""
+    """For methods that the event loop calls: it would only log an unforeseen error, and waiters would wait on."""
 
     def __init__(self, on_crash: Callable[[BaseException], None]) -> None:
         self._on_crash = on_crash
@@ -51,7 +51,7 @@ class Connection:
     Anything that does not fit (a time-out, an answer out of turn, bytes that are no message) closes the connection, and
     every request without an answer ends with NetworkException: whether the broker acted on it is not known.
     ``on_closed(error)`` is called once, after that; ``on_writable()`` when a full socket takes bytes again;
-    ``on_throttled(milliseconds)`` when an answer asks to be left alone for so long;
+    ``on_throttled(milliseconds)`` when an answer asks to be left alone for this long;
     ``on_crash(error)`` with what a handler raised, which is a bug.
     """
 

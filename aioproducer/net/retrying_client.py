@@ -52,7 +52,7 @@ class RetryingClient:
         self.client.start()
 
     async def close(self) -> None:
-        """Ends the tasks and closes the connections; whoever still waits for an answer gets IllegalStateException."""
+        """Ends the tasks and closes the connections; calls that still wait raise IllegalStateException."""
         self._end(IllegalStateException("the client was closed"))
         await self._supervisor.stop()
         await self.client.close()
@@ -134,7 +134,7 @@ class RetryingClient:
         self._end(failed)
 
     def _end(self, error: KafkaError) -> None:
-        """Nothing more will be answered: whoever waits is told at once."""
+        """Nothing more will be answered: everything that waits ends at once."""
         self._fatal = error
         now = asyncio.get_running_loop().time()
         for scope in self._scopes:

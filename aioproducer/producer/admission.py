@@ -29,7 +29,7 @@ from aioproducer.producer.sender import Sender
 from aioproducer.types import Headers, ProducerRecord
 
 NO_PARTITION_YET: Final = 2**31 - 1
-"""No topic has so many."""
+"""No topic has this many partitions."""
 
 
 class Admission:

@@ -107,7 +107,7 @@ class BulkTally:
 
     def __init__(self, loop: Loop) -> None:
         self.abandoned = False
-        """Whoever made the call has gone; its records go on."""
+        """The caller has gone; its records go on."""
         self._loop = loop
         self._latest: list[Span | None] = []
         self._last: Span | None = None

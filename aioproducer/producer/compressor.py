@@ -61,7 +61,7 @@ class Compressor:
         try:
             self._sealer.take(batch, future.result())
             self._on_done(queue)
-        except Exception as bug:  # the loop would only log it, and leave whoever waits waiting
+        except Exception as bug:  # the loop would only log it, and those that wait would wait on
             self._on_crash(bug)
 
     def stop(self) -> None:

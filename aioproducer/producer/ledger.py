@@ -91,7 +91,7 @@ class Ledger:
         return copied
 
     def book(self, until: float, cause: str, times: int = 1) -> None:
-        """What was not booked yet of the time up to ``until`` was spent on this, and it came up so many times more."""
+        """Time up to ``until`` that is not yet booked was spent on this, which occurred this many more times."""
         seconds = max(until - self.booked_until, 0.0)
         self.booked_until = max(until, self.booked_until)
         if cause not in self._entries and len(self._entries) >= MAX_ENTRIES - 1:

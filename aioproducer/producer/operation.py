@@ -1,4 +1,4 @@
-"""A call that is carried through, whoever gives up waiting for it."""
+"""A call that is completed even if those who wait for it give up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Operation:
             log.warning("%s failed, and nobody was told: %s", self.name, failed)
 
     def cancel(self, why: KafkaError) -> None:
-        """Ends it at once, unless it is what calls this; whoever waits for it is told."""
+        """Ends it at once, unless it is itself the caller; everything that waits for it is told."""
         if self._task is not asyncio.current_task():
             self._why = why
             self._task.cancel()

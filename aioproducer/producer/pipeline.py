@@ -21,7 +21,7 @@ PATIENCE = 16
 """For more records a batch waits up to this part of the round trip, 6 %, even if there is a place for it."""
 
 SHORTEST = 0.001
-"""… and for so many seconds however short the round trip is: loops' timers are no finer."""
+"""… and for this many seconds, however short the round trip is: loops' timers are no finer."""
 
 GAIN = 1 / 8
 """The weight of the newest observation in an average, as TCP has it for round trips (RFC 6298)."""
@@ -41,7 +41,7 @@ class Line:
     """Between requests, on average."""
 
     def sent(self, records: int, now: float) -> None:
-        """A request with so many records leaves."""
+        """A request with this many records leaves."""
         if self.departed > -math.inf:
             gain = GAIN if self.records else 1.0
             self.records += gain * (records - self.records)
@@ -49,7 +49,7 @@ class Line:
         self.departed = now
 
     def answered(self, seconds: float) -> None:
-        """A request was answered after so long."""
+        """A request was answered after this long."""
         self.round_trip += (GAIN if self.round_trip else 1.0) * (seconds - self.round_trip)
 
     def expected(self, seconds: float) -> float:

@@ -189,7 +189,7 @@ class RecordAccumulator:
         headers: Sequence[tuple[str, bytes | None]] | None,
         size: i64,
     ) -> Delivery | None:
-        """Appends a record that was checked, whoever else may be waiting; None if metadata or memory is missing."""
+        """Appends a record that was checked, even if others are waiting; None if metadata or memory is missing."""
         queues = self.topics.get(topic)
         if queues is None:
             return None

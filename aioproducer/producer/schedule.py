@@ -72,7 +72,7 @@ class Schedule:
         self._flushing -= 1
 
     def hurry(self, now: float, *, wanted: bool) -> None:
-        """Whoever waits for memory shall not wait for a linger: once somebody does, all that holds memory goes out.
+        """Nobody who waits for memory should wait for a linger: once somebody waits, all that holds memory goes out.
 
         What is opened while somebody waits is due from the beginning.
         """

@@ -26,7 +26,7 @@ class Sealer:
         self._transactional = transactional
         self._accumulator = accumulator
         self.thread_bytes = thread_bytes
-        """Batches with so many bytes, uncompressed, are for a worker thread (compression.thread.bytes)."""
+        """Batches with at least this many uncompressed bytes go to a worker thread (compression.thread.bytes)."""
         if codec is CompressionType.NONE:
             self.thread_bytes = NEVER
         elif thread_bytes < 0:

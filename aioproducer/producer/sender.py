@@ -335,7 +335,7 @@ class Sender:
         self._alarm.ring()
 
     def _refused(self, error: AuthenticationException) -> None:
-        """Whoever waits for metadata is told at once; with the next record it is tried again, as Kafka does."""
+        """Records that wait for metadata fail at once; the next record makes the client try again, as in Kafka."""
         self._refusal = error
         for topic in list(self._lot.metadata):
             self._lot.fail_topic(topic, error)

@@ -88,8 +88,8 @@ FATAL_FOR_BATCHES = frozenset(
 def consequence(api: ApiKey, error: KafkaError) -> Consequence:
     """What an error of one of the APIs of transactions means.
 
-    What got no answer (a time-out, a lost connection) is asked again, and of whoever coordinates by then: the APIs are
-    made for it.
+    A request without an answer (a time-out, a lost connection) is repeated, at the coordinator of that moment: the APIs
+    are made for it.
     """
     if isinstance(error, NetworkException | TimeoutException):
         return Consequence.FIND_COORDINATOR

@@ -200,7 +200,7 @@ class TransactionManager:
             self._fail_transaction(error)
 
     def producer_failed(self, error: KafkaError) -> None:
-        """Nothing will be sent any more: whoever waits is told."""
+        """Nothing will be sent any more: everything that waits is told."""
         if self.state is not S.FATAL_ERROR:
             self._become(S.FATAL_ERROR)
             self.error = error

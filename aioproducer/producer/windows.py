@@ -60,7 +60,7 @@ class InFlightWindows:
             self._reset(queue)
 
     def connection_lost(self, node: int) -> None:
-        """Whoever answers at the node's address the next time may be another broker, or another version of it."""
+        """The next one to answer at the node's address may be another broker, or another version of it."""
         for queue in self._announced.pop(node, ()):
             if queue.leader == node and queue.sequences.window != WINDOW:
                 self._reset(queue)

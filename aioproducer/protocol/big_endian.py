@@ -1,6 +1,6 @@
 """Whole numbers in bytes, signed and big-endian as all of fixed width on the wire. Compiled when there is a compiler.
 
-Whoever reads has seen to it that the bytes are there. Interpreted, the twins below take over.
+Callers make sure that the bytes are there. In interpreted code, the twins below take over.
 """
 
 from __future__ import annotations

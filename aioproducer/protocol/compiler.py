@@ -43,7 +43,7 @@ class Compiled(NamedTuple):
 
 
 def minimum_size(type_: Type, version: int, flexible: bool) -> int:
-    """The fewest bytes that a value of the type can take; a count is checked against it before it is believed."""
+    """The fewest bytes that a value of the type can take; a count is checked against it before it is used."""
     if isinstance(type_, Fixed):
         return type_.size
     if isinstance(type_, Array):

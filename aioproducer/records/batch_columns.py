@@ -97,7 +97,7 @@ class ByteRows:
             self.append(value, 0, len(value))
 
     def truncate(self, rows: i64) -> None:
-        """Takes back what came after so many rows."""
+        """Takes back everything after this many rows."""
         while self.rows > rows:
             self.rows -= 1
             if self.rows & 7 == 7:
@@ -304,7 +304,7 @@ class BatchColumns:
         self.count += 1
 
     def _truncate(self, count: i64) -> None:
-        """Takes back what came after so many records, and headers of one that came to no end."""
+        """Takes back everything after this many records, and the headers of an unfinished one."""
         self.count = count
         self._offsets.truncate(8 * count)
         self._timestamps.truncate(8 * count)

@@ -216,7 +216,7 @@ class HeaderColumn:
 
 @final
 class RecordColumns:
-    """What makes records: values, and keys and headers if there are any. Whoever asks has the sizes worked out once."""
+    """The columns of records: values, and keys and headers if there are any. Sizes are computed once, on demand."""
 
     def __init__(self, values: Column, keys: Column | None, headers: HeaderColumn | None) -> None:
         self.values = values

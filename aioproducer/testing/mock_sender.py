@@ -207,7 +207,7 @@ class MockSender:
     # Ends, and what is asked about it
 
     def fail(self, error: KafkaError) -> None:
-        """The producer is of no further use from now on."""
+        """From now on the producer cannot be used any more."""
         self.fatal = error
         if self.transactions is not None:
             self.transactions.producer_failed(error)

@@ -52,7 +52,7 @@ class SlowLine:
         return host, port
 
     def leads_to(self, host: str, port: int) -> None:
-        """Where connections go on to; whoever comes before that is turned away."""
+        """Where connections are forwarded to; connections before that is set are refused."""
         self._target = host, port
 
     def cut(self) -> None:

@@ -36,7 +36,7 @@ class Unsynced:
 
 @dataclass(slots=True)
 class Commit:
-    """Runs in a thread of its own, one at a time.
+    """Runs in its own thread, one at a time.
 
     The journal comes first, and what logs hold after it: a batch is never on disk without the topic, the producer id or
     the transaction that it belongs to, and no marker without the decision that it tells. Files are removed last.

@@ -25,7 +25,7 @@ class FlushPolicy(Enum):
 
 
 class Committer:
-    """Runs one commit after the other in a thread of its own, as long as there is something to commit.
+    """Runs one commit after the other in its own thread, as long as there is something to commit.
 
     Whatever changes meanwhile is in the next one, with a single sync for all of it: that is the group commit. The loop
     never waits for a disk, but to read.

@@ -15,7 +15,7 @@ SILENT_AFTER = 3
 """Intervals without a report."""
 
 FORGOTTEN_AFTER_MS = 3_600_000
-"""Without a report: whoever has been silent for so long is not waited for any more."""
+"""Without a report: a producer that has been silent for this long is no longer waited for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ EPOCH_MS = 1_700_000_000_000
 """What record timestamps count from: the loop's time 0, in milliseconds since 1970."""
 
 _TURNS_PER_SECOND = 2000
-"""Which a loop may take besides ``max_steps``: whoever asks again after each back-off does not spin."""
+"""Steps that a loop may take besides ``max_steps``: a task that asks again after each back-off does not spin."""
 
 
 class Stuck(Exception):

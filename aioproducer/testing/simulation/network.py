@@ -21,7 +21,7 @@ Address = tuple[str, int]
 
 
 class Listener(Protocol):
-    """Whoever listens on a port."""
+    """A listener on a port."""
 
     def connected(self, end: Endpoint, /) -> None:
         """A client has connected; this is the server's end."""
