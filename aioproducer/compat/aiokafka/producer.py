@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Self, cast
 
 from aioproducer import Delivery, KafkaError, KafkaProducer
+from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.admin import KafkaAdmin
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer
@@ -28,7 +29,6 @@ from aioproducer.compat.aiokafka.configs import (
 from aioproducer.compat.aiokafka.structs import RecordMetadata, as_theirs
 from aioproducer.compat.aiokafka.transactional_calls import TransactionalCalls
 from aioproducer.config import ClientConfig
-from aioproducer.errors import SerializationException
 
 Partitioner = Callable[[bytes | None, Sequence[int], Sequence[int]], int]
 Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
@@ -130,7 +130,7 @@ class AIOKafkaProducer(TransactionalCalls):
             **config,
         }
         super().__init__(KafkaProducer(**self._configs))
-        self._settle = _settle if self._producer.config.required_acks else _settle_with_none
+        self._told_of: Callable[[OwnMetadata], Any] = as_theirs if self._producer.config.required_acks else _nothing
         self._known: set[tuple[str, int]] = set()
         """Partitions that are there: they are not taken away as long as their topic lives."""
 
@@ -217,20 +217,9 @@ class AIOKafkaProducer(TransactionalCalls):
         If it is cancelled meanwhile, the record is not sent; cancelling the future takes nothing back. What serializers
         or the partitioner raise is raised as it is; TypeError for what is not bytes after serialization.
         """
-        if value is None and key is None:
-            raise AssertionError("a record needs a key or a value")
-        self._check_open()
-        if self._key_serializer is not None:
-            key = self._key_serializer(key)
-        if self._value_serializer is not None:
-            value = self._value_serializer(value)
-        unchecked = partition is not None and (topic, partition) not in self._known
-        if unchecked or (partition is None and self._partitioner is not None):
-            partition = await self._choose(topic, partition, key)
-        pairs = None if headers is None else [(name, data) for name, data in headers]
-        delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, pairs)
+        delivery = await self._append(topic, value, key, partition, timestamp_ms, headers)
         future: Future = asyncio.get_running_loop().create_future()
-        delivery.add_done_callback(partial(self._settle, future))
+        delivery.add_done_callback(partial(_settle, self._told_of, future))
         return future
 
     async def send_and_wait(
@@ -243,7 +232,12 @@ class AIOKafkaProducer(TransactionalCalls):
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> RecordMetadata:
         """Sends a record and returns its metadata when it is delivered (None with acks=0)."""
-        return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
+        delivery = await self._append(topic, value, key, partition, timestamp_ms, headers)
+        try:
+            told: RecordMetadata = self._told_of(await delivery)
+        except KafkaError as error:
+            raise errors.translated(error) from error
+        return told
 
     def create_batch(self) -> BatchBuilder:
         """An empty batch of max_batch_size, to be filled and given to :meth:`send_batch`."""
@@ -265,8 +259,18 @@ class AIOKafkaProducer(TransactionalCalls):
             cast(Any, future).set_result(None)
             return future
         first, *rest = batch.records
-        deliveries = [await self._enqueue(topic, first.value, first.key, partition, first.timestamp_ms, first.headers)]
-        with self._told():  # no turn is given in between, so they are together in the log
+        with self._told(late=_UNKNOWN_TOPIC):
+            deliveries = [
+                await self._producer.enqueue(
+                    topic,
+                    first.value,
+                    key=first.key,
+                    partition=partition,
+                    timestamp_ms=first.timestamp_ms,
+                    headers=first.headers,
+                )
+            ]
+            # No turn is given in between, so they are together in the log.
             deliveries += [
                 self._producer.send(
                     topic,
@@ -285,27 +289,36 @@ class AIOKafkaProducer(TransactionalCalls):
             left -= 1
             if left == 0:
                 failed = (delivery for delivery in deliveries if delivery.outcome is not None)
-                self._settle(future, next(failed, deliveries[0]))
+                _settle(self._told_of, future, next(failed, deliveries[0]))
 
         for delivery in deliveries:
             delivery.add_done_callback(ended)
         return future
 
-    async def _enqueue(
+    async def _append(
         self,
         topic: str,
         value: Any,
         key: Any,
         partition: int | None,
         timestamp_ms: int | None,
-        headers: Sequence[tuple[str, bytes | None]] | None,
+        headers: Iterable[tuple[str, bytes | None]] | None,
     ) -> Delivery:
+        if value is None and key is None:
+            raise AssertionError("a record needs a key or a value")
+        self._check_open()
+        if self._key_serializer is not None:
+            key = self._key_serializer(key)
+        if self._value_serializer is not None:
+            value = self._value_serializer(value)
+        unchecked = partition is not None and (topic, partition) not in self._known
+        if unchecked or (partition is None and self._partitioner is not None):
+            partition = await self._choose(topic, partition, key)
+        pairs = None if headers is None else [(name, data) for name, data in headers]
         try:
             return await self._producer.enqueue(
-                topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers or None
+                topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=pairs or None
             )
-        except SerializationException as error:
-            raise TypeError(str(error)) from error
         except KafkaError as error:
             raise self._translated(error, late=_UNKNOWN_TOPIC) from error
 
@@ -325,24 +338,18 @@ class AIOKafkaProducer(TransactionalCalls):
         return self._partitioner(key, everyone, led)
 
 
-def _settle(future: Future, delivery: Delivery) -> None:
+def _settle(told_of: Callable[[OwnMetadata], Any], future: Future, delivery: Delivery) -> None:
     """What became of a record is told to who waits for it, unless that was cancelled."""
     if future.done():
         return
     error = delivery.exception()
     if error is None:
-        future.set_result(as_theirs(delivery.result()))
+        future.set_result(told_of(delivery.result()))
     else:
         failed = errors.translated(error)
         failed.__cause__ = error
         future.set_exception(failed)
 
 
-def _settle_with_none(future: Future, delivery: Delivery) -> None:
+def _nothing(metadata: OwnMetadata) -> None:
     """With acks=0 there is nothing to be told but a failure."""
-    if future.done():
-        return
-    if delivery.exception() is None:
-        cast(Any, future).set_result(None)
-    else:
-        _settle(future, delivery)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from aioproducer import KafkaError, KafkaProducer, OffsetAndMetadata, TopicPartition
 from aioproducer.compat.aiokafka import errors
-from aioproducer.errors import IllegalStateException
+from aioproducer.errors import IllegalStateException, SerializationException
 
 
 class TransactionalCalls:
@@ -85,6 +85,8 @@ class TransactionalCalls:
             raise self._translated(error, late=late) from error
 
     def _translated(self, error: KafkaError, *, late: str = "") -> Exception:
+        if isinstance(error, SerializationException):
+            return TypeError(str(error))
         if isinstance(error, IllegalStateException) and not isinstance(error.__cause__, KafkaError):
             if self._closed:
                 return errors.ProducerClosed(str(error))
