@@ -1,4 +1,4 @@
-"""Who is told of what a cluster must not forget."""
+"""The interface that is told of everything that a cluster must not forget."""
 
 from __future__ import annotations
 

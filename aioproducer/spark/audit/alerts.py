@@ -20,7 +20,7 @@ FORGOTTEN_AFTER_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is wanted of a record of the metrics topic."""
+    """What is needed from a record of the metrics topic."""
 
     client_id: str
     instance: str
@@ -57,12 +57,12 @@ class Watched:
 
 
 SILENCE = "reports"
-"""The name under which silence is told, beside those of metrics."""
+"""The name under which silence is reported, besides those of metrics."""
 
 
 def alerts(known: dict[str, Watched], reports: Iterable[Report], now_ms: int) -> tuple[dict[str, Watched], list[Alert]]:
-    """What is known after these reports, by instance, and what is to be told of them. Producers that were closed, or
-    have been silent for an hour, are forgotten."""
+    """What is known after these reports, by instance, and the alerts. Producers that were closed, or have been silent
+    for an hour, are forgotten."""
     known = dict(known)
     told: list[Alert] = []
     for report in sorted(reports, key=lambda report: (report.instance, report.number)):

@@ -1,4 +1,4 @@
-"""From where to where partitions are audited: what is in their logs as the audit begins."""
+"""From where to where partitions are audited: what is in their logs when the audit begins."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ BOUNDS_SCHEMA: Final = "topic string, partition int, first long, end long, stabl
 class Bound(NamedTuple):
     """``first`` is the first offset of the partition's log, ``end`` follows the last.
 
-    ``stable_end`` is where a reader of committed records ends: before the first transaction that is open, at ``end`` if
-    there is none. Whatever lies before it has its outcome before ``end``.
+    ``stable_end`` is where a reader of committed records ends: before the first open transaction, or at ``end`` if
+    there is none. Everything before it has its outcome before ``end``.
     """
 
     topic: str
@@ -38,7 +38,7 @@ async def find_bounds(topics: Iterable[str], admin_config: Mapping[str, str]) ->
     async with KafkaAdmin.from_config(admin_config) as admin:
         partitions = await _partitions(admin, topics)
         firsts = await _offsets(admin, partitions, OffsetSpec.earliest(), "read_uncommitted")
-        # What is stable is asked before the end, or else a transaction that ends meanwhile would seem to end nowhere.
+        # The stable end is asked first: otherwise a transaction that ends meanwhile would seem to end nowhere.
         stable_ends = await _offsets(admin, partitions, OffsetSpec.latest(), "read_committed")
         ends = await _offsets(admin, partitions, OffsetSpec.latest(), "read_uncommitted")
     return [Bound(*place, firsts[place], ends[place], stable_ends[place]) for place in partitions]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""Of two letters at least: one alone is a drive of Windows'."""
+"""At least two letters, because a single letter is a Windows drive."""
 
 
 class Place:
@@ -21,20 +21,20 @@ class Place:
         self._name = name.rstrip("/")
 
     def __str__(self) -> str:
-        """As Spark is to be told. What has no scheme it would take for a directory of its default file system."""
+        """The path for Spark, which takes one without a scheme for a directory of its default file system."""
         return self._name if self._local is None else f"file:{self._local.as_posix()}"
 
     def path(self, name: str) -> str:
-        """A file or a directory in it, as people are to be told."""
+        """A file or a directory in it, as shown to people."""
         return f"{self._name}/{name}"
 
     def make(self) -> None:
-        """OSError if this machine cannot have the directory. Elsewhere there is one as soon as something is in it."""
+        """OSError if this machine cannot have the directory. Elsewhere it exists as soon as something is in it."""
         if self._local is not None:
             self._local.mkdir(parents=True, exist_ok=True)
 
     def write_text(self, spark: SparkSession, name: str, text: str) -> None:
-        """A file of the driver's, in UTF-8, in the place of one that was there."""
+        """Writes a file on the driver, in UTF-8, replacing one that was there."""
         if self._local is not None:
             (self._local / name).write_text(text, encoding="utf-8")
             return

@@ -34,12 +34,12 @@ async def audit_topics(
     read_committed: bool = False,
     on_progress: Callable[[str], None] = lambda step: None,
 ) -> Summary:
-    """Audits all that the topics have now.
+    """Audits everything that is in the topics now.
 
-    ``config`` are client configs in Kafka's names, bootstrap.servers among them; ``delivery_logs`` files, or topics as
-    ``topic:NAME``. With ``read_committed`` the topics are read once more, as readers of committed records do.
-    ``place`` is a directory of this machine, or of what Spark can reach, as ``s3a://bucket/audit``: wherever tasks run,
-    all of them have to be able to write there. Cancelled, it cancels Spark's jobs.
+    ``config`` has client configs with Kafka's names, including bootstrap.servers; ``delivery_logs`` are files, or
+    topics as ``topic:NAME``. With ``read_committed`` the topics are read once more, as readers of committed records do.
+    ``place`` is a directory of this machine, or of a file system that Spark can reach, such as ``s3a://bucket/audit``:
+    all tasks must be able to write there. Cancelling it cancels Spark's jobs.
     """
     written = Place(place)
     bounds = await find_bounds(topics, config)

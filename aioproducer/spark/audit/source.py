@@ -23,11 +23,11 @@ class Source:
         self._options = {f"kafka.{name}": value for name, value in config.items()}
 
     def records(self, bounds: Sequence[Bound], *, values: bool = False) -> DataFrame:
-        """All within the bounds, markers of transactions too."""
+        """All records within the bounds, including the markers of transactions."""
         return self._within(bounds, {bound.place: bound.end for bound in bounds}, "read_uncommitted", values=values)
 
     def committed_records(self, bounds: Sequence[Bound]) -> DataFrame:
-        """What a reader of committed records is given of them, up to the first open transaction."""
+        """What a reader of committed records gets of them, up to the first open transaction."""
         return self._within(bounds, {bound.place: bound.stable_end for bound in bounds}, "read_committed", values=False)
 
     def _within(self, bounds: Sequence[Bound], ends: Offsets, level: str, *, values: bool) -> DataFrame:

@@ -27,7 +27,7 @@ from aioproducer.spark.audit.tell import finding_of
 
 
 def judge(tails: Tails, observations: DataFrame, batches: DataFrame, options: AuditOptions) -> DataFrame:
-    """The findings in what follows the tails."""
+    """The findings in the records that follow the tails."""
     records = observations.where("NOT control")
     nothing = observations.select(*RECORD).limit(0)
     anywhere = tails.bounds.limit(0)  # a stream does not know where a log begins

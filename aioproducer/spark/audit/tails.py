@@ -1,4 +1,4 @@
-"""What a streaming audit keeps of all that went by: the end of each partition, and each producer's last place there."""
+"""What a streaming audit keeps of what it has seen: the end of each partition, and each producer's last place there."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from aioproducer.spark.audit import sequences
 from aioproducer.spark.audit.small import small_frame
 
 FORGOTTEN_AFTER_MS: Final = 86_400_000
-"""For so long a producer that writes nothing is remembered: as long as by brokers (producer.id.expiration.ms), which
-take any sequence of it then."""
+"""How long a producer that writes nothing is remembered: as long as by brokers (producer.id.expiration.ms), which then
+accept any sequence from it."""
 
 
 class Tails(NamedTuple):
-    """Three tables whose size goes by partitions and by the producers of a day, not by records. The column ``seen_ms``
-    says when a row went by."""
+    """Three tables whose size depends on partitions and on the producers of a day, not on records. The column
+    ``seen_ms`` says when a row was seen."""
 
     bounds: DataFrame
     """The next offset in each partition, as ``first`` and ``end``."""
@@ -28,7 +28,7 @@ class Tails(NamedTuple):
 
 
 def no_tails(observations: DataFrame, batches: DataFrame) -> Tails:
-    """Before anything went by; with the columns of these."""
+    """Empty tails, before anything was seen; with the columns of these."""
     spark = observations.sparkSession
     return Tails(
         small_frame(spark, [], "topic string, partition int, first long, end long"),
@@ -38,7 +38,7 @@ def no_tails(observations: DataFrame, batches: DataFrame) -> Tails:
 
 
 def after(tails: Tails, observations: DataFrame, batches: DataFrame, now_ms: int) -> Tails:
-    """The tails when these, which follow them, have gone by."""
+    """The tails after these, which follow them, have been seen."""
     due = batches.select("topic", "partition", (F.col("last_offset") + 1).alias("end"))
     ends = due.unionByName(tails.bounds.select("topic", "partition", "end")).groupBy("topic", "partition")
     stamped = observations.where("stream IS NOT NULL AND counter IS NOT NULL")
@@ -57,7 +57,7 @@ def after(tails: Tails, observations: DataFrame, batches: DataFrame, now_ms: int
 
 
 def kept(spark: SparkSession, tails: Tails) -> Tails:
-    """The same, worked out and held by the driver, so that the next ones do not depend on all that went before."""
+    """The same, computed and held by the driver, so that the next ones do not depend on everything before."""
     return Tails(*(small_frame(spark, table.collect(), table.schema) for table in tails))
 
 

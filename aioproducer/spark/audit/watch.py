@@ -22,10 +22,10 @@ FINDINGS = "watched-findings.parquet"
 
 
 class ProducerWatch:
-    """Takes the micro-batches of a metrics topic, and the time; tells alerts.
+    """Takes the micro-batches of a metrics topic, and the time; reports alerts.
 
-    What it holds goes by the number of producers that reported within the last hour. ``lag_ms``: so late a report may
-    be read that was written in time; who is silent is judged as of then.
+    Its memory depends on the number of producers that reported within the last hour. ``lag_ms``: how late a report that
+    was written in time may be read; silence is judged as of that long ago.
     """
 
     def __init__(self, on_alert: Callable[[Alert], None], lag_ms: int) -> None:
@@ -71,7 +71,7 @@ def watch_topics(
     place: Place,
     interval: str,
 ) -> StreamingQuery:
-    """A query that audits topics every ``interval`` (as ``10 seconds``); findings go to Parquet below ``place``."""
+    """A query that audits topics every ``interval`` (``10 seconds``); findings go to Parquet below ``place``."""
     taking = StreamAudit(options, on_batch, f"{place}/{FINDINGS}")
     stream = source.record_stream(topics, start).writeStream.queryName("audit of " + ", ".join(topics))
     return stream.foreachBatch(taking.take).trigger(processingTime=interval).start()
