@@ -1,4 +1,4 @@
-"""How a connection ends whose client has not shown who it is (KIP-306)."""
+"""How a connection ends whose client failed to authenticate (KIP-306)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def fail(context: BrokerContext, request: Request, response: Response | None, re
     """Tells the client so, if there is a response for that, and closes its connection: both after
     ``connection.failed.authentication.delay.ms``.
 
-    Until then nothing is read from it: whoever tries passwords gets through so many a second and connection, and a
-    client that comes back at once and for ever does so more slowly. Nobody else waits.
+    Until then nothing is read from it. This limits how many passwords can be tried per second and connection, and slows
+    down a client that comes back at once and for ever. Nobody else waits.
     """
     delay_ms = context.config.connection_failed_authentication_delay_ms
     end = partial(request.close_connection, reason, response)

@@ -1,4 +1,4 @@
-"""How the clients of a listener fare in saying who they are."""
+"""Counts the authentications of a listener's clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AuthenticationMetrics:
         self._reauthenticated = Sensor()
         self._reauthentication_failed = Sensor()
         self.expired = Sensor()
-        """Connections that were closed as they went on after their session had ended."""
+        """Connections that were closed because they went on after their session had ended."""
 
     def authenticated(self, now: float) -> None:
         self._successful.record(1, now)

@@ -13,7 +13,7 @@ from aioproducer.records.record_batch import RecordBatch
 
 
 class Batches(Protocol):
-    """Whole batches with their offsets, by their place in the log: the first one is 0. They never change."""
+    """Whole batches with their offsets, by their place in the log, counted from 0. They never change."""
 
     def __len__(self) -> int: ...
 
@@ -28,7 +28,7 @@ class Batches(Protocol):
         """Bytes of a batch."""
 
     def append(self, batch: bytearray) -> None:
-        """Raises :class:`KafkaStorageException`, and has not taken it then."""
+        """Raises :class:`KafkaStorageException` if it could not take the batch."""
 
     def delete(self, count: int, log_start_offset: int, producer_state: ProducerStateManager) -> None:
         """The log begins with this offset from now on; its first batches, so many of them, lie wholly before it.

@@ -1,4 +1,4 @@
-"""What a cluster that is closed in good order leaves behind, so that its next start need not read every batch.
+"""What a cluster that is closed properly leaves behind, so that its next start need not read every batch.
 
 Kafka's ``.kafka_cleanshutdown``, and its indexes and snapshots in one. It is there only while nobody uses the
 directory: the first thing that a start does is to take it away. So after a crash there is none, and every batch is read

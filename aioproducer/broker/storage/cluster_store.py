@@ -1,4 +1,4 @@
-"""What a cluster must not forget, as entries of the journal; and what a restart makes of them.
+"""What a cluster must not forget, as entries of the journal; and how a restart uses them.
 
 cluster                            format, cluster id, number of nodes
 topic · id                         name, configs, replicas of each partition
@@ -7,7 +7,7 @@ log_start · id · index             where the log begins since records were del
 producers · id · index             what was remembered of producers then
 broker_configs · node              dynamic configs
 client_quotas                      all of them
-scram · user · mechanism           what proves that somebody knows the password
+scram · user · mechanism           what proves knowledge of the password
 producer_id                        the next one
 transaction · transactional id     who may use it, how far its transaction has come
 pending_offsets · pid · group      what a transaction wants to commit
@@ -124,10 +124,10 @@ class ClusterStore(ClusterJournal):
     # a restart
 
     def restore(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
-        """Opens the directory and gives a cluster that has just been made what is in it.
+        """Opens the directory and restores its contents into a cluster that has just been made.
 
-        What a crash interrupted is brought to its end: markers of transactions that were decided, directories of topics
-        that were deleted. Raises :class:`DataDirectoryException`, and OSError.
+        What a crash interrupted is completed: markers of transactions that were decided, directories of topics that
+        were deleted. Raises :class:`DataDirectoryException`, and OSError.
         """
         self._directory.open(len(state.node_ids))
         try:
@@ -137,7 +137,7 @@ class ClusterStore(ClusterJournal):
             raise
 
     def checkpoints(self, state: ClusterState) -> dict[Key, LogCheckpoint]:
-        """What the logs know of themselves, for a start that need not read them; all of it is committed."""
+        """What the logs know about themselves, for a start that need not read them; all of it is committed."""
         return {
             (topic.id.hex, partition.index): partition.log.checkpoint()
             for topic in state.topics.values()
@@ -250,7 +250,7 @@ def _transaction(transactional_id: str, value: Any) -> TransactionMetadata:
 
 
 def _end_unknown_transactions(state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
-    """Aborts what is open in a log and not known to the coordinator, which could never end it.
+    """Aborts transactions that are open in a log but unknown to the coordinator, which could never end them.
 
     That is left when more than unacknowledged changes were lost, as may be unless every commit is synced.
     """

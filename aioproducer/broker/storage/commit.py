@@ -1,4 +1,4 @@
-"""One group commit: all that changed since the last one, written and synced together."""
+"""One group commit: everything that changed since the last one, written and synced together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARTITION_METADATA = "partition.metadata"
 
 @dataclass(slots=True)
 class Unsynced:
-    """What was written and not synced yet, and the directories in which names changed."""
+    """Files that were written and not synced yet, and directories in which names changed."""
 
     files: dict[str, None] = field(default_factory=dict)
     directories: dict[str, None] = field(default_factory=dict)
@@ -38,8 +38,8 @@ class Unsynced:
 class Commit:
     """Runs in its own thread, one at a time.
 
-    The journal comes first, and what logs hold after it: a batch is never on disk without the topic, the producer id or
-    the transaction that it belongs to, and no marker without the decision that it tells. Files are removed last.
+    The journal comes first, then the logs: a batch is never on disk without the topic, the producer id or the
+    transaction that it belongs to, and a marker never without its decision. Files are removed last.
     """
 
     files: Files
@@ -50,7 +50,7 @@ class Commit:
     journal: JournalWrite | None
     passing: list[Key]
     renames: list[tuple[str, str]]
-    """Directories of deleted topics, and what they are called until they are removed."""
+    """Directories of deleted topics, and their names until they are removed."""
     directories: dict[str, str]
     """New ones of partitions, and what their ``partition.metadata`` says."""
     logs: list[tuple[StoredBatches, list[SegmentWrite]]]

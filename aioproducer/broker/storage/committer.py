@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class FlushPolicy(Enum):
-    """When what is written is synced: before it is acknowledged, so often, or when the system likes."""
+    """When to sync what is written: before it is acknowledged, at intervals, or never, leaving it to the system."""
 
     ALWAYS = "always"
     INTERVAL = "interval"
@@ -27,7 +27,7 @@ class FlushPolicy(Enum):
 class Committer:
     """Runs one commit after the other in its own thread, as long as there is something to commit.
 
-    Whatever changes meanwhile is in the next one, with a single sync for all of it: that is the group commit. The loop
+    Whatever changes meanwhile is in the next one, with a single sync for everything: that is the group commit. The loop
     never waits for a disk, but to read.
     """
 
@@ -48,7 +48,7 @@ class Committer:
         directory.on_change = self._schedule
 
     def when_committed(self, callback: Callable[[bool], object]) -> None:
-        """Calls back once all that has changed so far is committed, at once if it is; with False if that has failed."""
+        """Calls back once all that has changed so far is committed, maybe at once; with False if that failed."""
         directory = self._directory
         if directory.failure is not None:
             callback(False)
@@ -59,7 +59,7 @@ class Committer:
             self._schedule()
 
     async def commit(self) -> None:
-        """All that has changed so far is on disk when it returns, whatever the policy. Raises OSError."""
+        """Returns when everything that has changed so far is on disk, whatever the policy. Raises OSError."""
         self._sync_due = True
         await self._idle.wait()
         while self._directory.failure is None and (self._committed < self._directory.changes or self._sync_due):
@@ -69,7 +69,7 @@ class Committer:
             raise self._directory.failure
 
     async def close(self) -> None:
-        """Commits what there is. Raises OSError if that fails for the first time, and has closed all the same."""
+        """Commits what there is, and closes. Raises OSError if the commit is the first to fail, but still closes."""
         try:
             if self._directory.failure is None:
                 await self.commit()

@@ -25,10 +25,10 @@ _STRAY = "-stray"
 
 
 class DataDirectory:
-    """What is on disk, and what is to be: changes are collected until :meth:`begin` makes a :class:`Commit` of them.
+    """What is on disk, and what will be: changes are collected until :meth:`begin` makes a :class:`Commit` of them.
 
-    The first error of the file system is the last: nothing can be appended from then on (:meth:`check`), as nobody
-    knows what of the commit is on disk. After ``fsync`` has failed once, a second that succeeds proves nothing.
+    After the first error of the file system nothing can be appended (:meth:`check`), because nobody knows which part of
+    the commit is on disk. After ``fsync`` has failed once, a second that succeeds proves nothing.
 
     ``on_change`` is called when there is something to commit.
     """
@@ -38,7 +38,7 @@ class DataDirectory:
         self.journal = MetadataJournal()
         self.failure: OSError | None = None
         self.checkpoints: dict[Key, LogCheckpoint] = {}
-        """Of logs that were closed in good order, by the keys of their partitions."""
+        """The state of logs that were closed properly, by the keys of their partitions."""
         self.on_change: Callable[[], object] = lambda: None
         self.changes = 0
         """How many there have been."""
@@ -90,7 +90,7 @@ class DataDirectory:
         return StoredBatches(self.files, f"{topic}-{index}", (topic_id.hex, index), self, config)
 
     def recover_directories(self, topics: dict[str, UUID]) -> None:
-        """Removes what is left of deleted topics, and puts aside what is of no topic; ``topics`` has all there are."""
+        """Removes what is left of deleted topics, and puts aside what belongs to no topic; ``topics`` has all."""
         deleted = {str(key[1]) for key in self.journal.of_kind("deleted")}
         for name in self.files.names(""):
             topic, _, index = name.rpartition("-")

@@ -1,9 +1,9 @@
-"""A node's APIs when its cluster has a data directory: no answer tells what a crash could take back.
+"""A node's APIs when its cluster has a data directory: no answer reveals what a crash could take back.
 
 A request is handled at once, and what it changes is seen by the next one. But its answer leaves only when everything
 that had changed by then is committed, its own changes and those of others that it may tell of: acknowledgements,
 records that are fetched, offsets, producer ids, ends of transactions. One rule for all APIs, and none of them knows of
-it. As a client's next request waits for the answer to this one, order is as it was.
+it. A client's next request waits for the answer to this one, so the order stays the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The files of a data directory, and nothing more of an operating system than a broker needs.
 
-Tests put another one in its place that loses, tears and reorders whatever was not synced.
+Tests replace it with one that loses, tears and reorders whatever was not synced.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Files(Protocol):
         """Replaces a file of the new name, in one step."""
 
     def remove(self, path: str) -> None:
-        """Removes a file, or a directory with all it holds; no error if there is none."""
+        """Removes a file, or a directory with its contents; no error if there is none."""
 
     def sync_directory(self, path: str) -> None:
         """``""`` is the data directory itself."""

@@ -83,7 +83,7 @@ class MetadataJournal:
         self._limit = 0
 
     def load(self, files: Files) -> None:
-        """Reads the file. What is torn at its end is left out, and gone with the next commit, which writes it anew."""
+        """Reads the file. A torn end is ignored, and disappears with the next commit, which writes the file anew."""
         files.remove(_NEW)
         self._size = files.size(JOURNAL)
         good = 0
@@ -109,7 +109,7 @@ class MetadataJournal:
         self._changes[key] = value
 
     def put_passing(self, key: Key, value: Value) -> None:
-        """An entry that is of use only if a crash comes before the commit has done all it has to do."""
+        """An entry that is needed only if a crash comes before the commit has done everything."""
         self.put(key, value)
         self._passing.append(key)
 
