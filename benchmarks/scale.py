@@ -146,13 +146,14 @@ async def measure(load: Load, partitions: int, round_: int, servers: str, record
 async def refresh(partitions: int, round_: int, servers: str) -> Refresh:
     async with KafkaProducer(bootstrap_servers=servers, metadata_max_age_ms=3_600_000) as producer:
         await producer.partitions_for(REACHED)
-        sender = producer._sender
+        client = producer._sender._client
+        known = client.metadata.version
         gc.collect()
         async with Heartbeat() as heart:
             cpu = time.process_time()
-            sender._news.clear()
-            sender._client.request_update()
-            await sender._news.wait()
+            client.request_update()
+            while client.metadata.version == known:
+                await client.news.next()
             cpu = time.process_time() - cpu
     return Refresh(partitions, round_, cpu * 1e3, heart.stall * 1e3)
 

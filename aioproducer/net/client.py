@@ -28,6 +28,7 @@ from aioproducer.net.cluster import Node
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
+from aioproducer.net.news import News
 from aioproducer.net.security import ClientSecurity
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
@@ -85,8 +86,6 @@ class KafkaClient:
             creates_topics=creates_topics,
         )
         self._security = ClientSecurity(config, random)
-        self._refusal: AuthenticationException | None = None
-        """The last time that a broker did not believe who we are."""
         self.links: dict[int, BrokerLink] = {}
         """To the brokers that are known, by id; bootstrap servers have ids below 0."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
@@ -94,7 +93,8 @@ class KafkaClient:
         """Links to brokers that are gone or have moved, until what was under way there has ended."""
         self.metadata_error: KafkaError | None = None
         """Why the last metadata request failed, if it did."""
-        self._changed = asyncio.Event()
+        self.news = News()
+        """Of links and metadata."""
         self._next_try = 0.0
         """From when on to connect to another broker as well, because the others take too long."""
         self._update = asyncio.Event()
@@ -172,15 +172,7 @@ class KafkaClient:
                 self._next_try = now + HEAD_START
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._next_try if idle else None):
-                    await self._next_change()
-
-    async def _next_change(self) -> None:
-        """Raises :class:`AuthenticationException` if that is what has come of a connection."""
-        refusal = self._refusal
-        self._changed.clear()
-        await self._changed.wait()
-        if self._refusal is not None and self._refusal is not refusal:
-            raise self._refusal.fresh()
+                    await self.news.next()
 
     def _candidates(self) -> list[BrokerLink]:
         """Who may be asked about the cluster."""
@@ -213,7 +205,7 @@ class KafkaClient:
             if link.ready():
                 return link
             link.want()
-            await self._next_change()
+            await self.news.next(node_id)
 
     async def close(self, grace: float = 0.0) -> None:
         """Closes every connection; the tasks are the supervisor's to stop.
@@ -254,16 +246,17 @@ class KafkaClient:
     def _drop_link(self, node_id: int, reason: str) -> None:
         link = self.links.pop(node_id)
         self._metrics.forget_node(node_id)
-        self._changed.set()  # those that wait for it to be ready wait in vain
+        self.news.tell()  # those that wait for it to be ready wait in vain
         self._supervisor.cancel(self._tasks.pop(node_id))
         link.retire(NetworkException(f"{link} {reason}"))
         self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]
 
     def _link_changed(self, link: BrokerLink) -> None:
-        self._changed.set()
         if link.state is LinkState.BACKOFF and isinstance(link.last_error, AuthenticationException):
-            self._refusal = link.last_error
+            self.news.tell_refusal(link.node_id, link.last_error)
             self._on_refused(link.last_error)
+        else:
+            self.news.tell()
         if link.state is LinkState.BACKOFF and link.node_id >= 0 and link.last_error is not None:
             # Lost, and not just idle: it may have moved, or its partitions have other leaders now.
             self.request_update()
@@ -327,6 +320,7 @@ class KafkaClient:
         self.metadata.update(response, self._loop.time())
         self.nodes_changed()
         self._on_metadata()
+        self.news.tell()
 
     def nodes_changed(self) -> None:
         """Makes the links those of the cluster's present nodes."""

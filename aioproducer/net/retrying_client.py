@@ -10,7 +10,6 @@ from typing import TypeVar
 from aioproducer.backoff import backoff
 from aioproducer.config import ClientConfig
 from aioproducer.errors import (
-    AuthenticationException,
     IllegalStateException,
     KafkaError,
     TimeoutException,
@@ -39,16 +38,7 @@ class RetryingClient:
         self._supervisor = Supervisor(self._crashed)
         self._scopes: set[asyncio.Timeout] = set()
         self._fatal: KafkaError | None = None
-        self._refusal: AuthenticationException | None = None
-        self._news = asyncio.Event()
-        self.client = KafkaClient(
-            config,
-            self._supervisor,
-            self._random,
-            creates_topics=False,
-            on_metadata=self._news.set,
-            on_refused=self._refused,
-        )
+        self.client = KafkaClient(config, self._supervisor, self._random, creates_topics=False)
         self.client.start()
 
     async def close(self) -> None:
@@ -60,7 +50,7 @@ class RetryingClient:
     async def cluster(self) -> Cluster:
         """The cluster, as soon as anything is known of it."""
         while self.client.metadata.version == 0:
-            await self._next_metadata()
+            await self.client.news.next()
         return self.client.metadata.cluster
 
     async def topic(self, name: str) -> TopicMetadata:
@@ -73,19 +63,7 @@ class RetryingClient:
             if name in cluster.errors:
                 code = cluster.errors[name]
                 raise error_for(code, f"topic {name!r}: {error_class(code).__doc__}")
-            await self._next_metadata()
-
-    async def _next_metadata(self) -> None:
-        """Raises :class:`AuthenticationException` if a broker does not believe who we are."""
-        refusal = self._refusal
-        self._news.clear()
-        await self._news.wait()
-        if self._refusal is not None and self._refusal is not refusal:
-            raise self._refusal.fresh()
-
-    def _refused(self, error: AuthenticationException) -> None:
-        self._refusal = error
-        self._news.set()
+            await self.client.news.next()
 
     async def retry(self, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
         """What ``attempt`` returns in the end, tried again after every retriable error.

@@ -88,11 +88,9 @@ class Sender:
             pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection)
         self._schedule = Schedule(linger, wake=self._alarm.ring, wake_at=self._alarm.ring_at, pipeline=pipeline)
         self._history = WaitHistory()
-        self._news = asyncio.Event()
         self._stopped = False
         self.fatal: KafkaError | None = None
         """Why this producer is of no further use."""
-        self._refusal: AuthenticationException | None = None
         self._supervisor = Supervisor(self._crashed)
         self._compressor = Compressor(sealer, self._loop, on_done=self._compressed, on_crash=self._supervisor.crash)
         self._completer = BatchCompleter(
@@ -238,7 +236,6 @@ class Sender:
         allowed = self._config.max_block_ms / 1000
         began = self._loop.time()
         self._client.use_topic(topic)
-        refusal = self._refusal
         try:
             async with asyncio.timeout(allowed):
                 while (known := self._client.metadata.cluster.topics.get(topic)) is None:
@@ -246,13 +243,10 @@ class Sender:
                         raise self.fatal.fresh()
                     if self._stopped:
                         raise IllegalStateException("the producer was closed while it waited for metadata")
-                    if self._refusal is not None and self._refusal is not refusal:
-                        raise self._refusal.fresh()
                     code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
                     if code is not ErrorCode.NONE and not error_class(code).retriable:
                         raise self._no_topic(topic, code)
-                    self._news.clear()
-                    await self._news.wait()
+                    await self._client.news.next()
         except TimeoutError:
             raise self._no_metadata(topic, began) from None
         return list(known.partitions)
@@ -331,15 +325,12 @@ class Sender:
                 self._lot.fail_topic(topic, self._no_topic(topic, code))
         if self._lot.metadata:
             self._client.request_update()
-        self._news.set()
         self._alarm.ring()
 
     def _refused(self, error: AuthenticationException) -> None:
         """Records that wait for metadata fail at once; the next record makes the client try again, as in Kafka."""
-        self._refusal = error
         for topic in list(self._lot.metadata):
             self._lot.fail_topic(topic, error)
-        self._news.set()
         self._alarm.ring()
 
     def _take_metadata(self) -> None:
@@ -401,7 +392,7 @@ class Sender:
     def _stand_still(self) -> None:
         self._alarm.stop()
         self._stopped = True
-        self._news.set()
+        self._client.news.tell()
 
     # In words
 

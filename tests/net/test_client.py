@@ -11,7 +11,12 @@ import pytest
 
 from aioproducer.config import producer_config
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ClusterAuthorizationException, NetworkException, TimeoutException
+from aioproducer.errors import (
+    ClusterAuthorizationException,
+    NetworkException,
+    SaslAuthenticationException,
+    TimeoutException,
+)
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
@@ -33,6 +38,7 @@ from tests.support.scripted_broker import (
     never,
     throttled,
 )
+from tests.support.scripted_sasl import AS_ALICE, asks_who
 from tests.support.virtual_time import World, virtual
 
 from .test_host_addresses import resolver
@@ -169,6 +175,24 @@ async def test_a_node_that_is_none(world: World) -> None:
     async with watching() as (_, _, client):
         with pytest.raises(NetworkException, match="node 7 is not among the brokers"):
             await ask(client, 7)
+
+
+@virtual
+async def test_a_node_that_refuses_the_client_fails_nobody_who_waits_for_another(world: World) -> None:
+    async with ScriptedCluster(2) as cluster:
+        for broker in cluster.brokers:
+            asks_who(broker)
+        watched = Watched(cluster.bootstrap_servers.split(",")[0], **AS_ALICE)
+        await watched.metadata()
+        gate = asyncio.Event()
+        cluster.brokers[0].script(ApiKey.API_VERSIONS, after(gate))
+        asks_who(cluster.brokers[1], believes=False)
+        healthy = asyncio.ensure_future(ask(watched.client, 0))
+        with pytest.raises(SaslAuthenticationException):
+            await ask(watched.client, 1)
+        gate.set()
+        assert (await healthy).cluster_id == cluster.cluster_id
+        await watched.stop()
 
 
 @virtual

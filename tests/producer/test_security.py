@@ -119,6 +119,25 @@ class LoopsClock(SystemClock):
 
 
 @virtual
+async def test_records_for_a_leader_that_refuses_the_client_have_their_time(world: World) -> None:
+    """Another broker may lead by then; the time-out says what was in the way."""
+    async with EmbeddedCluster(configs=CONFIGS, listen=listen_on_network, clock=LoopsClock()) as cluster:
+        cluster.create_topic("t")
+        cluster.alter_user_scram_credentials("carol", PASSWORD)
+        timeouts = {"request_timeout_ms": 2_000, "delivery_timeout_ms": 3_000, "reconnect_backoff_ms": 500}
+        as_carol = alice(cluster, "SCRAM-SHA-256", sasl_plain_username="carol", **timeouts)
+        async with KafkaProducer(**as_carol) as producer:
+            _ = await producer.send("t", b"value")
+            cluster.alter_user_scram_credentials("carol", "another password")
+            await cluster.stop_node(0)
+            await cluster.start_node(0)
+            began = asyncio.get_running_loop().time()
+            with pytest.raises(TimeoutException, match="did not accept user 'carol'"):
+                await producer.send("t", b"value")
+            assert asyncio.get_running_loop().time() - began == pytest.approx(3, abs=0.1)
+
+
+@virtual
 async def test_it_is_said_again_before_the_session_ends(world: World) -> None:
     configs = {**CONFIGS, "connections.max.reauth.ms": 10_000}
     async with (

@@ -761,8 +761,7 @@ async def test_a_topic_created_anew_with_fewer_partitions_holds_up_nobody_who_wa
             cluster.create_topic("t", assignments=[[1]])
             producer._sender._client.request_update()
             while len(await producer.partitions_for("t")) == 3:
-                producer._sender._news.clear()
-                await producer._sender._news.wait()
+                await producer._sender._client.news.next()
             gate.set()
             assert [(await first).offset, (await behind).offset] == [0, 1]
             assert not gone.done()
@@ -832,8 +831,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptur
             await cluster.stop_node(0)
             delivery = producer.send("t", b"1")
             while link.failures < 20:
-                client._changed.clear()
-                await client._changed.wait()
+                await client.news.next()
             await cluster.start_node(0)
             _ = await delivery
         said = [r.getMessage() for r in caplog.records if r.name.startswith("aioproducer") and "broker." not in r.name]

@@ -1,0 +1,30 @@
+"""Scripted brokers that ask their clients who they are, by PLAIN."""
+
+from __future__ import annotations
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from tests.support.scripted_broker import Exchange, ScriptedBroker
+
+AS_ALICE = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.plain.username": "alice",
+    "sasl.plain.password": "secret",
+}
+
+
+def asks_who(broker: ScriptedBroker, *, believes: bool = True, session_ms: int = 0) -> None:
+    """What the broker says from now on to all who tell it."""
+
+    async def handshake(exchange: Exchange) -> None:
+        exchange.reply(SaslHandshakeResponse(mechanisms=["PLAIN"]))
+
+    async def judge(exchange: Exchange) -> None:
+        code = ErrorCode.NONE if believes else ErrorCode.SASL_AUTHENTICATION_FAILED
+        exchange.reply(SaslAuthenticateResponse(code, session_lifetime_ms=session_ms))
+
+    broker.always(ApiKey.SASL_HANDSHAKE, handshake)
+    broker.always(ApiKey.SASL_AUTHENTICATE, judge)
