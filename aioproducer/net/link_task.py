@@ -212,7 +212,12 @@ class LinkTask:
         self._session_due = None if again_in is None else self._loop.time() + again_in
 
     async def _reauthenticate(self, connection: Connection) -> None:
-        """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it."""
+        """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it.
+
+        It does not count as use of the connection: one that is idle stays idle, and is closed when its time is over.
+        """
+        idle_since = None if connection.in_flight else connection.last_active
+        answers_due = connection.answers + len(connection.in_flight)
         began = self._loop.time()
         self._link.reauthenticating = True
         try:
@@ -226,8 +231,12 @@ class LinkTask:
             self._metrics.authentications.reauthenticated(now - began, now)
         finally:
             self._link.reauthenticating = False
-        if connection.error is None:
-            self._link.changed()
+        if connection.error is not None:
+            return
+        self._answers_to_connect += connection.answers - answers_due
+        if idle_since is not None:
+            connection.last_active = idle_since
+        self._link.changed()
 
     def _connection_closed(self, connection: Connection, error: KafkaError) -> None:
         link = self._link

@@ -22,7 +22,7 @@ from aioproducer.errors import (
     with_advice,
 )
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.net.broker_link import BrokerLink
+from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.alarm import Alarm
@@ -313,7 +313,7 @@ class Sender:
         self._alarm.ring()
 
     def _link_changed(self, link: BrokerLink) -> None:
-        if not link.ready():
+        if link.state is not LinkState.READY:  # ready() is False while a live connection re-authenticates
             self._windows.connection_lost(link.node_id)
         self._history.reachable(self._loop.time(), any_broker=self._client.reachable())
         self._alarm.ring()

@@ -38,6 +38,7 @@ from tests.support.scripted_broker import (
     raw,
     with_appendix,
 )
+from tests.support.scripted_sasl import AS_ALICE, asks_who
 from tests.support.virtual_time import World, virtual
 
 from .test_host_addresses import resolver
@@ -501,6 +502,19 @@ async def test_an_idle_connection_is_closed_but_not_while_an_answer_is_due(
         await asyncio.sleep(2)
         assert link.state is IDLE
         assert not caplog.records
+
+
+@virtual
+async def test_an_idle_connection_is_closed_however_often_its_session_is_renewed(world: World) -> None:
+    async with linked(**AS_ALICE, **{"connections.max.idle.ms": 10_000}) as (cluster, watched):
+        asks_who(cluster.broker, session_ms=2_000)
+        link = await watched.ready()
+        await ask(link)
+        await asyncio.sleep(9)
+        assert link.state is READY
+        assert cluster.broker.count(ApiKey.SASL_AUTHENTICATE) >= 5
+        await asyncio.sleep(2)
+        assert link.state is IDLE
 
 
 @virtual

@@ -265,6 +265,18 @@ class TestTheKipsTestPlan:
                 await wait_all(deliveries)
                 assert cluster.values("wide")[2:] == [b"%d" % number for number in range(40)]
 
+    async def test_a_connection_that_reauthenticates_is_not_lost(self) -> None:
+        async with ScriptedCluster() as cluster:
+            create(cluster, "wide", 20)
+            async with make_producer(cluster.bootstrap_servers) as producer:
+                await learn(producer, "wide")
+                link = producer._sender._client.links.get(0)
+                assert link is not None
+                link.reauthenticating = True
+                link.changed()  # as a socket does that takes bytes again
+                assert producer.explain("wide", 0).window == 20
+                link.reauthenticating = False
+
     async def test_a_reconnect_begins_with_five(self) -> None:
         async with ScriptedCluster() as cluster:
             create(cluster, "wide", 20)
