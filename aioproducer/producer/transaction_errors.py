@@ -132,3 +132,11 @@ def named(error: KafkaError) -> KafkaError:
         fenced.__cause__ = error
         return fenced
     return error
+
+
+def not_aborted(error: KafkaError) -> KafkaError:
+    """What ends a producer that was told to abort while it aborts: whoever saw that error would abort again, for ever
+    (KAFKA-19250)."""
+    failed = KafkaError(f"the transaction cannot be aborted, and the producer is of no further use: {error}")
+    failed.__cause__ = error
+    return failed

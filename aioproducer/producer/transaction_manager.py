@@ -40,6 +40,7 @@ from aioproducer.producer.transaction_errors import (
     consequence,
     is_forgotten,
     named,
+    not_aborted,
     worst,
 )
 from aioproducer.producer.transaction_offsets import Offsets, check, send_offsets
@@ -434,7 +435,8 @@ class TransactionManager:
             elif self.state is S.ABORTING and (api in PARTS or is_forgotten(error)):
                 return error.fresh()
         if what is Consequence.FATAL or self.state is not S.ABORTABLE_ERROR:
-            self._fail_for_good(named(error))
+            aborting = what is Consequence.ABORT and self.state is S.ABORTING
+            self._fail_for_good(not_aborted(error) if aborting else named(error))
         return self._failure()
 
     # States

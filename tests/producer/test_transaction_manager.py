@@ -259,6 +259,20 @@ class TestFailures:
             await producer.abort_transaction()
             await goes_on(cluster, producer)
 
+    async def test_a_transaction_that_cannot_be_aborted_ends_the_producer(self, protocol: int) -> None:
+        """Nobody is told to abort what was answered that it has to be aborted."""
+        async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
+            await producer.send("t", b"a", partition=0)
+            cluster.broker.script(ApiKey.END_TXN, refused(ErrorCode.TRANSACTION_ABORTABLE))
+            for call in (producer.abort_transaction, producer.abort_transaction, producer.begin_transaction):
+                with pytest.raises(KafkaError, match=r"cannot be aborted.*TRANSACTION_ABORTABLE") as told:
+                    await call()
+                assert not told.value.abortable
+                assert isinstance(told.value.__cause__, TransactionAbortableException)
+            assert state_of(producer) is TransactionState.FATAL_ERROR
+
     async def test_an_end_that_is_refused_for_good_ends_the_producer(self, protocol: int) -> None:
         async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
