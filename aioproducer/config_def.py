@@ -159,11 +159,11 @@ def unknown(name: str, rows: Mapping[str, ConfigKey], owner: str) -> ConfigExcep
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """The entries of a Java ``.properties`` text, as Kafka's tools take them in files."""
+    """The entries of a Java ``.properties`` text, as Kafka's tools take them in files: without blanks around values."""
     import javaproperties  # with its XML, HTTP and mail it takes longer to import than all that is here
 
     try:
-        return dict(javaproperties.loads(text))
+        return {name: value.strip() for name, value in javaproperties.loads(text).items()}
     except ValueError as error:
         raise ConfigException(f"not a .properties text: {error}") from error
 
@@ -216,10 +216,10 @@ def _converted(row: ConfigKey, raw: object) -> Any:
             if all(one is not None and one != "" for one in many):
                 return tuple(named(one, config=row.name) if isinstance(one, str) else one for one in many)
         case Type.PASSWORD:
-            if isinstance(text, Password):
-                return text
-            if isinstance(text, str):
-                return Password(text)
+            if isinstance(raw, Password):
+                return raw
+            if isinstance(raw, str):
+                return Password(raw)  # blanks may be a part of it
     wanted = row.type.value + (f", {row.valid.text}" if row.valid.text else "")
     told = _told(row, raw)
     raise ConfigException(f"config {row.name!r} is {told!r}; it must be of type {wanted}", name=row.name, value=told)

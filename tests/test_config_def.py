@@ -24,6 +24,7 @@ from aioproducer.config_def import (
     table,
 )
 from aioproducer.errors import ConfigException
+from aioproducer.password import Password
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Example:
     some_word: str = key(Type.STRING, "one", one_of("one", "two"), "A word.")
     some_class: Any = key(Type.CLASS, None, ANY, "A class, or an object of one.")
     some_classes: tuple[Any, ...] = key(Type.CLASSES, (), ANY, "Several.")
+    some_secret: Password | None = key(Type.PASSWORD, None, ANY, "Secret.")
 
 
 def example(**given: object) -> Example:
@@ -96,6 +98,8 @@ def test_what_is_not_given_is_the_default() -> None:
         ("some_classes", [OrderedDict, len], (OrderedDict, len)),
         ("some_classes", "collections.OrderedDict, builtins.len", (OrderedDict, len)),
         ("some_classes", ["builtins.len", OrderedDict], (len, OrderedDict)),
+        ("some_secret", " with blanks ", Password(" with blanks ")),
+        ("some_secret", Password(" x"), Password(" x")),
     ],
 )
 def test_values_come_as_text_or_as_they_are(name: str, given: object, value: object) -> None:
@@ -186,7 +190,7 @@ def test_properties_as_java_writes_them() -> None:
 # a comment
 ! another one
 linger.ms = 5
-acks:all
+acks:all\x20
 bootstrap.servers=a:1,\\
     b:2
 key\\ with\\ spaces value
