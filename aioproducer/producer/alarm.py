@@ -13,7 +13,7 @@ _TICK: Final = 0.001
 
 @final
 class Alarm:
-    """Ends a sleep at once, or at a time. However often it is rung before the sleeper is up, that is one wake."""
+    """Ends a sleep, at once or at a time. However often it is rung before the sleeper is awake, that is one wake."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""How batches end: completed, tried again, failed, expired or aborted; and what that gives back.
+"""How batches end: completed, retried, failed, expired or aborted; and the memory this gives back.
 
 Decides nothing by itself (``completion`` and ``sequences`` do); no asyncio.
 """
@@ -146,7 +146,7 @@ class BatchCompleter:
         self._again(queue, batch.retry_at, now)
 
     def _split(self, queue: PartitionQueue, batch: ProducerBatch, message: str, now: float) -> None:
-        """The batch was refused as too large: smaller ones take its place."""
+        """The batch was refused as too large: smaller ones replace it."""
         ledger = self._attempt_ended(queue, batch, ErrorCode.MESSAGE_TOO_LARGE, now)
         records = self._sealer.records_of(batch)
         children = split(batch, records, target_size(batch, self._sealer.limit(batch)))

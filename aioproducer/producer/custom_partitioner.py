@@ -1,4 +1,4 @@
-"""The user's partitioner (``partitioner.class``), and what is made of its answers."""
+"""The user's partitioner (``partitioner.class``), and how its answers are handled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CustomPartitioner:
         value_bytes: bytes | None,
         infos: tuple[PartitionInfo, ...],
     ) -> int:
-        """The index of one of the topic's partitions; PartitionerException for everything else that may come of it."""
+        """The index of one of the topic's partitions; PartitionerException for anything else that it does."""
         known, partitions = self._topics.get(topic, (None, None))
         if partitions is None or known is not infos:
             partitions = TopicPartitions(infos)

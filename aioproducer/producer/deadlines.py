@@ -9,7 +9,7 @@ Item = TypeVar("Item")
 
 
 class DeadlineHeap(Generic[Item]):
-    """A heap of (when, what). What is no longer relevant when its time comes is for the caller to pass over."""
+    """A heap of (when, what). The caller skips what is no longer relevant when its time comes."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Item]] = []

@@ -14,7 +14,7 @@ NEVER = 2**63 - 1
 """More bytes than any batch has."""
 
 MOST_BATCHES = 200
-"""In one request: to make it, and to take its answer in, holds up the event loop for some 10 ms. The rest is next."""
+"""Most batches in one request: making it, and handling its answer, then takes the event loop about 10 ms."""
 
 
 @final
@@ -41,8 +41,8 @@ def drain(
 
     Partitions are taken from the front and those with more to send go to the back, so no partition starves another.
     Partitions that turn out to have nothing to send leave the ready set; what makes them ready again adds them anew.
-    An open batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Of smaller ones,
-    which are compressed when the request is made, twice as many bytes go into it at most.
+    An open batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
+    compressed when the request is made; at most twice as many bytes of these go into it.
     """
     drained: list[Drained] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Failures of records that nobody waits for, told in few lines."""
+"""Logs failures of records that nobody waits for, in few lines."""
 
 from __future__ import annotations
 

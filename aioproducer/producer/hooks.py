@@ -1,4 +1,4 @@
-"""The user's code that a producer calls on a record's way: interceptors, serializers, a partitioner; is any running?
+"""The user's code that a producer calls for a record: interceptors, serializers, a partitioner; is any of it running?
 
 ``depth`` also counts delivery callbacks: in all of them ``flush`` would wait for its own caller.
 """
@@ -21,11 +21,11 @@ from aioproducer.types import Headers, PartitionInfo, ProducerRecord, TopicParti
 log = logging.getLogger(__name__)
 
 _NO_HEADERS: list[tuple[str, bytes | None]] = []
-"""What stands for the headers where no serializer looks at them."""
+"""Stands for the headers if no serializer looks at them."""
 
 
 class Hooks:
-    """Made with the producer, and fixed from then on; ConfigException for what cannot be made or called."""
+    """Made together with the producer, and fixed from then on; ConfigException for what cannot be made or called."""
 
     def __init__(self, config: ProducerConfig) -> None:
         self._plugins: list[Any] = []
@@ -39,7 +39,7 @@ class Hooks:
         self.any = self._intercepts or self.serializes or config.partitioner_class is not None
         """Whether there is anything to be called before a record is appended."""
         self.depth = 0
-        """How many of the user's functions are running now, one within another."""
+        """How many of the user's functions are running now, nested."""
         self.closed = False
         self._intercepting = 0
         self.loop: Loop | None = None

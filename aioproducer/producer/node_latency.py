@@ -11,7 +11,7 @@ class NodeLatencies:
         self._blocked_since: dict[int, float] = {}
 
     def looked_at(self, node: int, now: float, *, can_send: bool) -> None:
-        """Something is ready for the node, and it can be sent now, or cannot."""
+        """Something is ready for the node, and can or cannot be sent now."""
         if can_send:
             self._blocked_since.pop(node, None)
         else:

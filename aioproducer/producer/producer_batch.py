@@ -20,7 +20,7 @@ from aioproducer.records.record_columns import NO_BYTES, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 
 BATCH_COST: Final = 1536
-"""Bytes of memory that a batch takes beside its records, whatever it holds (``benchmarks/memory_cost.py`` measures)."""
+"""Bytes of memory that a batch takes besides its records (measured by ``benchmarks/memory_cost.py``)."""
 
 OPEN_RECORD_COST: Final = 32
 """… and per record while it is open: its 16 bytes of sizes, twice, as what they are written to grows by doubling."""
@@ -109,7 +109,7 @@ class ProducerBatch:
         self.maybe_appended = False
         self.last_error: str = ""
         self.ledger: Any = None
-        """What its time was spent on; it has one from its first retry on."""
+        """What its time was spent on; exists from its first retry on."""
 
     def append(
         self,

@@ -38,7 +38,7 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
     if sequences is None:
         return None
     if not is_new and queue.batches[0].has_sequence():
-        # Retries go one at a time: what comes after is in order only when this one is in the log.
+        # Retries go one at a time: a later batch is in order only when this one is in the log.
         return None if sequences.is_lowest(queue.batches[0]) else Reason.RECOVERY
     if sequences.may_drain_new():
         return None

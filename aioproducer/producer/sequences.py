@@ -43,7 +43,7 @@ class ProducerIds:
     def __init__(self) -> None:
         self.current: ProducerIdAndEpoch | None = None
         self.transactional = False
-        """The coordinator gives out the epochs, one for all partitions."""
+        """The coordinator assigns the epochs, one for all partitions."""
         self.transaction = 0
         """The number of the transaction that is open, or was."""
         self.in_doubt = False
@@ -110,7 +110,7 @@ class PartitionSequences:
         return self._stamped - self._places[0] < self.window
 
     def in_transaction(self) -> bool:
-        """Whether the partition is a part of the transaction that is open; always, without transactions."""
+        """Whether the partition is part of the open transaction; always true without transactions."""
         return not self._ids.transactional or self.joined == self._ids.transaction
 
     @property
@@ -147,7 +147,7 @@ class PartitionSequences:
         return bool(self.unresolved) and self.unresolved[0] is batch
 
     def log_is_new(self) -> None:
-        """The partition's log is another one now, which knows no producer id yet."""
+        """The partition has a new log, which knows no producer id yet."""
         self.known_id = -1
 
     def resolve(self, batch: ProducerBatch) -> None:

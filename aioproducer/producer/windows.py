@@ -34,7 +34,7 @@ class InFlightWindows:
         self._announced: dict[int, dict[PartitionQueue, None]] = {}
 
     def told(self, queue: PartitionQueue, node: int, window: int) -> None:
-        """``node`` has answered for the partition. If it does not lead it any more, it has no say."""
+        """``node`` has answered for the partition. If it no longer leads it, the answer is ignored."""
         sequences: PartitionSequences | None = queue.sequences
         if sequences is None or queue.leader != node:
             return
