@@ -125,7 +125,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--records", type=positive, nargs="+", default=[2_000_000, 20_000_000])
     parser.add_argument("--memory", default="2g", help="what Spark's driver may take")
     options = parser.parse_args(arguments)
-    for name, value in Environment.now(loop="none", broker="none: files with the columns of the source").lines():
+    for name, value in Environment.now(loop="asyncio", broker="none: files with the columns of the source").lines():
         print(f"- {name}: {value}")
     print(
         "\n| records | seconds | records/s | peak memory, MiB | each fault found, nothing else |\n|---|---|---|---|---|"
