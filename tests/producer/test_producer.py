@@ -683,7 +683,8 @@ async def test_a_close_that_is_out_of_time_tells_what_is_known(timeout: float) -
     assert cluster.values("t") == [b"under way"]
 
 
-async def test_close_with_the_broker_dead_ends_by_the_delivery_timeout() -> None:
+@virtual
+async def test_close_with_the_broker_dead_ends_by_the_delivery_timeout(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         config = {"request_timeout_ms": 50, "delivery_timeout_ms": 100, "max_block_ms": 100}
