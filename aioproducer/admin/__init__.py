@@ -8,14 +8,16 @@ producer's surroundings need it.
         await admin.alter_configs(ConfigResource.topic("orders"), {"retention.ms": "3600000"})
         await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
-``kafka_admin.py`` asks; ``topics.py``, ``configs.py``, ``offsets.py`` and ``quotas.py`` are what is asked for,
-``answers.py`` what comes of it.
+``kafka_admin.py`` is the client, and its calls are in ``topic_calls.py``, ``config_calls.py``, ``offset_calls.py`` and
+``quota_calls.py``, made of what is in ``admin_calls.py``. ``topics.py``, ``configs.py``, ``offsets.py``,
+``groups.py`` and ``quotas.py`` are what is asked for, ``answers.py`` what comes of it.
 """
 
 from __future__ import annotations
 
+from aioproducer.admin.admin_calls import AdminConfig
 from aioproducer.admin.configs import Append, ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, Subtract
-from aioproducer.admin.kafka_admin import AdminConfig, KafkaAdmin
+from aioproducer.admin.kafka_admin import KafkaAdmin
 from aioproducer.admin.offsets import ListOffsetsResultInfo, OffsetSpec
 from aioproducer.admin.quotas import ClientQuotaEntity, EntityName
 from aioproducer.admin.topics import NewTopic, TopicDescription
