@@ -14,8 +14,9 @@ import logging
 from typing import Any
 from uuid import uuid4
 
+from aioproducer.client_config import ClientConfig
 from aioproducer.clock import Clock, SystemClock
-from aioproducer.config import ClientConfig, ProducerConfig
+from aioproducer.config import ProducerConfig
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.metrics.metric_name import TOPIC_GROUP

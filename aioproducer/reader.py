@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from aioproducer.config import UNSUPPORTED_BY_CLIENTS, ClientConfig, client_config
+from aioproducer.client_config import UNSUPPORTED_BY_CLIENTS, ClientConfig, client_config
 from aioproducer.config_def import INT_MAX, Type, at_least, between, key, one_of
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (

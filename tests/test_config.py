@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.config import UNSUPPORTED, ClientConfig, ProducerConfig, client_config, producer_config
+from aioproducer.config import UNSUPPORTED, ProducerConfig, producer_config
 from aioproducer.config_def import ConfigKey, Type, read_properties, table
 from aioproducer.errors import ConfigException
 from aioproducer.producer.producer import KafkaProducer
@@ -220,10 +220,3 @@ def test_no_secret_is_ever_shown(name: str) -> None:
     with pytest.raises(ConfigException) as raised:
         config(**{name: "open sesame"})
     assert "sesame" not in str(raised.value) + repr(raised.value) + repr(vars(raised.value))
-
-
-def test_other_clients_have_their_own_configs() -> None:
-    made = client_config(ClientConfig, {"bootstrap_servers": "b:1"}, owner="reader")
-    assert (made.max_in_flight_requests_per_connection, made.max_request_size) == (100, 2**20)
-    with pytest.raises(ConfigException, match=r"unknown reader config 'linger\.ms'"):
-        client_config(ClientConfig, {"bootstrap_servers": "b:1", "linger.ms": 5}, owner="reader")

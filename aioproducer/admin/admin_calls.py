@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from aioproducer.admin.answers import K, left_out
-from aioproducer.config import ClientConfig
+from aioproducer.client_config import ClientConfig
 from aioproducer.config_def import Type, at_least, key
 from aioproducer.errors import (
     IllegalArgumentException,

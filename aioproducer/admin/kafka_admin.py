@@ -11,7 +11,7 @@ from aioproducer.admin.config_calls import ConfigCalls
 from aioproducer.admin.offset_calls import OffsetCalls
 from aioproducer.admin.quota_calls import QuotaCalls
 from aioproducer.admin.topic_calls import TopicCalls
-from aioproducer.config import client_config
+from aioproducer.client_config import client_config
 from aioproducer.config_def import read_properties
 from aioproducer.errors import IllegalStateException
 from aioproducer.net.addresses import parse_addresses

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from aioproducer.config import ClientConfig, ProducerConfig
+from aioproducer.client_config import ClientConfig
+from aioproducer.config import ProducerConfig
 from aioproducer.config_def import read_properties, table
 from aioproducer.errors import ConfigException
 

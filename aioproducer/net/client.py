@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import TypeVar
 
-from aioproducer.config import ClientConfig
+from aioproducer.client_config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     AuthenticationException,

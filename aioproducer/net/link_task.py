@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from random import Random
 
 from aioproducer.backoff import backoff
-from aioproducer.config import ClientConfig
+from aioproducer.client_config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import AuthenticationException, KafkaError, NetworkException, TimeoutException, error_for
 from aioproducer.metrics.network_metrics import NetworkMetrics

@@ -8,7 +8,7 @@ from random import Random
 from typing import TypeVar
 
 from aioproducer.backoff import backoff
-from aioproducer.config import ClientConfig
+from aioproducer.client_config import ClientConfig
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,

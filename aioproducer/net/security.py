@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from aioproducer.config import ClientConfig
+from aioproducer.client_config import ClientConfig
 from aioproducer.errors import KafkaError, SslAuthenticationException
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection

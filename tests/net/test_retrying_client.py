@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.config import ClientConfig
+from aioproducer.client_config import ClientConfig
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,

@@ -16,6 +16,7 @@ from typing import Any, Final, Self, cast
 from aioproducer import Delivery, KafkaError, KafkaProducer
 from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.admin import KafkaAdmin
+from aioproducer.client_config import ClientConfig
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer
 from aioproducer.compat.aiokafka.configs import (
@@ -28,7 +29,6 @@ from aioproducer.compat.aiokafka.configs import (
 )
 from aioproducer.compat.aiokafka.structs import RecordMetadata, as_theirs
 from aioproducer.compat.aiokafka.transactional_calls import TransactionalCalls
-from aioproducer.config import ClientConfig
 
 Partitioner = Callable[[bytes | None, Sequence[int], Sequence[int]], int]
 Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
