@@ -11,16 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from random import Random
 
 from aioproducer.config import ProducerConfig
-from aioproducer.error_code import ErrorCode
-from aioproducer.errors import (
-    AuthenticationException,
-    IllegalStateException,
-    KafkaError,
-    TimeoutException,
-    error_class,
-    error_for,
-    with_advice,
-)
+from aioproducer.errors import AuthenticationException, IllegalStateException, KafkaError
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
@@ -29,9 +20,10 @@ from aioproducer.producer.alarm import Alarm
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.compressor import Compressor
-from aioproducer.producer.explain import Explanation, Situation, explain, no_metadata, why_not_delivered
+from aioproducer.producer.explain import Explanation, Situation, explain, why_not_delivered
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import WaitHistory
+from aioproducer.producer.metadata_waits import MetadataWaits
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -135,6 +127,7 @@ class Sender:
             topics_in_use=self._topics_in_use,
             metrics=metrics.network,
         )
+        self._waits = MetadataWaits(self._client, lot, self._history, config.max_block_ms / 1000, self._ended)
         self._exchange = ProduceExchange(
             config,
             self._client,
@@ -175,7 +168,7 @@ class Sender:
             schedule=self._schedule,
             thread_bytes=sealer.thread_bytes,
             why_not_delivered=self._why_not_delivered,
-            no_metadata=self._no_metadata,
+            no_metadata=self._waits.too_long,
         )
         # What the accumulator tells of.
         self.batch_opened = self._pass.batch_opened
@@ -221,9 +214,7 @@ class Sender:
 
     def parked(self, topic: str) -> None:
         """A record waits in the parking lot."""
-        if topic in self._lot.metadata:
-            self._client.use_topic(topic)
-            self._client.request_update()
+        self._waits.parked(topic)
         self._alarm.ring()
 
     def known_partitions(self, topic: str) -> tuple[PartitionInfo, ...]:
@@ -233,23 +224,7 @@ class Sender:
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions as soon as they are known, within max.block.ms."""
-        allowed = self._config.max_block_ms / 1000
-        began = self._loop.time()
-        self._client.use_topic(topic)
-        try:
-            async with asyncio.timeout(allowed):
-                while (known := self._client.metadata.cluster.topics.get(topic)) is None:
-                    if self.fatal is not None:
-                        raise self.fatal.fresh()
-                    if self._stopped:
-                        raise IllegalStateException("the producer was closed while it waited for metadata")
-                    code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
-                    if code is not ErrorCode.NONE and not error_class(code).retriable:
-                        raise self._no_topic(topic, code)
-                    await self._client.news.next()
-        except TimeoutError:
-            raise self._no_metadata(topic, began) from None
-        return list(known.partitions)
+        return await self._waits.partitions_for(topic)
 
     def requests_in_flight(self) -> int:
         return self._client.requests_in_flight()
@@ -319,26 +294,15 @@ class Sender:
         self._alarm.ring()
 
     def _metadata_arrived(self) -> None:
-        self._take_metadata()
-        for topic, code in self._client.metadata.cluster.errors.items():
-            if not error_class(code).retriable:
-                self._lot.fail_topic(topic, self._no_topic(topic, code))
-        if self._lot.metadata:
-            self._client.request_update()
-        self._alarm.ring()
-
-    def _refused(self, error: AuthenticationException) -> None:
-        """Records that wait for metadata fail at once; the next record makes the client try again, as in Kafka."""
-        for topic in list(self._lot.metadata):
-            self._lot.fail_topic(topic, error)
-        self._alarm.ring()
-
-    def _take_metadata(self) -> None:
         cluster = self._client.metadata.cluster
         self._topics.follow(cluster, self._loop.time())
         self._metrics.keep_topics(cluster.topics)
-        for name in cluster.topics:
-            self._lot.metadata_arrived(name)
+        self._waits.metadata_arrived()
+        self._alarm.ring()
+
+    def _refused(self, error: AuthenticationException) -> None:
+        self._waits.refused(error)
+        self._alarm.ring()
 
     # Ends
 
@@ -389,6 +353,12 @@ class Sender:
         finally:
             await self._client.close(grace if self._config.required_acks == 0 else 0.0)
 
+    def _ended(self) -> KafkaError | None:
+        """Why nobody has anything to wait for any more."""
+        if self.fatal is not None:
+            return self.fatal.fresh()
+        return IllegalStateException("the producer was closed while it waited for metadata") if self._stopped else None
+
     def _stand_still(self) -> None:
         self._alarm.stop()
         self._stopped = True
@@ -398,12 +368,6 @@ class Sender:
 
     def explain(self, topic: str, partition: int) -> Explanation:
         return explain(self._situation, topic, partition, self._loop.time(), self.fatal)
-
-    def _no_metadata(self, topic: str, since: float) -> TimeoutException:
-        return no_metadata(self._client, self._history, topic, since, self._loop.time())
-
-    def _no_topic(self, topic: str, code: ErrorCode) -> KafkaError:
-        return error_for(code, f"the brokers give no metadata for topic {topic!r}: {with_advice('', code)}")
 
     def _why_not_delivered(self, queue: PartitionQueue, batch: ProducerBatch) -> str:
         return why_not_delivered(self._situation, queue, batch, self._loop.time())[0].text
