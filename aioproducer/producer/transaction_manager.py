@@ -43,9 +43,10 @@ from aioproducer.producer.transaction_errors import (
     not_aborted,
     worst,
 )
-from aioproducer.producer.transaction_offsets import Offsets, check, send_offsets
+from aioproducer.producer.transaction_offsets import Offsets, TransactionOffsets
 from aioproducer.producer.transaction_partitions import TransactionPartitions
-from aioproducer.producer.transaction_state import TransactionState, check_transition
+from aioproducer.producer.transaction_state import TransactionState
+from aioproducer.producer.transaction_status import TransactionStatus
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -91,9 +92,7 @@ class TransactionManager:
     ) -> None:
         assert config.transactional_id is not None
         self.transactional_id = config.transactional_id
-        self.state = S.UNINITIALIZED
-        self.error: KafkaError | None = None
-        """Why the transaction, or the producer, has failed."""
+        self.status = TransactionStatus(self.transactional_id)
         self.last_error: KafkaError | None = None
         """What the coordinator said last, if it was an error."""
         self._config = config
@@ -109,11 +108,11 @@ class TransactionManager:
         self._home = TRANSACTION, self.transactional_id
         self._partitions = TransactionPartitions(self, spawn, self._joined)
         self._operation: Operation | None = None
-        self._offsets: Operation | None = None
-        self._closed = False
+        self._offsets = TransactionOffsets(self)
         self._started = False
         """The coordinator knows of the transaction, and has to be told of its end."""
-        self._second_protocol = False
+        self.second_protocol = False
+        """Whether writing to a partition makes it a part of the transaction, and each end brings the next epoch."""
 
     # What users call
 
@@ -122,32 +121,17 @@ class TransactionManager:
 
     def begin(self) -> None:
         self._settle("begin_transaction")
-        self._require("begin_transaction", S.READY)
-        self._become(S.IN_TRANSACTION)
+        self.status.require("begin_transaction", S.READY)
+        self.status.become(S.IN_TRANSACTION)
         self._started = False
         self._ids.transaction += 1
         self._gate(True)
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
-        check(offsets, group)
-        if not offsets:
-            return
-        name = "send_offsets_to_transaction"
-        until = self._until()
-        while (earlier := self._offsets) is not None:  # others' offsets, or an earlier try: these come after
-            await self._wait(earlier, until)
-            if self._offsets is earlier:
-                self._offsets = None
-                earlier.leave()
-        self._require(name, S.IN_TRANSACTION)
-        mine = self._offsets = Operation(name, send_offsets(self, offsets, group, self._second_protocol))
-        await self._wait(mine, until)
-        if self._offsets is mine:
-            self._offsets = None
-        mine.result()
+        await self._offsets.send(offsets, group)
 
     async def commit(self) -> None:
-        self._check_ended(self._offsets, COMMIT)
+        self._check_ended(self._offsets.operation, COMMIT)
         await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION)
 
     async def abort(self) -> None:
@@ -158,7 +142,7 @@ class TransactionManager:
 
         What failed, its records tell.
         """
-        while self.is_open() or self.state in (S.COMMITTING, S.ABORTING):
+        while self.is_open() or self.status.state in (S.COMMITTING, S.ABORTING):
             # A commit that has failed may still wait for its records, and nothing else can begin before its end.
             commits = self._operation is not None and self._operation.name == COMMIT
             try:
@@ -169,26 +153,22 @@ class TransactionManager:
                     return
 
     def is_open(self) -> bool:
-        """Whether there is a transaction that nobody has committed or aborted yet."""
-        return self.state in (S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        return self.status.is_open()
 
     def why_no_records(self) -> str:
-        """Why no record may be sent now; empty if one may."""
-        if self.state is S.IN_TRANSACTION:
-            return ""
-        return f"records of a transactional producer belong to a transaction, and {self._state_in_words()}"
+        return self.status.why_no_records()
 
     # What the Sender calls
 
     @property
     def newest_produce(self) -> int | None:
-        return None if self._second_protocol else LAST_FIRST_PROTOCOL_PRODUCE
+        return None if self.second_protocol else LAST_FIRST_PROTOCOL_PRODUCE
 
     def partition_used(self, queue: PartitionQueue) -> None:
         """A batch was opened for the partition: it has to be part of the transaction."""
         if queue.sequences.joined == self._ids.transaction:
             return
-        if self._second_protocol:
+        if self.second_protocol:
             self._joined((queue,))
         else:
             self._partitions.add(queue)
@@ -197,21 +177,20 @@ class TransactionManager:
         """A batch of the transaction has ended in failure, and the transaction with it."""
         if error.code in FATAL_FOR_BATCHES:
             self._fail_for_good(named(error))
-        elif self.goes_on():
+        elif self.status.goes_on():
             self._fail_transaction(error)
 
     def producer_failed(self, error: KafkaError) -> None:
         """Nothing will be sent any more: everything that waits is told."""
-        if self.state is not S.FATAL_ERROR:
-            self._become(S.FATAL_ERROR)
-            self.error = error
+        if self.status.state is not S.FATAL_ERROR:
+            self.status.become(S.FATAL_ERROR, error)
             self._gate(False)
             for operation in self._operations():
                 operation.cancel(error)
 
     def close(self) -> None:
         """Gives up what is under way; the coordinator will abort it when its time is over."""
-        self._closed = True
+        self.status.closed = True
         for operation in self._operations():
             operation.cancel(IllegalStateException(f"{operation.name} was given up: the producer was closed"))
 
@@ -224,7 +203,7 @@ class TransactionManager:
     # Operations
 
     def _operations(self) -> list[Operation]:
-        return [one for one in (self._operation, self._offsets) if one is not None]
+        return [one for one in (self._operation, self._offsets.operation) if one is not None]
 
     async def _operate(
         self,
@@ -236,19 +215,21 @@ class TransactionManager:
         """Starts an operation, or goes on waiting for the one of this name, for at most max.block.ms."""
         if self._operation is None or self._operation.name != name:
             self._settle(name)
-            self._require(name, *begins_in)
-            self._become(becomes)  # at once: a commit that was asked for may not look like none
+            self.status.require(name, *begins_in)
+            self.status.become(becomes)  # at once: a commit that was asked for may not look like none
             self._operation = Operation(name, work())
         operation = self._operation
-        await self._wait(operation, self._until())
+        await self.wait(operation, self.until())
         if self._operation is operation:
             self._operation = None
         operation.result()
 
-    def _until(self) -> float:
+    def until(self) -> float:
+        """When max.block.ms will be over, by the clock of the loop."""
         return asyncio.get_running_loop().time() + self._config.max_block_ms / 1000
 
-    async def _wait(self, operation: Operation, until: float) -> None:
+    async def wait(self, operation: Operation, until: float) -> None:
+        """Returns when it has ended; TimeoutException if it has not by then."""
         if not await operation.ended(until):
             last = f"; the last error was: {self.last_error}" if self.last_error is not None else ""
             raise TimeoutException(
@@ -271,19 +252,19 @@ class TransactionManager:
 
     async def _init(self) -> None:
         await self._take_identity()
-        self.error = None
-        self._become(S.READY)
+        self.status.error = None
+        self.status.become(S.READY)
 
     async def _commit(self) -> None:
         self._gate(False)
         await self._flush()
-        if self.state is not S.COMMITTING:
-            raise self._failure()
+        if self.status.state is not S.COMMITTING:
+            raise self.status.failure()
         await self._end(committed=True)
 
     async def _abort(self) -> None:
         self._gate(False)
-        self._give_up(self._aborted())
+        self._give_up(self.status.aborted())
         await self._flush()
         await self._end(committed=False)
 
@@ -293,13 +274,10 @@ class TransactionManager:
         With the first protocol an epoch lasts until sequences under it are in doubt.
         """
         await self._partitions.settled()
-        if (offsets := self._offsets) is not None:
-            await offsets.settled()
-            offsets.leave()
-            self._offsets = None
+        await self._offsets.settled()
         if self._started:
             await self._end_at_coordinator(committed=committed)
-        self.error = None
+        self.status.error = None
         if self._follow_feature() or self._ids.in_doubt:
             try:
                 await self._take_identity()
@@ -307,7 +285,7 @@ class TransactionManager:
                 # The transaction has ended all the same; that there will be no other, the next call tells.
                 log.warning("%r has no epoch for another transaction: %s", self.transactional_id, error)
                 return
-        self._become(S.READY)
+        self.status.become(S.READY)
 
     async def _end_at_coordinator(self, *, committed: bool) -> None:
         try:
@@ -315,10 +293,10 @@ class TransactionManager:
                 EndTxnRequest(self.transactional_id, *self.identity, committed),
                 EndTxnResponse,
                 lambda response: [response.error_code],
-                None if self._second_protocol else LAST_FIRST_PROTOCOL_END_TXN,
+                None if self.second_protocol else LAST_FIRST_PROTOCOL_END_TXN,
             )
         except KafkaError as error:
-            if self.state is not S.ABORTING or not is_forgotten(error):
+            if self.status.state is not S.ABORTING or not is_forgotten(error):
                 raise
             self._ids.in_doubt = True  # what the coordinator does not know needs no abort, but another producer id
         else:
@@ -348,8 +326,8 @@ class TransactionManager:
         version = self._client.transaction_version(self._coordinators.known(*self._home))
         if version is None:
             return False
-        before, self._second_protocol = self._second_protocol, version >= 2
-        return self._second_protocol and not before
+        before, self.second_protocol = self.second_protocol, version >= 2
+        return self.second_protocol and not before
 
     # What the parts of a transaction ask and tell
 
@@ -357,10 +335,6 @@ class TransactionManager:
     def identity(self) -> ProducerIdAndEpoch:
         assert self._ids.current is not None
         return self._ids.current
-
-    def goes_on(self) -> bool:
-        """Whether anything may still become a part of the transaction, and be committed."""
-        return self.state in (S.IN_TRANSACTION, S.COMMITTING)
 
     def started(self) -> None:
         """The coordinator knows of the transaction from now on, or may know."""
@@ -400,12 +374,12 @@ class TransactionManager:
             except KafkaError as error:
                 self.last_error = error
                 what = consequence(api, error)
-                if api in PARTS and (what in (Consequence.ABORT, Consequence.FATAL) or not self.goes_on()):
+                if api in PARTS and (what in (Consequence.ABORT, Consequence.FATAL) or not self.status.goes_on()):
                     self._ids.in_doubt = True  # who knows what an earlier try has done
                 if what in (Consequence.ABORT, Consequence.REFUSED, Consequence.FATAL):
                     raise self._taken(api, what, error) from error
-                if api in PARTS and not self.goes_on():
-                    raise self._failure() from error
+                if api in PARTS and not self.status.goes_on():
+                    raise self.status.failure() from error
                 if what is Consequence.FIND_COORDINATOR:
                     self._coordinators.forget(*coordinator)
                 failures += 1
@@ -426,63 +400,30 @@ class TransactionManager:
     def _taken(self, api: ApiKey, what: Consequence, error: KafkaError) -> KafkaError:
         """An error that is final has its consequence; what whoever asked is told."""
         if what is Consequence.REFUSED:
-            self._become(S.UNINITIALIZED)
-            self.error = error
+            self.status.become(S.UNINITIALIZED, error)
             return error.fresh()
         if what is Consequence.ABORT:
-            if self.goes_on():
+            if self.status.goes_on():
                 self._fail_transaction(error)
-            elif self.state is S.ABORTING and (api in PARTS or is_forgotten(error)):
+            elif self.status.state is S.ABORTING and (api in PARTS or is_forgotten(error)):
                 return error.fresh()
-        if what is Consequence.FATAL or self.state is not S.ABORTABLE_ERROR:
-            aborting = what is Consequence.ABORT and self.state is S.ABORTING
+        if what is Consequence.FATAL or self.status.state is not S.ABORTABLE_ERROR:
+            aborting = what is Consequence.ABORT and self.status.state is S.ABORTING
             self._fail_for_good(not_aborted(error) if aborting else named(error))
-        return self._failure()
+        return self.status.failure()
 
     # States
 
-    def _become(self, state: TransactionState) -> None:
-        check_transition(self.state, state)
-        self.state = state
-
-    def _require(self, name: str, *states: TransactionState) -> None:
-        if self._closed:
-            raise IllegalStateException(f"{name} was called, but the producer is closed")
-        if self.state in (S.ABORTABLE_ERROR, S.FATAL_ERROR) and self.state not in states:
-            raise self._failure()
-        if self.state not in states:
-            raise IllegalStateException(f"{name} was called, but {self._state_in_words()}")
-
     def _fail_transaction(self, error: KafkaError) -> None:
-        self._become(S.ABORTABLE_ERROR)
-        self.error = error
+        self.status.become(S.ABORTABLE_ERROR, error)
         self._gate(False)
         # Not now: whoever tells of the failure may be in the middle of its own work with these batches.
         asyncio.get_running_loop().call_soon(self._give_up_the_rest)
 
     def _give_up_the_rest(self) -> None:
-        if self.state is S.ABORTABLE_ERROR:
-            self._give_up(TransactionAbortedException(f"another record of the transaction failed: {self.error}"))
+        if self.status.state is S.ABORTABLE_ERROR:
+            self._give_up(TransactionAbortedException(f"another record of the transaction failed: {self.status.error}"))
 
     def _fail_for_good(self, error: KafkaError) -> None:
-        if self.state is not S.FATAL_ERROR:
+        if self.status.state is not S.FATAL_ERROR:
             self._fatal(error)
-
-    def _state_in_words(self) -> str:
-        return self.state.value if self.error is None else f"{self.state.value}: {self.error}"
-
-    def _failure(self) -> KafkaError:
-        """The state as an exception."""
-        if self.error is None:
-            return self._aborted()
-        if self.state is S.FATAL_ERROR:
-            return self.error.fresh()
-        what = f"the transaction has failed and must be aborted: {self.error}"
-        if self.error.code is ErrorCode.INVALID_PRODUCER_EPOCH:
-            what += "; it was open for longer than transaction.timeout.ms, or a newer producer has taken over"
-        failure = TransactionAbortableException(what)
-        failure.__cause__ = self.error
-        return failure
-
-    def _aborted(self) -> KafkaError:
-        return TransactionAbortedException(f"the transaction of {self.transactional_id!r} is being aborted")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.net.coordinators import GROUP
+from aioproducer.producer.operation import Operation
+from aioproducer.producer.transaction_state import TransactionState
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 _LAST_FIRST_PROTOCOL_VERSION = 4
 
+CALL = "send_offsets_to_transaction"
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
 
@@ -43,37 +46,69 @@ def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
             raise IllegalArgumentException(f"offset {offset} of {topic}-{partition} is negative")
 
 
-async def send_offsets(
-    manager: TransactionManager,
-    offsets: Offsets,
-    group: ConsumerGroupMetadata,
-    second_protocol: bool,
-) -> None:
-    """Asks both coordinators, and returns when the offsets are a part of the transaction."""
-    identity = manager.identity
-    if not second_protocol:
-        await manager.ask(
-            AddOffsetsToTxnRequest(manager.transactional_id, *identity, group.group_id),
-            AddOffsetsToTxnResponse,
-            lambda response: [response.error_code],
+class TransactionOffsets:
+    """Makes offsets a part of the transaction, those of one call after those of another."""
+
+    def __init__(self, manager: TransactionManager) -> None:
+        self._manager = manager
+        self.operation: Operation | None = None
+        """The last call, until somebody has been told of its end."""
+
+    async def send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        """Returns when they are a part of the transaction; TimeoutException after max.block.ms, and it goes on."""
+        check(offsets, group)
+        if not offsets:
+            return
+        manager = self._manager
+        until = manager.until()
+        while (earlier := self.operation) is not None:  # others' offsets, or an earlier try: these come after
+            await manager.wait(earlier, until)
+            self._leave(earlier)
+        manager.status.require(CALL, TransactionState.IN_TRANSACTION)
+        mine = self.operation = Operation(CALL, self._send(offsets, group))
+        await manager.wait(mine, until)
+        if self.operation is mine:
+            self.operation = None
+        mine.result()
+
+    async def _send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        """Asks both coordinators."""
+        manager = self._manager
+        identity, second_protocol = manager.identity, manager.second_protocol
+        if not second_protocol:
+            await manager.ask(
+                AddOffsetsToTxnRequest(manager.transactional_id, *identity, group.group_id),
+                AddOffsetsToTxnResponse,
+                lambda response: [response.error_code],
+            )
+        manager.started()
+        request = TxnOffsetCommitRequest(
+            manager.transactional_id,
+            group.group_id,
+            *identity,
+            group.generation_id,
+            group.member_id,
+            group.group_instance_id,
+            _topics(offsets),
         )
-    manager.started()
-    request = TxnOffsetCommitRequest(
-        manager.transactional_id,
-        group.group_id,
-        *identity,
-        group.generation_id,
-        group.member_id,
-        group.group_instance_id,
-        _topics(offsets),
-    )
-    await manager.ask(
-        request,
-        TxnOffsetCommitResponse,
-        lambda response: [partition.error_code for topic in response.topics for partition in topic.partitions],
-        None if second_protocol else _LAST_FIRST_PROTOCOL_VERSION,
-        coordinator=(GROUP, group.group_id),
-    )
+        await manager.ask(
+            request,
+            TxnOffsetCommitResponse,
+            lambda response: [partition.error_code for topic in response.topics for partition in topic.partitions],
+            None if second_protocol else _LAST_FIRST_PROTOCOL_VERSION,
+            coordinator=(GROUP, group.group_id),
+        )
+
+    async def settled(self) -> None:
+        """Returns when nothing is under way: its answer may not come after the end of the transaction."""
+        if (operation := self.operation) is not None:
+            await operation.settled()
+            self._leave(operation)
+
+    def _leave(self, operation: Operation) -> None:
+        if self.operation is operation:
+            self.operation = None
+            operation.leave()
 
 
 def _topics(offsets: Offsets) -> list[TxnOffsetCommitRequestTopic]:

@@ -51,7 +51,7 @@ class TransactionPartitions:
 
     async def _run(self) -> None:
         try:
-            while self._waiting and self._manager.goes_on():
+            while self._waiting and self._manager.status.goes_on():
                 queues = tuple(self._waiting)
                 await self._manager.ask(self._request(queues), AddPartitionsToTxnResponse, _codes, _NEWEST_VERSION)
                 for queue in queues:

@@ -73,7 +73,7 @@ def _empty_response(api: ApiKey, request: Any) -> Any:
 
 def state_of(producer: KafkaProducer) -> TransactionState:
     assert producer._transactions is not None
-    return producer._transactions.state
+    return producer._transactions.status.state
 
 
 async def goes_on(cluster: ScriptedCluster, producer: KafkaProducer) -> None:
