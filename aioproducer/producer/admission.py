@@ -23,7 +23,8 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.delivery import Delivery, Loop, ProduceResult
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.hooks import Hooks
-from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.parked_record import ParkedRecord
+from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.record_accumulator import RecordAccumulator, as_bytes
 from aioproducer.producer.sender import Sender
 from aioproducer.types import Headers, ProducerRecord

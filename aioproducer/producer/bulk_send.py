@@ -20,7 +20,7 @@ from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.bulk_rows import Rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.parking import ParkedRecord
+from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.table_rows import TableRows
 

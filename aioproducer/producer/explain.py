@@ -12,7 +12,8 @@ from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
-from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.parked_record import ParkedRecord
+from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.producer_batch import ProducerBatch

@@ -34,7 +34,8 @@ from aioproducer.producer.explain import Explanation
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.hooks import Hooks
-from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.parked_record import ParkedRecord
+from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome
 from aioproducer.producer.delivery import WHOLE
 from aioproducer.producer.delivery import Delivery as LoopDelivery
-from aioproducer.producer.parking import PARKED_COST
+from aioproducer.producer.parked_record import PARKED_COST
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.types import Headers
 

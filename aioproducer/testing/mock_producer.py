@@ -16,7 +16,7 @@ from aioproducer.errors import (
 )
 from aioproducer.producer.admission import Admission
 from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.parking import ParkedRecord
+from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.transaction_state import TransactionState
 from aioproducer.testing.mock_errors import MockErrors

@@ -20,7 +20,7 @@ from aioproducer.errors import (
 from aioproducer.producer.admission import Admission
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.hooks import Hooks
-from aioproducer.producer.parking import ParkedRecord
+from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.split import split
 
 from .parts import NOW_MS, failure

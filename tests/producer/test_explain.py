@@ -25,7 +25,8 @@ from aioproducer.net.broker_link import LinkState
 from aioproducer.producer.explain import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import WaitHistory
-from aioproducer.producer.parking import ParkedRecord, ParkingLot
+from aioproducer.producer.parked_record import ParkedRecord
+from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.protocol.api_keys import ApiKey

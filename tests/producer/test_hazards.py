@@ -403,6 +403,8 @@ INTERPRETED = (
     "aioproducer.producer.produce_request",
     "aioproducer.producer.completion",
     "aioproducer.producer.parking",
+    "aioproducer.producer.parked_record",
+    "aioproducer.producer.metadata_waits",
     "aioproducer.producer.deadlines",
     "aioproducer.producer.schedule",
     "aioproducer.producer.alarm",
@@ -418,6 +420,7 @@ INTERPRETED = (
     "aioproducer.net.broker_link",
     "aioproducer.net.link_task",
     "aioproducer.net.metadata",
+    "aioproducer.net.news",
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.producer.parking import PARKED_COST
+from aioproducer.producer.parked_record import PARKED_COST
 from aioproducer.producer.producer_batch import BATCH_COST
 from benchmarks.memory import MIB, SENDERS, batch_cost, hold, parked_cost
 

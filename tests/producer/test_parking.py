@@ -21,7 +21,8 @@ from aioproducer.errors import (
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.parking import PARKED_COST, ParkedRecord, ParkingLot
+from aioproducer.producer.parked_record import PARKED_COST, ParkedRecord
+from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST
 from aioproducer.records.record_batch import RecordBatch, encode_batch_header
 from aioproducer.types import LedgerEntry

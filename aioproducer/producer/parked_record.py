@@ -1,0 +1,99 @@
+"""A record that could not be appended at once, while it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from aioproducer.errors import DeliveryError
+from aioproducer.producer.delivery import PENDING, Delivery, Loop, ProduceResult
+from aioproducer.producer.hooks import Hooks
+from aioproducer.types import Headers, ProducerRecord
+
+PARKED_COST: Final = 1280
+"""Bytes of memory that a record takes beside its own while it waits (``python -m benchmarks memory`` measures)."""
+
+
+class ParkedRecord:
+    """A record on its way into the accumulator, and the delivery its sender already holds."""
+
+    __slots__ = (
+        "_hooks",
+        "choose",
+        "condition",
+        "deadline",
+        "delivery",
+        "headers",
+        "intercepted",
+        "key",
+        "moved_at",
+        "number",
+        "parked_at",
+        "partition",
+        "result",
+        "size",
+        "timestamp_ms",
+        "topic",
+        "value",
+    )
+
+    def __init__(
+        self,
+        loop: Loop,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        size: int,
+        *,
+        now: float,
+        max_block: float,
+        condition: Any = None,
+        hooks: Hooks | None = None,
+        intercepted: ProducerRecord | None = None,
+        choose: Callable[[], int | None] | None = None,
+    ) -> None:
+        self.topic = topic
+        self.key = key
+        self.value = value
+        self.partition = partition
+        self.timestamp_ms = timestamp_ms
+        self.headers = None if headers is None else tuple(headers)  # what was checked, whatever becomes of a list
+        self.size = size
+        self.parked_at = now
+        self.moved_at = now
+        """When it had its metadata, and waited for memory from then on."""
+        self.deadline = now + max_block
+        self.condition = condition
+        self._hooks = hooks
+        self.intercepted = intercepted
+        """The record as interceptors left it, if there are any: they are told its end."""
+        self.choose = choose
+        """Asks the user's partitioner, if it is to decide: None while the topic is unknown, or PartitionerException."""
+        self.number = 0
+        self.result = ProduceResult(loop, *self.destination(), hooks)
+        self.delivery = Delivery(self.result, 0)
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory it takes while it waits."""
+        return self.size + PARKED_COST
+
+    def waiting(self) -> bool:
+        return self.result.state == PENDING  # neither placed nor failed
+
+    def fail(self, error: DeliveryError, aborted: bool = False) -> None:
+        """Its end; interceptors hear of it first."""
+        if self.intercepted is not None and self._hooks is not None:
+            self._hooks.on_send_error(self.intercepted, error)
+        self.result.fail(error, aborted)
+
+    def undecided(self) -> bool:
+        """The user's partitioner has not chosen a partition yet."""
+        return self.choose is not None and self.partition is None
+
+    def destination(self) -> tuple[str, int]:
+        """The topic and partition it is meant for; -1 for a partition that is not picked yet."""
+        return self.topic, -1 if self.partition is None else self.partition
