@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
     from aioproducer.producer.bulk_result import BulkResult, OffsetRange
     from aioproducer.producer.delivery import Delivery
-    from aioproducer.producer.explain import Explanation, Obstacle
+    from aioproducer.producer.explanation import Explanation, Obstacle
     from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
     from aioproducer.producer.interceptors import ProducerInterceptor
     from aioproducer.producer.producer import KafkaProducer
@@ -76,7 +76,7 @@ _HOMES = {
     "ConsumerGroupMetadata": "aioproducer.types",
     "Delivery": "aioproducer.producer.delivery",
     "DeliveryError": "aioproducer.errors",
-    "Explanation": "aioproducer.producer.explain",
+    "Explanation": "aioproducer.producer.explanation",
     "HealthFinding": "aioproducer.producer.health",
     "HealthThresholds": "aioproducer.producer.health",
     "KafkaError": "aioproducer.errors",
@@ -85,7 +85,7 @@ _HOMES = {
     "MetricName": "aioproducer.metrics",
     "MetricsReporter": "aioproducer.metrics",
     "MetricsSnapshot": "aioproducer.metrics",
-    "Obstacle": "aioproducer.producer.explain",
+    "Obstacle": "aioproducer.producer.explanation",
     "OffsetAndMetadata": "aioproducer.types",
     "OffsetRange": "aioproducer.producer.bulk_result",
     "Outcome": "aioproducer.errors",

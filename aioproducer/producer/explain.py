@@ -11,6 +11,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
+from aioproducer.producer.explanation import Explanation, Obstacle, counted
 from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
@@ -24,78 +25,6 @@ from aioproducer.producer.record_accumulator import TopicQueues
 from aioproducer.producer.sequences import WINDOW
 from aioproducer.producer.windows import KIP_1269_VERSION, WindowSource
 from aioproducer.protocol.api_key import ApiKey
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """One thing that stands in the way, also in words. ``next_event_ms``: milliseconds until it ends by itself, or
-    something is done about it; None if that depends on others. ``last_error``: the last thing that went wrong there."""
-
-    reason: Reason
-    text: str
-    next_event_ms: float | None = None
-    last_error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why the head batch of a partition has not been sent; ``str()`` says it in words.
-
-    The head is the oldest batch that is not under way, or if all are, the oldest of those. ``obstacles`` has the one
-    that blocks first, then those that would block next. The counts cover everything accepted for the partition that has
-    not ended: ``batches``, ``records``, ``bytes`` (uncompressed), and ``in_flight``, the batches under way. ``age_ms``
-    is the head's age; ``attempts`` and ``last_error`` say how sending it went so far. ``parked`` records wait for
-    metadata or memory, and may be for this partition; the oldest of them has waited ``parked_ms``.
-    """
-
-    topic: str
-    partition: int
-    obstacles: tuple[Obstacle, ...]
-    batches: int = 0
-    in_flight: int = 0
-    records: int = 0
-    bytes: int = 0
-    age_ms: float = 0.0
-    attempts: int = 0
-    last_error: str = ""
-    parked: int = 0
-    parked_bytes: int = 0
-    parked_ms: float = 0.0
-    window: int | None = None
-    """Batches that may be unresolved at once, because the broker remembers no more; None if nobody counts (without
-    idempotence, or for an unknown partition)."""
-    unresolved: int = 0
-    """How many there are."""
-    window_source: str = ""
-    """Why the window is what it is."""
-
-    @property
-    def reason(self) -> Reason:
-        """What blocks first."""
-        return self.obstacles[0].reason
-
-    @property
-    def next_event_ms(self) -> float | None:
-        """Milliseconds until that ends by itself, or something is done about it; None if it depends on others."""
-        return self.obstacles[0].next_event_ms
-
-    def __str__(self) -> str:
-        first, *others = (obstacle.text for obstacle in self.obstacles)
-        said = f"{self.topic}-{self.partition}: {first}"
-        if others:
-            said += f" (then: {'; '.join(others)})"
-        if self.batches:
-            said += f"; {_count(self.records, 'record')} in {_count(self.batches, 'batch', 'batches')}"
-            said += f", {self.bytes} bytes, the head for {duration(self.age_ms / 1000)}"
-            if self.attempts:
-                said += f" and {_count(self.attempts, 'attempt')}"
-            if self.unresolved:
-                said += f"; in-flight window {self.unresolved}/{self.window} ({self.window_source})"
-        return said
-
-
-def _count(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +106,7 @@ def _nothing(here: Situation, topic: str, partition: int, partitions: int) -> Ob
     if not partitions:
         text += f"; there is no metadata of topic {topic!r}: {why_no_metadata(here.client, topic)}"
     elif partition >= partitions:
-        text += f"; topic {topic!r} has {_count(partitions, 'partition')}"
+        text += f"; topic {topic!r} has {counted(partitions, 'partition')}"
     return Obstacle(Reason.NOTHING, text)
 
 
@@ -234,7 +163,7 @@ def _in_the_queue(
         head = queue.batches[0]
         left = head.retry_at - now
         whose = "it" if head is batch else "an earlier batch"
-        tried = _count(head.attempts, "attempt")
+        tried = counted(head.attempts, "attempt")
         text = f"{whose} is tried again in {duration(left)} (retry.backoff.ms), after {tried}: {head.last_error}"
         return _timed(reason, text, left, head.last_error)
     if reason is Reason.ORDER:
@@ -249,7 +178,7 @@ def _in_the_queue(
             f"{len(sequences.unresolved)} of them are not resolved",
         )
     if reason is Reason.RECOVERY:
-        ahead = _count(len(sequences.unresolved), "batch has", "batches have")
+        ahead = counted(len(sequences.unresolved), "batch has", "batches have")
         return Obstacle(
             reason, f"batches go one at a time after a retry or a gap in the sequence numbers: {ahead} to end"
         )
@@ -340,7 +269,7 @@ def _why_parked(here: Situation, parked: list[ParkedRecord], now: float) -> Iter
     oldest = parked[0]
     topic = oldest.topic
     queues = here.topics.get(topic)
-    waiting = f"{_count(len(parked), 'record')} of {sum(record.size for record in parked)} bytes"
+    waiting = f"{counted(len(parked), 'record')} of {sum(record.size for record in parked)} bytes"
     since = f"the oldest for {duration(now - oldest.parked_at)} of max.block.ms={here.config.max_block_ms}"
     left = oldest.deadline - now
     if oldest not in here.lot.metadata.get(topic, ()):

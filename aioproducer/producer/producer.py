@@ -30,7 +30,7 @@ from aioproducer.producer.bulk_calls import BulkCalls
 from aioproducer.producer.bulk_send import BulkSend
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery
-from aioproducer.producer.explain import Explanation
+from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.hooks import Hooks

@@ -20,7 +20,8 @@ from aioproducer.producer.alarm import Alarm
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.compressor import Compressor
-from aioproducer.producer.explain import Explanation, Situation, explain, why_not_delivered
+from aioproducer.producer.explain import Situation, explain, why_not_delivered
+from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.metadata_waits import MetadataWaits

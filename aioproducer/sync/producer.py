@@ -14,7 +14,7 @@ from aioproducer.config_def import INT_MAX, LONG_MAX, read_properties
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.producer.bulk_result import BulkResult
-from aioproducer.producer.explain import Explanation
+from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.health import HealthFinding, HealthThresholds
 from aioproducer.producer.producer import KafkaProducer as LoopProducer
 from aioproducer.producer.producer import fields_of

@@ -10,7 +10,7 @@ from random import Random
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.built_in_partitioner import Partitioning
-from aioproducer.producer.explain import Explanation, Obstacle
+from aioproducer.producer.explanation import Explanation, Obstacle
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue

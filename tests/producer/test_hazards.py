@@ -411,6 +411,7 @@ INTERPRETED = (
     "aioproducer.producer.failure_log",
     "aioproducer.producer.producer_id",
     "aioproducer.producer.explain",
+    "aioproducer.producer.explanation",
     "aioproducer.producer.ledger",
     "aioproducer.producer.topic_directory",
     "aioproducer.producer.windows",
