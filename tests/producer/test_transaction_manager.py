@@ -516,7 +516,7 @@ class TestTheBlock:
             await goes_on(cluster, producer)
 
     async def test_a_cancellation_is_not_lost_to_an_abort_that_takes_too_long(self) -> None:
-        async with a_cluster() as cluster, transactional(cluster, max_block_ms=50) as producer:
+        async with a_cluster() as cluster, transactional(cluster, max_block_ms=500) as producer:
             await producer.init_transactions()
             held = Held()
             cluster.broker.always(ApiKey.END_TXN, held)
