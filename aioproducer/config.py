@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from aioproducer.client_config import UNSUPPORTED_BY_ALL, ClientConfig, client_config
-from aioproducer.config_def import ANY, INT_MAX, NON_EMPTY, Type, Valid, at_least, between, key, one_of
+from aioproducer.config_def import ANY, INT_MAX, NON_EMPTY, Type, Valid, at_least, between, key, one_of, table
 from aioproducer.errors import ConfigException
 
 GZIP_LEVEL = Valid("1 to 9, or -1", lambda level: level == -1 or 1 <= level <= 9)
@@ -194,6 +194,19 @@ UNSUPPORTED = (
     *UNSUPPORTED_BY_ALL,
     "transaction.two.phase.commit.enable",
 )
+
+V = TypeVar("V")
+
+
+def known_to(
+    config_class: type[ClientConfig], given: Mapping[str, V], *, of: type[ClientConfig] = ProducerConfig
+) -> dict[str, V]:
+    """The configs of one kind of client for another, by their dotted names: without those that mean nothing to it.
+
+    What neither of them has stays, to be refused.
+    """
+    foreign = table(of).keys() - table(config_class).keys()
+    return {name: value for name, value in given.items() if name not in foreign}
 
 
 def producer_config(given: Mapping[str, object]) -> ProducerConfig:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
-from aioproducer.config import UNSUPPORTED, ProducerConfig, producer_config
+from aioproducer.admin import AdminConfig
+from aioproducer.config import UNSUPPORTED, ProducerConfig, known_to, producer_config
 from aioproducer.config_def import ConfigKey, Type, read_properties, table
 from aioproducer.errors import ConfigException
 from aioproducer.producer.producer import KafkaProducer
+from aioproducer.reader import ReaderConfig
 
 
 def config(**given: Any) -> ProducerConfig:
@@ -220,3 +222,10 @@ def test_no_secret_is_ever_shown(name: str) -> None:
     with pytest.raises(ConfigException) as raised:
         config(**{name: "open sesame"})
     assert "sesame" not in str(raised.value) + repr(raised.value) + repr(vars(raised.value))
+
+
+def test_clients_do_not_hear_of_what_only_others_know() -> None:
+    given = {"bootstrap.servers": "x:1", "linger.ms": "1", "default.api.timeout.ms": "1", "lingr.ms": "1"}
+    assert known_to(AdminConfig, given).keys() == {"bootstrap.servers", "default.api.timeout.ms", "lingr.ms"}
+    of_reader = {"bootstrap.servers": "x:1", "isolation.level": "read_committed", "default.api.timeout.ms": "1"}
+    assert known_to(AdminConfig, of_reader, of=ReaderConfig).keys() == {"bootstrap.servers", "default.api.timeout.ms"}

@@ -19,11 +19,12 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.cli import report
 from aioproducer.cli.byte_source import ByteSource
 from aioproducer.cli.formats import read_lines
-from aioproducer.cli.options import ConfigFile, Overrides, Quiet, client_configs, known_to
+from aioproducer.cli.options import ConfigFile, Overrides, Quiet, client_configs
 from aioproducer.cli.proof import Proof, digest
 from aioproducer.cli.running import FAILED, InputError, explain, run, until_interrupted
 from aioproducer.cli.sending import Sending
 from aioproducer.cli.terminal import Terminal
+from aioproducer.config import known_to
 from aioproducer.errors import UnknownTopicOrPartitionException
 from aioproducer.reader import PartitionReader, ReaderConfig
 

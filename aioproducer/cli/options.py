@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from aioproducer.client_config import ClientConfig
-from aioproducer.config import ProducerConfig
-from aioproducer.config_def import read_properties, table
+from aioproducer.config_def import read_properties
 from aioproducer.errors import ConfigException
 
 DEFAULT_BOOTSTRAP_SERVER = "localhost:9092"
@@ -74,9 +72,3 @@ def client_configs(
     if bootstrap_server is not None:
         configs["bootstrap.servers"] = bootstrap_server
     return configs
-
-
-def known_to(config_class: type[ClientConfig], configs: Mapping[str, str]) -> dict[str, str]:
-    """The configs without those that only producers know; unknown ones stay, to be refused."""
-    foreign = table(ProducerConfig).keys() - table(config_class).keys()
-    return {name: value for name, value in configs.items() if name not in foreign}

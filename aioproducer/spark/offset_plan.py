@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from aioproducer.types import TopicPartition
@@ -104,9 +104,12 @@ def ranges(begins: Offsets, ends: Offsets) -> list[OffsetRange]:
     return [OffsetRange(*partition, begins[partition], ends[partition]) for partition in sorted(ends)]
 
 
-def impossible(begins: Offsets, ends: Offsets, asked: Iterable[TopicPartition], latest: Offsets) -> list[str]:
-    """What is impossible about a batch, in words. ``asked``: partitions whose beginning the user gave as an offset;
-    ``latest``: the ends of the logs whose end the user gave as an offset."""
+def impossible(
+    begins: Offsets, ends: Offsets, asked: Iterable[TopicPartition], latest: Offsets, *, committed: bool
+) -> list[str]:
+    """What of a batch cannot be, in words. ``asked``: partitions whose beginning the user has given as an offset;
+    ``latest``: the ends of those logs whose end the user has given so, for readers of ``committed`` records or all."""
+    at = "the last stable offset, where a transaction may be open, is" if committed else "its log ends at"
     return [
         *(
             f"{partition} is to be read from offset {begins[partition]} to {ends[partition]}"
@@ -114,19 +117,16 @@ def impossible(begins: Offsets, ends: Offsets, asked: Iterable[TopicPartition], 
             if begins[partition] > ends[partition]
         ),
         *(
-            f"{partition} is to be read up to offset {ends[partition]}, and its log ends at {end}"
+            f"{partition} is to be read up to offset {ends[partition]}, and {at} {end}"
             for partition, end in sorted(latest.items())
             if ends[partition] > end
         ),
     ]
 
 
-def losses(begins: Offsets, ends: Offsets, earliest: Offsets, added: Offsets) -> list[str]:
-    """What a batch should read but no longer can, in words; nothing if all is there.
-
-    ``begins``: where the last batch ended; ``ends``: where this one is to end; ``earliest``: the first offset of each
-    partition's log now; ``added``: of those that the last batch did not know, the first offset.
-    """
+def ends_lost(begins: Offsets, ends: Offsets) -> list[str]:
+    """What the end of a batch gives away of losses, in words: partitions that are gone, or end before where they were
+    read to."""
     said = []
     for partition, begin in sorted(begins.items()):
         if partition not in ends:
@@ -136,20 +136,35 @@ def losses(begins: Offsets, ends: Offsets, earliest: Offsets, added: Offsets) ->
                 f"{partition} ends at offset {ends[partition]}, and it was read up to {begin}: "
                 "was the topic deleted and created anew?"
             )
-        elif earliest.get(partition, begin) > begin < ends[partition]:
-            said.append(f"{partition} begins at offset {earliest[partition]}: those from {begin} on were deleted")
-    said += [
-        f"{partition}, which is new, begins at offset {first}: those before it were deleted"
-        for partition, first in sorted(added.items())
-        if first > 0
-    ]
     return said
 
 
-def readable(planned: Sequence[OffsetRange], earliest: Offsets) -> list[OffsetRange]:
-    """The parts of the ranges that are left after such losses."""
-    return [
-        each._replace(begin=min(max(each.begin, earliest.get(each.topic_partition, each.begin)), each.end))
-        for each in planned
-        if each.size > 0
-    ]
+def unread(begins: Offsets, ends: Offsets) -> list[TopicPartition]:
+    """The partitions that a batch reads from, or begins with."""
+    return [partition for partition, end in sorted(ends.items()) if end > begins.get(partition, -1)]
+
+
+def losses(begins: Offsets, ends: Offsets, earliest: Offsets) -> list[str]:
+    """What a batch can no longer read although it should, in words: nothing if all is there.
+
+    ``begins``: where the last batch ended, of the partitions that it knew; ``ends``: where this one is to end;
+    ``earliest``: the first offset that the log has now, of those partitions that are ``unread`` and still there.
+    """
+    said = ends_lost(begins, ends)
+    for partition in unread(begins, ends):
+        begin, end, first = begins.get(partition), ends[partition], earliest.get(partition)
+        if first is None:
+            if end > 0:
+                said.append(f"{partition} is gone: it was to be read from offset {begin or 0} to {end}")
+        elif begin is None:
+            if first > 0:
+                said.append(f"{partition}, which is new, begins at offset {first}: those before it were deleted")
+        elif first > begin:
+            said.append(f"{partition} begins at offset {first}: those from {begin} on were deleted")
+    return said
+
+
+def readable(begins: Offsets, ends: Offsets, earliest: Offsets) -> list[OffsetRange]:
+    """What a batch can read, whatever is lost; the arguments are those of ``losses``."""
+    left = {partition: max(begins.get(partition, 0), first) for partition, first in earliest.items()}
+    return [each for each in ranges(left, {partition: ends[partition] for partition in left}) if each.size > 0]

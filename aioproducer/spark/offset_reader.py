@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aioproducer.admin import AdminConfig, KafkaAdmin, ListOffsetsResultInfo, OffsetSpec, TopicDescription
-from aioproducer.config_def import table
-from aioproducer.errors import IllegalArgumentException, KafkaError, UnknownTopicOrPartitionException
+from aioproducer.config import known_to
+from aioproducer.errors import IllegalArgumentException, UnknownTopicOrPartitionException
+from aioproducer.reader import ReaderConfig
 from aioproducer.spark.loop_thread import LoopThread
 from aioproducer.spark.source_options import EARLIEST, LATEST, Position, SourceOptions
 from aioproducer.types import TopicPartition
@@ -16,14 +17,17 @@ _SPECS = {EARLIEST: OffsetSpec.earliest(), LATEST: OffsetSpec.latest()}
 
 
 class OffsetReader:
-    """Asks about what ``options`` say should be read, on an event loop in its own thread."""
+    """Asks for what ``options`` say is to be read, on an event loop in a thread of its own, until it is closed."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._admin = KafkaAdmin.from_config(known_to(AdminConfig, options.configs, of=ReaderConfig))
         self._thread = LoopThread()
-        known = table(AdminConfig)
-        self._admin = KafkaAdmin.from_config({name: value for name, value in options.configs.items() if name in known})
-        self._thread.run(self._admin.start())
+        try:
+            self._thread.run(self._admin.start())
+        except BaseException:
+            self._thread.close()
+            raise
 
     def close(self) -> None:
         """Ends connections and thread."""
@@ -31,12 +35,6 @@ class OffsetReader:
             self._thread.run(self._admin.close())
         finally:
             self._thread.close()
-
-    def __enter__(self) -> OffsetReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def partitions(self, *, gone: bool = False) -> list[TopicPartition]:
         """The partitions subscribed to, as they are now. UnknownTopicOrPartitionException for what does not exist,
@@ -51,13 +49,7 @@ class OffsetReader:
                 for partition in _partitions(described)
             ]
         wanted = subscription.topics or tuple(sorted({partition.topic for partition in subscription.partitions}))
-        found: list[TopicPartition] = []
-        for name, described in self._thread.run(self._admin.describe_topics(wanted)).items():
-            if isinstance(described, TopicDescription):
-                found += _partitions(described)
-            elif not (gone and isinstance(described, UnknownTopicOrPartitionException)):
-                described.add_note(f"the option that names topic {name!r} is subscribe, or assign")
-                raise described
+        found = self._found(wanted, gone=gone)
         if not subscription.partitions:
             return found
         missing = subscription.partitions.difference(found)
@@ -70,6 +62,16 @@ class OffsetReader:
     def offsets(self, partitions: Iterable[TopicPartition], offset: int) -> dict[TopicPartition, int]:
         """The EARLIEST or the LATEST offset of each partition."""
         return self._listed(dict.fromkeys(partitions, _SPECS[offset]))
+
+    def ends(self) -> dict[TopicPartition, int]:
+        """The LATEST of all that is subscribed to and there."""
+        return self._listed(dict.fromkeys(self.partitions(gone=True), _SPECS[LATEST]), gone=True)
+
+    def beginnings(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The EARLIEST of those of the partitions that are still there."""
+        wanted = set(partitions)
+        there = wanted.intersection(self._found(sorted({partition.topic for partition in wanted}), gone=True))
+        return self._listed(dict.fromkeys(there, _SPECS[EARLIEST]), gone=True)
 
     def resolve(
         self, positions: Mapping[TopicPartition, Position], option: str, *, latest_if_none: bool
@@ -87,15 +89,26 @@ class OffsetReader:
         found |= self.offsets(late, LATEST)
         return {partition: found.get(partition, at.value) for partition, at in positions.items()}
 
-    def _listed(self, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
+    def _found(self, topics: Iterable[str], *, gone: bool) -> list[TopicPartition]:
+        """The topics' partitions; what there is not is left out, if it may be ``gone``."""
+        found: list[TopicPartition] = []
+        for name, described in self._thread.run(self._admin.describe_topics(topics)).items():
+            if isinstance(described, TopicDescription):
+                found += _partitions(described)
+            elif not (gone and isinstance(described, UnknownTopicOrPartitionException)):
+                described.add_note(f"the option that names topic {name!r} is subscribe, or assign")
+                raise described
+        return found
+
+    def _listed(self, specs: Mapping[TopicPartition, OffsetSpec], *, gone: bool = False) -> dict[TopicPartition, int]:
         level: Any = "read_committed" if self._options.read_committed else "read_uncommitted"
         answers = self._thread.run(self._admin.list_offsets(specs, isolation_level=level))
         offsets = {}
         for partition, answer in answers.items():
-            if isinstance(answer, KafkaError):
+            if isinstance(answer, ListOffsetsResultInfo):
+                offsets[partition] = answer.offset
+            elif not (gone and isinstance(answer, UnknownTopicOrPartitionException)):
                 raise answer
-            assert isinstance(answer, ListOffsetsResultInfo)
-            offsets[partition] = answer.offset
         return offsets
 
 

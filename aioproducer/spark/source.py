@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -25,14 +26,14 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         options = self._options
-        with OffsetReader(options) as reader:
+        with closing(OffsetReader(options)) as reader:
             partitions = reader.partitions()
             ending, starting = options.ending.of(partitions), options.starting.of(partitions)
             ends = reader.resolve(ending, options.ending.option, latest_if_none=True)
             begins = reader.resolve(starting, options.starting.option, latest_if_none=options.latest_if_none)
             latest = reader.offsets([partition for partition, at in ending.items() if at.is_offset], LATEST)
         asked = [partition for partition, at in starting.items() if at.is_offset]
-        if wrong := impossible(begins, ends, asked, latest):
+        if wrong := impossible(begins, ends, asked, latest, committed=options.read_committed):
             raise IllegalArgumentException(
                 f'{"; ".join(wrong)}: see the options "{options.starting.option}" and "{options.ending.option}"'
             )

@@ -12,17 +12,18 @@ from pyspark.sql.types import StructType
 from aioproducer.errors import IllegalArgumentException, OffsetOutOfRangeException
 from aioproducer.spark.offset_plan import (
     OffsetsByTopic,
+    ends_lost,
     from_json,
     limited,
     losses,
-    ranges,
     readable,
     split,
     to_json,
+    unread,
 )
 from aioproducer.spark.offset_reader import OffsetReader
 from aioproducer.spark.source import read_partition
-from aioproducer.spark.source_options import EARLIEST, LATEST, SourceOptions
+from aioproducer.spark.source_options import SourceOptions
 from aioproducer.spark.source_schema import arrow_schema
 from aioproducer.types import TopicPartition
 
@@ -79,62 +80,54 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where the next batch ends: at the present end, or earlier if ``limit`` demands it. Spark 4.1 has neither."""
         reader = self._cluster()
         if self._target is None:
-            self._latest = reader.offsets(reader.partitions(gone=True), LATEST)
+            self._latest = reader.ends()
         ends = dict(self._target or self._latest or {})
+        if start is None:
+            return to_json(ends)
+        begins = from_json(start)
+        if self._options.fail_on_data_loss and (said := ends_lost(begins, ends)):
+            # Now: an end that the checkpoint has once fails every start to come, though the topic may be back by then.
+            raise _lost(said)
         max_rows: int | None = getattr(limit, "max_rows", None)
-        if start is not None and max_rows is not None:
-            begins = from_json(start)
-            begins |= self._beginnings(begins, ends)
-            ends = limited(begins, ends, max_rows)
+        if max_rows is not None:
+            begins |= reader.beginnings(partition for partition in ends if partition not in begins)
+            ends = limited(begins, {partition: ends[partition] for partition in ends if partition in begins}, max_rows)
         return to_json(ends)
 
     def reportLatestOffset(self) -> OffsetsByTopic | None:
         return None if self._latest is None else to_json(self._latest)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        reader = self._cluster()
-        self._target = self._latest = reader.offsets(reader.partitions(gone=True), LATEST)
+        self._target = self._latest = self._cluster().ends()
 
     def partitions(
         self, start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]
     ) -> Sequence[InputPartition]:
-        begins, ends = from_json(start), from_json(end)
-        if begins == ends:
+        if start == end:
             return []
-        added = self._beginnings(begins, ends)
-        earliest = self._cluster().offsets([each for each in ends if ends[each] > begins.get(each, 0)], EARLIEST)
-        said = losses(self._not_begun_anew(begins, ends), ends, earliest, added)
-        if said and self._options.fail_on_data_loss:
-            raise OffsetOutOfRangeException(
-                f"{'; '.join(said)}. With failOnDataLoss=false the query goes on with what is left"
-            )
+        begins, ends = self._promised(from_json(start), from_json(end))
+        earliest = self._cluster().beginnings(unread(begins, ends))
+        said = losses(begins, ends, earliest)
+        options = self._options
+        if said and options.fail_on_data_loss:
+            raise _lost(said)
         for loss in said:
             log.warning("data may have been lost: %s", loss)
-        planned = readable(ranges({**begins, **added}, ends), earliest)
-        options = self._options
-        return [
-            InputPartition(each) for each in split(planned, options.min_partitions, options.max_records_per_partition)
-        ]
+        planned = split(readable(begins, ends, earliest), options.min_partitions, options.max_records_per_partition)
+        return [InputPartition(each) for each in planned]
 
-    def _not_begun_anew(
-        self, begins: dict[TopicPartition, int], ends: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, int]:
-        """The beginnings, without those that are beyond the end of a batch that is planned again.
+    def _promised(
+        self, begins: dict[TopicPartition, int], ends: dict[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        """Both without the partitions whose beginning came after the end of a batch that is planned again.
 
         A query that was stopped before its first batch was committed asks for its beginning again, and "latest" has
         moved by then. The records in between were never promised.
         """
-        return {
-            partition: begin
-            for partition, begin in begins.items()
-            if not (self._initial.get(partition) == begin > ends.get(partition, begin))
-        }
-
-    def _beginnings(
-        self, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, int]:
-        """Where partitions begin that the last batch did not know: at their first record."""
-        return self._cluster().offsets([partition for partition in ends if partition not in begins], EARLIEST)
+        for partition, begin in self._initial.items():
+            if begins.get(partition) == begin > ends.get(partition, begin):
+                del begins[partition], ends[partition]
+        return begins, ends
 
     # Reading
 
@@ -157,8 +150,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reader
 
     def __getstate__(self) -> dict[str, Any]:
-        """What tasks need; they plan nothing."""
-        return {**self.__dict__, "_reader": None}
+        """For the tasks, which plan nothing."""
+        planning = {"_reader": None, "_initial": {}, "_target": None, "_latest": None}
+        return {**self.__dict__, **planning}
+
+
+def _lost(said: Sequence[str]) -> OffsetOutOfRangeException:
+    return OffsetOutOfRangeException(
+        f"{'; '.join(said)}. With failOnDataLoss=false the query goes on with what is left"
+    )
 
 
 def _has_limits() -> bool:

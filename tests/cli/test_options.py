@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from aioproducer.admin import AdminConfig
-from aioproducer.cli.options import client_configs, known_to, pairs, read_config_file
+from aioproducer.cli.options import client_configs, pairs, read_config_file
 from aioproducer.errors import ConfigException
 
 
@@ -38,8 +37,3 @@ def test_a_file_that_holds_no_properties(tmp_path: Path, content: bytes, message
     file.write_bytes(content)
     with pytest.raises(ConfigException, match=rf"bad\.properties.*{message}"):
         read_config_file(file)
-
-
-def test_other_clients_do_not_hear_of_what_only_producers_know() -> None:
-    given = {"bootstrap.servers": "x:1", "linger.ms": "1", "default.api.timeout.ms": "1", "lingr.ms": "1"}
-    assert known_to(AdminConfig, given).keys() == {"bootstrap.servers", "default.api.timeout.ms", "lingr.ms"}

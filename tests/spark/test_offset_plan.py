@@ -15,10 +15,11 @@ from aioproducer.spark.offset_plan import (
     readable,
     split,
     to_json,
+    unread,
 )
 from aioproducer.types import TopicPartition
 
-A, B, C = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
+A, B, C, D = (TopicPartition(topic, partition) for topic in "tu" for partition in (0, 1))
 sizes = st.lists(st.integers(0, 1000) | st.integers(0, 3), max_size=8)
 
 
@@ -75,23 +76,43 @@ def test_ranges_lie_between() -> None:
 
 def test_what_cannot_be_read() -> None:
     begins, ends = {A: 5, B: 3, C: 9}, {A: 4, B: 8, C: 2}
-    assert impossible(begins, ends, [A, B], {B: 7}) == [
+    assert impossible(begins, ends, [A, B], {B: 7}, committed=False) == [
         "t-0 is to be read from offset 5 to 4",
         "t-1 is to be read up to offset 8, and its log ends at 7",
     ]
-    assert impossible(begins, ends, [], {B: 8}) == []
+    assert impossible(begins, ends, [], {B: 7}, committed=True) == [
+        "t-1 is to be read up to offset 8, and the last stable offset, where a transaction may be open, is 7",
+    ]
+    assert impossible(begins, ends, [], {B: 8}, committed=False) == []
+
+
+def test_what_is_asked_of_the_cluster() -> None:
+    assert unread({A: 5, B: 6, C: 7}, {A: 5, B: 9, D: 0}) == [B, D]
 
 
 def test_losses_are_told() -> None:
-    assert losses({A: 5, B: 6}, {A: 5, B: 9}, {A: 7, B: 6}, {}) == [], "nothing is to be read of the first"
-    assert losses({A: 5, B: 6, C: 7}, {A: 9, B: 4}, {A: 7, B: 0}, {TopicPartition("u", 1): 3}) == [
-        "t-0 begins at offset 7: those from 5 on were deleted",
+    assert losses({A: 5, B: 6}, {A: 5, B: 9}, {B: 6}) == [], "nothing is to be read of the first"
+    assert losses({A: 5, B: 6, C: 7}, {A: 9, B: 4, D: 8}, {A: 7, D: 3}) == [
         "t-1 ends at offset 4, and it was read up to 6: was the topic deleted and created anew?",
         "u-0 is gone: it was read up to offset 7",
+        "t-0 begins at offset 7: those from 5 on were deleted",
         "u-1, which is new, begins at offset 3: those before it were deleted",
     ]
 
 
+def test_a_topic_that_is_gone_when_its_batch_is_planned_again() -> None:
+    begins, ends = {A: 5, B: 9}, {A: 8, B: 9, C: 0, D: 4}
+    assert losses(begins, ends, {}) == [
+        "t-0 is gone: it was to be read from offset 5 to 8",
+        "u-1 is gone: it was to be read from offset 0 to 4",
+    ]
+    assert readable(begins, ends, {D: 1}) == [OffsetRange("u", 1, 1, 4)]
+
+
 def test_what_is_left_after_losses() -> None:
-    planned = [OffsetRange("t", 0, 5, 9), OffsetRange("t", 1, 6, 4), OffsetRange("u", 0, 1, 3)]
-    assert readable(planned, {A: 7, B: 0, C: 10}) == [OffsetRange("t", 0, 7, 9), OffsetRange("u", 0, 3, 3)]
+    begins, ends = {A: 5, B: 6, C: 1}, {A: 9, B: 8, C: 3, D: 2}
+    assert readable(begins, ends, {A: 7, B: 0, C: 10, D: 1}) == [
+        OffsetRange("t", 0, 7, 9),
+        OffsetRange("t", 1, 6, 8),
+        OffsetRange("u", 1, 1, 2),
+    ]

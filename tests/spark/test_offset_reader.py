@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
 
 import pytest
 
+from aioproducer.admin import KafkaAdmin
 from aioproducer.errors import IllegalArgumentException, TimeoutException, UnknownTopicOrPartitionException
 from aioproducer.spark.offset_reader import OffsetReader
 from aioproducer.spark.source_options import EARLIEST, LATEST, Position, SourceOptions
@@ -22,10 +26,12 @@ def cluster() -> Iterator[ThreadedCluster]:
         yield cluster
 
 
-def reader(cluster: ThreadedCluster, **given: str) -> OffsetReader:
+@contextmanager
+def reader(cluster: ThreadedCluster, **given: str) -> Iterator[OffsetReader]:
     servers = cluster.bootstrap_servers
     options = {"kafka.bootstrap.servers": servers, "kafka.retry.backoff.ms": "1", **(given or {"subscribe": "t"})}
-    return OffsetReader(SourceOptions.of(options, streaming=False))
+    with closing(OffsetReader(SourceOptions.of(options, streaming=False))) as offsets:
+        yield offsets
 
 
 @pytest.mark.parametrize(
@@ -82,10 +88,35 @@ def test_committed_records_end_before_open_transactions(cluster: ThreadedCluster
                 assert offsets.offsets([A], LATEST) == {A: end}
 
 
+def test_what_is_gone_is_left_out_and_not_waited_for(cluster: ThreadedCluster) -> None:
+    fill(cluster, "t", 5, 3)
+    fill(cluster, "u", 1)
+    with reader(cluster, subscribe="t,u", **{"kafka.default.api.timeout.ms": "3600000"}) as offsets:
+        assert offsets.ends() == {A: 5, B: 3, C: 1}
+        cluster.delete_topic("u")
+        assert offsets.ends() == {A: 5, B: 3}
+        assert offsets.beginnings([A, C, TopicPartition("t", 7)]) == {A: 0}
+        assert offsets.beginnings([]) == {}
+
+
+@pytest.mark.parametrize("broken", ["start", "from_config"])
+def test_a_client_that_cannot_start_leaves_no_thread(
+    cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fail(*_: Any) -> None:
+        raise LookupError("not today")
+
+    monkeypatch.setattr(KafkaAdmin, broken, fail)
+    before = threading.active_count()
+    with pytest.raises(LookupError, match="not today"), reader(cluster):
+        pass
+    assert threading.active_count() == before
+
+
 def test_no_broker(cluster: ThreadedCluster) -> None:
     quick = {"subscribe": "t", "kafka.default.api.timeout.ms": "50"}
-    offsets = reader(cluster, **quick)
-    cluster.stop_node(0)
-    cluster.stop_node(1)
-    with offsets, pytest.raises(TimeoutException, match=r"default\.api\.timeout\.ms=50"):
-        offsets.partitions()
+    with reader(cluster, **quick) as offsets:
+        cluster.stop_node(0)
+        cluster.stop_node(1)
+        with pytest.raises(TimeoutException, match=r"default\.api\.timeout\.ms=50"):
+            offsets.partitions()

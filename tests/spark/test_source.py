@@ -151,13 +151,20 @@ class TestBatch:
 class TestStream:
     @pytest.fixture
     def run(self, spark: Any, cluster: ThreadedCluster, topic: str, tmp_path: Path) -> Callable[..., Any]:
-        """Reads on until there is no more, and returns what each batch had; the checkpoint stays."""
+        """Reads on until there is no more, and returns what each batch had; the checkpoint stays. A run that is broken
+        plans a batch, and fails before it is committed."""
 
-        def run(**more: str) -> list[list[str]]:
+        def run(*, broken: bool = False, **more: str) -> list[list[str]]:
             batches: list[list[str]] = []
+
+            def take(batch: Any, _: int) -> None:
+                if broken:
+                    raise LookupError("this batch will not be committed")
+                batches.append(values(batch))
+
             frame = source(spark.readStream, cluster, topic, **{"startingOffsets": "earliest", **more}).load()
             query = (
-                frame.writeStream.foreachBatch(lambda batch, _: batches.append(values(batch)))
+                frame.writeStream.foreachBatch(take)
                 .option("checkpointLocation", str(tmp_path / "checkpoint"))
                 .trigger(availableNow=True)
                 .start()
@@ -218,6 +225,25 @@ class TestStream:
         fill(cluster, topic, 1)
         with pytest.raises(Exception, match="ends at offset 1, and it was read up to 3"):
             run()
+
+    @pytest.mark.parametrize("lenient", [False, True])
+    def test_a_topic_that_is_deleted_before_its_batch_is_planned_again(
+        self, cluster: ThreadedCluster, topic: str, run: Callable[..., Any], lenient: bool
+    ) -> None:
+        other = f"{topic}-other"
+        cluster.create_topic(other, 1)
+        fill(cluster, topic, 3)
+        fill(cluster, other, 2, first=50)
+        both = {"subscribe": f"{topic},{other}"}
+        with pytest.raises(Exception, match="this batch will not be committed"):
+            run(broken=True, **both)
+        cluster.delete_topic(topic)
+        if lenient:
+            found = run(failOnDataLoss="false", **both)
+            assert [value for batch in found for value in batch] == ["0:50", "0:51"]
+        else:
+            with pytest.raises(Exception, match=f"{topic}-0 is gone: it was to be read from offset 0 to 3"):
+                run(**both)
 
     def test_a_running_query_sees_what_comes(
         self, spark: Any, cluster: ThreadedCluster, topic: str, tmp_path: Path

@@ -1,0 +1,60 @@
+"""How a stream is planned, without a query."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from aioproducer.errors import OffsetOutOfRangeException
+from aioproducer.testing.threaded_cluster import ThreadedCluster
+
+from .topics import fill
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql.types import LongType, StructField, StructType
+
+from aioproducer.spark.stream_source import StreamReader
+
+pytestmark = pytest.mark.conformance
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with ThreadedCluster(topics=["gone", "stays"], configs={"auto.create.topics.enable": "false"}) as cluster:
+        fill(cluster, "stays", 4)
+        yield cluster
+
+
+@contextmanager
+def planner(cluster: ThreadedCluster, **more: str) -> Iterator[StreamReader]:
+    options = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribe": "gone,stays", **more}
+    reader = StreamReader(options, StructType([StructField("offset", LongType())]))
+    try:
+        yield reader
+    finally:
+        reader.stop()
+
+
+def test_what_is_gone_is_told_before_the_checkpoint_has_it(cluster: ThreadedCluster) -> None:
+    cluster.delete_topic("gone")
+    start = {"gone": {"0": 5}, "stays": {"0": 1}}
+    with planner(cluster) as reader:
+        with pytest.raises(OffsetOutOfRangeException, match="gone-0 is gone: it was read up to offset 5"):
+            reader.latestOffset(start)
+        assert reader.latestOffset() == {"stays": {"0": 4}}, "as Spark 4.1 asks"
+    with planner(cluster, failOnDataLoss="false") as reader:
+        assert reader.latestOffset(start) == {"stays": {"0": 4}}
+
+
+def test_tasks_are_sent_nothing_of_the_plan(cluster: ThreadedCluster) -> None:
+    with planner(cluster, startingOffsets="earliest") as reader:
+        before = len(pickle.dumps(reader))
+        reader.latestOffset(reader.initialOffset())
+        assert len(pickle.dumps(reader)) == before
+        (task,) = reader.partitions({"gone": {"0": 0}, "stays": {"0": 1}}, {"gone": {"0": 0}, "stays": {"0": 4}})
+        batches = list(pickle.loads(pickle.dumps(reader)).read(task))
+    assert [offset for batch in batches for offset in batch.column("offset").to_pylist()] == [1, 2, 3]
