@@ -51,12 +51,15 @@ def digest_of_all(digests: Iterable[str]) -> str:
 
 
 def _texts(column: Any) -> list[bytes]:
+    """A text for each value, the same for the same value in whatever session."""
     import pyarrow as pa
 
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column = column.cast(pa.large_binary())
-    elif not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+    if pa.types.is_nested(kind):
         return [repr(value).encode() for value in column.to_pylist()]
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.int64())  # the instant: the type has the session's time zone
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        column = column.cast(pa.large_string()).cast(pa.large_binary())
     texts: list[bytes] = (column.fill_null(_NULL) if column.null_count else column).to_pylist()
     return texts

@@ -78,3 +78,15 @@ def test_texts_are_their_bytes() -> None:
     text.update(pa.record_batch({"value": ["ä", None]}))
     raw.update(pa.record_batch({"value": pa.array(["ä".encode(), None], pa.large_binary())}))
     assert (text.rows, text.text()) == (raw.rows, raw.text()) == (2, text.text())
+
+
+def test_an_instant_is_the_same_in_every_time_zone() -> None:
+    texts = set()
+    for zone in ("UTC", "Europe/Berlin", None):
+        digest = ContentDigest(["timestamp"])
+        digest.update(pa.record_batch({"timestamp": pa.array([1_700_000_000_000_000, None], pa.timestamp("us", zone))}))
+        texts.add(digest.text())
+    assert len(texts) == 1
+    later = ContentDigest(["timestamp"])
+    later.update(pa.record_batch({"timestamp": pa.array([1_700_000_000_000_001, None], pa.timestamp("us", "UTC"))}))
+    assert later.text() not in texts
