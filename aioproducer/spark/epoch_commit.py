@@ -7,6 +7,7 @@ well. The number of tasks is kept like the tasks' markers, by a group of the who
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -48,8 +49,8 @@ async def commit_epoch(options: SinkOptions, done: Sequence[Done]) -> None:
         if last is not None and last.is_of(task.epoch, where):
             last.check(whole, where)
             return
-        if last is None or (last.epoch, last.run) != (task.epoch - 1, task.run):
-            # Otherwise this run has completed the epoch before, so nobody can have begun this one earlier.
+        if last is None or not task.run or (last.epoch, last.run) != (task.epoch - 1, task.run):
+            # Else this run of the query has ended the epoch before, and nobody can have begun this one any earlier.
             await _check_that_none_is_left(admin, options, whole, task, place)
         async with producer.transaction():
             await producer.send_offsets_to_transaction({place: whole.as_offset()}, name)
@@ -60,7 +61,7 @@ async def _check_that_none_is_left(
 ) -> None:
     beginning = name_of(options, task.write, "")
     known = [group.removeprefix(beginning) for group in await admin.list_groups() if group.startswith(beginning)]
-    for partition in sorted(int(number) for number in known if number.isdecimal()):
+    for partition in sorted(int(number) for number in known if re.fullmatch("[0-9]+", number)):
         if partition < whole.partitions:
             continue
         name = name_of(options, task.write, partition)

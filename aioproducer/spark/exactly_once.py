@@ -8,12 +8,13 @@ this epoch, the rows are already there. ``docs/spark.md`` says what may crash wh
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from aioproducer import KafkaProducer, OffsetAndMetadata, TopicPartition
 from aioproducer.admin import AdminConfig, KafkaAdmin
+from aioproducer.config import known_to
+from aioproducer.errors import UnknownTopicOrPartitionException
 from aioproducer.spark.content_digest import ContentDigest
 from aioproducer.spark.marker import Marker
 from aioproducer.spark.read_ahead import read_ahead
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from aioproducer.spark.task import Task
 
 WHOLE = "all"
-
-_ADMIN_CONFIGS = {field.name.replace("_", ".") for field in dataclasses.fields(AdminConfig)}
 
 
 def name_of(options: SinkOptions, write: str, part: int | str) -> str:
@@ -52,6 +51,7 @@ async def write_once(
     async with KafkaProducer.from_config({**options.configs, "transactional.id": name}) as producer:
         await producer.init_transactions()
         async with admin_of(options.configs) as admin:
+            await _check_marker_topic(admin, options, where)
             last = Marker.read(await committed(admin, name, place), where)
         if last is not None and last.is_of(task.epoch, where):
             async for _ in rows:
@@ -66,10 +66,23 @@ async def write_once(
 
 
 def admin_of(configs: Mapping[str, str]) -> KafkaAdmin:
-    """An admin client, with those of a producer's configs that admin clients have."""
-    return KafkaAdmin.from_config({name: value for name, value in configs.items() if name in _ADMIN_CONFIGS})
+    """An admin client with a producer's configs, as far as they are its own, too."""
+    return KafkaAdmin.from_config(known_to(AdminConfig, configs))
 
 
 async def committed(admin: KafkaAdmin, group: str, place: TopicPartition) -> OffsetAndMetadata | None:
     """What the group has committed there; waits for transactions that have not quite ended."""
     return (await admin.list_consumer_group_offsets(group, [place], require_stable=True))[place]
+
+
+async def _check_marker_topic(admin: KafkaAdmin, options: SinkOptions, where: str) -> None:
+    """Now, and not with the marker, when all rows were sent. The topic that they go to may be created by them."""
+    name = options.marker_topic
+    if name is None or name == options.topic:
+        return
+    try:
+        await admin.describe_topic(name)
+    except UnknownTopicOrPartitionException as error:
+        raise UnknownTopicOrPartitionException(
+            f'{where}: option "markerTopic" names {name!r}, and there is no such topic; nothing was written'
+        ) from error

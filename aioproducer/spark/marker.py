@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Self
+from typing import Final, Self
 
 from aioproducer.errors import KafkaError
 from aioproducer.types import OffsetAndMetadata
+
+
+VERSION: Final = 1
+"""Of what a marker says; it is there to be told from others to come."""
 
 
 class MarkerMismatchException(KafkaError):
@@ -24,27 +28,35 @@ class Marker:
 
     @classmethod
     def read(cls, committed: OffsetAndMetadata | None, where: str) -> Self | None:
-        """The last one, or None if there has been none yet."""
+        """The last one, or None if there has been none yet; MarkerMismatchException if it is none that can be read."""
         if committed is None:
             return None
         try:
-            return cls(**json.loads(committed.metadata))
-        except (TypeError, ValueError) as error:
+            told = json.loads(committed.metadata)
+            version = told.pop("version")
+            if version == VERSION:
+                return cls(**told)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise MarkerMismatchException(
                 f"{where}: its group has committed {committed.metadata!r}, which is no marker of this sink: "
                 'somebody else uses the name; set another "transactionalIdPrefix"'
             ) from error
+        raise MarkerMismatchException(
+            f"{where}: its marker has version {version!r}, and here version {VERSION} is known: "
+            "go on with the version of aioproducer that has written it"
+        )
 
     def as_offset(self) -> OffsetAndMetadata:
-        """The marker in the form in which it is committed."""
-        return OffsetAndMetadata(self.epoch, json.dumps(asdict(self), separators=(",", ":")))
+        """As it is committed."""
+        told = {"version": VERSION, **asdict(self)}
+        return OffsetAndMetadata(self.epoch, json.dumps(told, separators=(",", ":")))
 
     def is_of(self, epoch: int, where: str) -> bool:
         """Whether the epoch was written; MarkerMismatchException if a later one was."""
         if self.epoch > epoch:
             raise MarkerMismatchException(
                 f"{where}: epoch {self.epoch} was written already: the checkpoint is older than the topic, or two "
-                "queries use it; nothing was written"
+                "writes have its name; nothing was written"
             )
         return self.epoch == epoch
 

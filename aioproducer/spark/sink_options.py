@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from aioproducer import KafkaProducer
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.spark.options import check_known, kafka_configs, one_of, text
+from aioproducer.spark.options import check_known, kafka_configs, number, one_of, text
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 
-OPTIONS = ("topic", "deliveryGuarantee", "writeId", "markerTopic", "transactionalIdPrefix")
+_EXACTLY_ONCE_ONLY = ("writeId", "writeEpoch", "markerTopic", "transactionalIdPrefix")
+OPTIONS = ("topic", "deliveryGuarantee", *_EXACTLY_ONCE_ONLY)
 
 _COLUMNS_ARE_BYTES = "columns are written as they are: cast them, to string or binary, before"
 _REFUSED = {
@@ -35,7 +36,9 @@ class SinkOptions:
     """The topic of every row; None if the column ``topic`` names it for each."""
     exactly_once: bool
     write_id: str | None
-    """For a batch: identifies it when it is written again."""
+    """Of a batch: what makes it known when it is written again."""
+    write_epoch: int
+    """Of a batch: its number among those that have the same ``write_id``; it rises from one to the next."""
     marker_topic: str | None
     """The topic whose partition 0 carries the markers of exactly-once."""
     prefix: str
@@ -45,34 +48,38 @@ class SinkOptions:
         """IllegalArgumentException or ConfigException for what is wrong with them."""
         check_known(options, OPTIONS, "sink")
         configs = kafka_configs(options, _REFUSED)
-        exactly_once = one_of(options, "deliveryGuarantee", (AT_LEAST_ONCE, EXACTLY_ONCE), AT_LEAST_ONCE)
+        guarantee = one_of(options, "deliveryGuarantee", (AT_LEAST_ONCE, EXACTLY_ONCE), AT_LEAST_ONCE)
         topic = text(options, "topic")
         chosen = cls(
-            configs,
-            topic,
-            exactly_once == EXACTLY_ONCE,
-            text(options, "writeId"),
-            text(options, "markerTopic") or topic,
-            text(options, "transactionalIdPrefix") or "aioproducer",
+            configs=configs,
+            topic=topic,
+            exactly_once=guarantee == EXACTLY_ONCE,
+            write_id=text(options, "writeId"),
+            write_epoch=number(options, "writeEpoch", 0),
+            marker_topic=text(options, "markerTopic") or topic,
+            prefix=text(options, "transactionalIdPrefix") or "aioproducer",
         )
+        given = [name for name in _EXACTLY_ONCE_ONLY if text(options, name) is not None]
         if chosen.exactly_once:
-            chosen._check_exactly_once(streaming)
+            chosen._check_exactly_once(given, streaming)
             configs.setdefault("transaction.timeout.ms", _LONGEST_TRANSACTION_MS)
             KafkaProducer.from_config({**configs, "transactional.id": chosen.prefix})
+        elif given:
+            raise IllegalArgumentException(f'option "{given[0]}" means something with {EXACTLY_ONCE} only')
         else:
-            for name in ("writeId", "markerTopic", "transactionalIdPrefix"):
-                if text(options, name) is not None:
-                    raise IllegalArgumentException(f'option "{name}" means something with {EXACTLY_ONCE} only')
             KafkaProducer.from_config(configs)
         return chosen
 
-    def _check_exactly_once(self, streaming: bool) -> None:
-        if streaming and self.write_id is not None:
-            raise IllegalArgumentException('option "writeId" is for batches: a stream has the id of its query')
+    def _check_exactly_once(self, given: Sequence[str], streaming: bool) -> None:
+        for name in ("writeId", "writeEpoch"):
+            if streaming and name in given:
+                raise IllegalArgumentException(
+                    f'option "{name}" is for batches: a stream has the id of its query, and its epochs'
+                )
         if not streaming and self.write_id is None:
             raise IllegalArgumentException(
                 f'{EXACTLY_ONCE} of a batch needs option "writeId": a text that is the same when the same data are '
-                "written again, and never for others"
+                'written again, and never for others with the same "writeEpoch"'
             )
         if self.marker_topic is None:
             raise IllegalArgumentException(

@@ -119,15 +119,15 @@ class SourceOptions:
             _check_not(starting, LATEST, "a batch cannot begin at the latest offset, where there is nothing yet")
         _check_not(ending, EARLIEST, "a batch cannot end at the earliest offset, before which there is nothing")
         return cls(
-            configs,
-            _subscription(options),
-            starting,
-            ending,
-            one_of(options, _STRATEGY, ("error", "latest"), "error") == "latest",
-            one_of(options, "failOnDataLoss", ("true", "false"), "true") == "true",
-            number(options, "minPartitions", 0, at_least=1) or None,
-            number(options, "maxRecordsPerPartition", 0, at_least=1) or None,
-            number(options, _LIMIT, 0, at_least=1) or None,
+            configs=configs,
+            subscription=_subscription(options),
+            starting=starting,
+            ending=ending,
+            latest_if_none=one_of(options, _STRATEGY, ("error", "latest"), "error") == "latest",
+            fail_on_data_loss=one_of(options, "failOnDataLoss", ("true", "false"), "true") == "true",
+            min_partitions=number(options, "minPartitions", 0, at_least=1) or None,
+            max_records_per_partition=number(options, "maxRecordsPerPartition", 0, at_least=1) or None,
+            max_offsets_per_trigger=number(options, _LIMIT, 0, at_least=1) or None,
         )
 
     @property

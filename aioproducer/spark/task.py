@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from aioproducer.errors import IllegalStateException
 
@@ -19,31 +19,38 @@ class Task:
     write: str
     """The batch's writeId, empty if it has none, or the id of the streaming query, which its checkpoint keeps."""
     epoch: int
-    """The stream's epoch; 0 in a batch."""
+    """Of the stream, or the batch's writeEpoch, which is 0 unless it is given."""
     partition: int
     attempt: int = 0
     run: str = ""
-    """The run of the streaming query: another one each time it is started."""
+    """Of the streaming query: another one each time that it is started. Empty in a batch."""
 
     @classmethod
-    def running(cls, write_id: str, *, streaming: bool) -> Self:
-        """The task that runs in this process.
+    def of_batch(cls, write_id: str, epoch: int) -> Self:
+        """The task that runs in this process, of a batch. What Spark says of a stream, as in foreachBatch, is not its
+        own."""
+        context = _running()
+        return cls(write_id, epoch, context.partitionId(), context.attemptNumber())
 
-        A batch that foreachBatch writes sees the stream's properties, but they are not its own: it has its writeId.
-        """
-        from pyspark import TaskContext  # here, because code that only names a task needs no Spark
-
-        context = TaskContext.get()
-        if context is None:
-            raise IllegalStateException("rows are written by tasks of Spark only, and none runs here")
-        partition, attempt = context.partitionId(), context.attemptNumber()
-        if not streaming:
-            return cls(write_id, 0, partition, attempt)
+    @classmethod
+    def of_stream(cls) -> Self:
+        """The task that runs in this process, of an epoch."""
+        context = _running()
         query, epoch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(EPOCH)
         if query is None or epoch is None:
             raise IllegalStateException(f"Spark has told this task no {QUERY_ID} or no {EPOCH}: {query!r}, {epoch!r}")
-        return cls(query, int(epoch), partition, attempt, context.getLocalProperty(RUN_ID) or "")
+        run = context.getLocalProperty(RUN_ID) or ""
+        return cls(query, int(epoch), context.partitionId(), context.attemptNumber(), run)
 
     def __str__(self) -> str:
         of = f" of {self.write}" if self.write else ""
         return f"epoch {self.epoch}{of}, partition {self.partition}, attempt {self.attempt}"
+
+
+def _running() -> Any:
+    from pyspark import TaskContext  # here: whoever only names a task needs no Spark
+
+    context = TaskContext.get()
+    if context is None:
+        raise IllegalStateException("rows are written by tasks of Spark only, and none runs here")
+    return context

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
@@ -56,10 +56,11 @@ class SinkWrite:
 
     def run(self, batches: Iterator[RecordBatch]) -> Written:
         """Writes the rows of the task that runs here, and returns when they have been acknowledged."""
-        task = Task.running(self.options.write_id or "", streaming=self.streaming)
-        if not self.options.exactly_once:
+        options = self.options
+        task = Task.of_stream() if self.streaming else Task.of_batch(options.write_id or "", options.write_epoch)
+        if not options.exactly_once:
             return Written(task, asyncio.run(self._at_least_once(task, batches)), None)
-        marker = asyncio.run(write_once(self.options, self.columns, task, batches))
+        marker = asyncio.run(write_once(options, self.columns, task, batches))
         return Written(task, marker.rows, marker)
 
     def commit(self, messages: Iterable[Written | None]) -> None:
@@ -73,35 +74,35 @@ class SinkWrite:
             return await send_rows(producer, read_ahead(batches), self.columns, self.options.topic, str(task))
 
 
-class BatchWriter(DataSourceArrowWriter):
-    """``df.write``"""
+class _Writer:
+    """What both writers are."""
+
+    streaming: ClassVar[bool]
 
     def __init__(self, write: SinkWrite) -> None:
         self._write = write
 
     @classmethod
     def of(cls, options: Mapping[str, str], schema: StructType, overwrite: bool) -> Self:
-        return cls(SinkWrite.of(options, schema, overwrite, streaming=False))
+        return cls(SinkWrite.of(options, schema, overwrite, streaming=cls.streaming))
 
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
         return self._write.run(iterator)
+
+
+class BatchWriter(_Writer, DataSourceArrowWriter):
+    """``df.write``"""
+
+    streaming = False
 
     def commit(self, messages: list[Written | None]) -> None:
         self._write.commit(messages)
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(_Writer, DataSourceStreamArrowWriter):
     """``df.writeStream``"""
 
-    def __init__(self, write: SinkWrite) -> None:
-        self._write = write
-
-    @classmethod
-    def of(cls, options: Mapping[str, str], schema: StructType, overwrite: bool) -> Self:
-        return cls(SinkWrite.of(options, schema, overwrite, streaming=True))
-
-    def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
-        return self._write.run(iterator)
+    streaming = True
 
     def commit(self, messages: list[Written | None], batchId: int) -> None:
         self._write.commit(messages)

@@ -89,3 +89,11 @@ async def test_groups_of_others_are_none_of_its_business(cluster: EmbeddedCluste
         task = Task(other, 9, 1)
         await write_once(options(cluster), {"value": "value"}, task, iter([pa.record_batch({"value": ["x"]})]))
     await commit_epoch(options(cluster), await write(cluster, 5, {0: ["a"]}, "run"))
+
+
+async def test_a_batch_with_epochs_looks_for_tasks_that_are_left_each_time(cluster: EmbeddedCluster) -> None:
+    """It has no run by which it would know that nobody began its epoch before."""
+    await commit_epoch(options(cluster), await write(cluster, 4, {0: ["a"]}, run=""))
+    await write(cluster, 5, {1: ["b"]}, run="")
+    with pytest.raises(MarkerMismatchException, match="partition 1 was committed with 1 rows"):
+        await commit_epoch(options(cluster), await write(cluster, 5, {0: ["b"]}, run=""))

@@ -12,7 +12,7 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import KafkaError, TimeoutException
+from aioproducer.errors import KafkaError, TimeoutException, UnknownTopicOrPartitionException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.spark.exactly_once import name_of, write_once
 from aioproducer.spark.marker import Marker, MarkerMismatchException
@@ -44,14 +44,15 @@ async def cluster(faults: FaultScript) -> AsyncIterator[EmbeddedCluster]:
 
 
 def options(cluster: EmbeddedCluster, **more: str) -> SinkOptions:
+    """All rows go to topic t, unless ``markerTopic`` is given: then each names its topic."""
     given = {
         "kafka.bootstrap.servers": cluster.bootstrap_servers,
         "kafka.retry.backoff.ms": "5",
         "kafka.linger.ms": "0",
-        "topic": "t",
         "deliveryGuarantee": "exactly-once",
     }
-    return SinkOptions.of({**given, **more}, streaming=True)
+    topic = {} if "markerTopic" in more else {"topic": "t"}
+    return SinkOptions.of({**given, **topic, **more}, streaming=True)
 
 
 def batches(rows: list[str], size: int = 8) -> Iterator[Any]:
@@ -175,3 +176,28 @@ async def test_a_row_that_cannot_be_sent_leaves_nothing_behind(cluster: Embedded
     with pytest.raises(KafkaError, match="row 39, to topic 't': RecordTooLargeException"):
         await write(cluster, batches([*ROWS[:39], "x" * 2_000_000]))
     assert await read(cluster) == []
+
+
+async def write_routed(cluster: EmbeddedCluster, *topics: str, marker_topic: str = "markers") -> Marker:
+    """A row for each topic, which it names."""
+    rows = pa.record_batch({"value": ROWS[: len(topics)], "topic": topics})
+    columns = {"value": "value", "topic": "topic"}
+    return await write_once(options(cluster, markerTopic=marker_topic), columns, TASK, iter([rows]))
+
+
+async def test_rows_that_name_their_topics_are_written_once(cluster: EmbeddedCluster) -> None:
+    for name in ("u", "markers"):
+        cluster.create_topic(name, 1)
+    first = await write_routed(cluster, "t", "u", "t")
+    assert await write_routed(cluster, "t", "u", "t") == first
+    assert await read(cluster) == [ROWS[0], ROWS[2]]
+    assert await asyncio.to_thread(values, cluster.bootstrap_servers, "u") == [ROWS[1]]
+    assert cluster.committed_offsets(name_of(options(cluster), TASK.write, TASK.partition)) == {("markers", 0): 3}
+    with pytest.raises(MarkerMismatchException, match="with 3 rows"):
+        await write_routed(cluster, "t", "t", "u")
+
+
+async def test_a_marker_topic_that_is_not_there_is_told_before_any_row_is_sent(cluster: EmbeddedCluster) -> None:
+    with pytest.raises(UnknownTopicOrPartitionException, match="partition 0, attempt 0: option \"markerTopic\" names 'no'"):
+        await write_routed(cluster, "t", marker_topic="no")
+    assert cluster.log("t").log_end_offset == 0

@@ -15,10 +15,16 @@ def test_it_is_read_as_it_was_committed() -> None:
     assert Marker.read(None, "here") is None
 
 
-@pytest.mark.parametrize("metadata", ["", "no JSON", "[]", "{}", '{"epoch":1}', "5"])
+@pytest.mark.parametrize("metadata", ["", "no JSON", "[]", "{}", '{"epoch":1}', '{"version":1}', "5"])
 def test_metadata_of_others_are_refused(metadata: str) -> None:
     with pytest.raises(MarkerMismatchException, match=r"here: its group has committed .* no marker"):
         Marker.read(OffsetAndMetadata(3, metadata), "here")
+
+
+def test_a_marker_of_another_version_is_not_taken_for_somebody_elses() -> None:
+    later = OffsetAndMetadata(3, '{"version":2,"epoch":3,"what":"is to come"}')
+    with pytest.raises(MarkerMismatchException, match="here: its marker has version 2, and here version 1 is known"):
+        Marker.read(later, "here")
 
 
 def test_which_epoch_it_is_of() -> None:

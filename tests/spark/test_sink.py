@@ -140,12 +140,47 @@ def test_tasks_that_fail_write_once(
 
 
 def test_a_batch_with_the_same_id_is_written_once(spark: Any, cluster: ThreadedCluster, topic: str) -> None:
-    frame = spark.range(0, 2000, 1, 2).selectExpr("CAST(id AS STRING) AS value")
-    options = {"topic": topic, "deliveryGuarantee": "exactly-once"}
+    """Its rows name their topics; markers go with a third one."""
+    places = (topic, f"{topic}-other")
+    cluster.create_topic(places[1], 3)
+    cluster.create_topic(f"{topic}-markers", 1)
+    where = f"IF(id % 3 = 0, '{places[0]}', '{places[1]}') AS topic"
+    frame = spark.range(0, 2000, 1, 2).selectExpr("CAST(id AS STRING) AS value", where)
+    options = {"deliveryGuarantee": "exactly-once", "markerTopic": f"{topic}-markers"}
     for write_id in ("one", "one", "two"):
         sink(cluster, frame, **options, writeId=write_id).save()
-    found = values(cluster.bootstrap_servers, topic, 3)
+    found = [value for place in places for value in values(cluster.bootstrap_servers, place, 3)]
     assert sorted(found) == sorted([str(number) for number in range(2000)] * 2)
+    assert cluster.committed_offsets("aioproducer-one-1") == {(f"{topic}-markers", 0): 0}
+
+
+def test_batches_of_a_stream_are_written_once_under_one_name(
+    spark: Any, cluster: ThreadedCluster, topic: str, tmp_path: Path
+) -> None:
+    """foreachBatch: the query fails when its second batch was written, and before Spark knows that it was."""
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        (tmp_path / "in" / f"{number}.txt").write_text("\n".join(f"{number} {row}" for row in range(100)))
+    fails_at = [1]
+
+    def write(batch: Any, epoch: int) -> None:
+        options = {"deliveryGuarantee": "exactly-once", "writeId": topic, "writeEpoch": str(epoch)}
+        sink(cluster, batch, topic=topic, **options).save()
+        if epoch in fails_at:
+            raise LookupError("written, and not known to be")
+
+    def run() -> None:
+        lines = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(tmp_path / "in"))
+        writer = lines.writeStream.foreachBatch(write).option("checkpointLocation", str(tmp_path / "checkpoint"))
+        assert writer.trigger(availableNow=True).start().awaitTermination(120)
+
+    with pytest.raises(Exception, match="written, and not known to be"):
+        run()
+    fails_at.clear()
+    run()
+    expected = sorted(f"{number} {row}" for number in range(3) for row in range(100))
+    assert sorted(values(cluster.bootstrap_servers, topic, 3)) == expected
+    assert cluster.committed_offsets(f"aioproducer-{topic}-all") == {(topic, 0): 2}
 
 
 def test_a_driver_that_is_killed_between_write_and_commit(cluster: ThreadedCluster, topic: str, tmp_path: Path) -> None:

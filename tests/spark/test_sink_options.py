@@ -24,6 +24,9 @@ def test_exactly_once_of_a_stream_and_of_a_batch() -> None:
         {**ONCE, "writeId": "w", "transactionalIdPrefix": "p", "kafka.transaction.timeout.ms": "5000"}, streaming=False
     )
     assert (batch.write_id, batch.prefix, batch.configs["transaction.timeout.ms"]) == ("w", "p", "5000")
+    assert batch.write_epoch == 0
+    of_stream = SinkOptions.of({**ONCE, "writeId": "w", "writeEpoch": "17"}, streaming=False)
+    assert (of_stream.write_id, of_stream.write_epoch) == ("w", 17), "as foreachBatch writes"
 
 
 @pytest.mark.parametrize(
@@ -31,6 +34,10 @@ def test_exactly_once_of_a_stream_and_of_a_batch() -> None:
     [
         (ONCE, False, 'exactly-once of a batch needs option "writeId"'),
         ({**ONCE, "writeId": "w"}, True, '"writeId" is for batches'),
+        ({**ONCE, "writeEpoch": "3"}, True, '"writeEpoch" is for batches'),
+        ({**ONCE, "writeEpoch": "3"}, False, 'exactly-once of a batch needs option "writeId"'),
+        ({**ONCE, "writeId": "w", "writeEpoch": "-1"}, False, '"writeEpoch" is "-1"; it must be an integer of at least 0'),
+        ({**BASE, "writeEpoch": "3"}, False, '"writeEpoch" means something with exactly-once only'),
         ({**BASE, "writeId": "w"}, False, '"writeId" means something with exactly-once only'),
         ({**BASE, "markerTopic": "w"}, False, '"markerTopic" means something with exactly-once only'),
         ({**BASE, "deliveryGuarantee": "once"}, False, "it must be at-least-once or exactly-once"),
