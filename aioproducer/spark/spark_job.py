@@ -57,9 +57,11 @@ class SparkJob:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if exc is not None:
-            await self._cancelled()
-        self._thread.shutdown(wait=False)
+        try:
+            if exc is not None:
+                await self._cancelled(exc)
+        finally:
+            self._thread.shutdown(wait=False)
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Calls the function in the thread. If this is cancelled, the call goes on there until the block's end."""
@@ -79,8 +81,8 @@ class SparkJob:
         if self._description is not None:
             self._context.setJobDescription(self._description)
 
-    async def _cancelled(self) -> None:
-        """Returns when nothing runs any more, however often the wait itself is cancelled."""
+    async def _cancelled(self, cause: BaseException) -> None:
+        """Returns when nothing runs any more, however often the waiting itself is cancelled."""
         idle = self.begin(lambda: None)
         interrupted: asyncio.CancelledError | None = None
         while not idle.done():
@@ -89,6 +91,10 @@ class SparkJob:
                 await asyncio.wait([idle], timeout=_CANCEL_AGAIN)
             except asyncio.CancelledError as error:
                 interrupted = error
+            except Exception as error:
+                # The session was stopped, or its JVM is gone, and its jobs with it: that is not why the block was left.
+                cause.add_note(f"Spark could not be told to cancel its jobs: {type(error).__name__}: {error}")
+                break
         if interrupted is not None:
             raise interrupted
 

@@ -1,0 +1,36 @@
+"""What becomes of a job when Spark is no more, without Spark."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from aioproducer.spark.spark_job import run_job
+
+
+def gone(*_: Any) -> None:
+    raise ConnectionError("the JVM is gone")
+
+
+def nothing(*_: Any) -> None:
+    """What Spark is told here does not matter."""
+
+
+async def test_what_went_wrong_is_raised_although_nothing_can_be_cancelled() -> None:
+    context = SimpleNamespace(addJobTag=nothing, setInterruptOnCancel=nothing, cancelJobsWithTag=gone)
+    session: Any = SimpleNamespace(_jsparkSession=None, sparkContext=context)
+    threads: list[threading.Thread] = []
+
+    def fail() -> None:
+        threads.append(threading.current_thread())
+        raise LookupError("the job has failed")
+
+    with pytest.raises(LookupError, match="the job has failed") as caught:
+        await run_job(session, fail)
+    (note,) = caught.value.__notes__
+    assert note == "Spark could not be told to cancel its jobs: ConnectionError: the JVM is gone"
+    threads[0].join(20)
+    assert not threads[0].is_alive()
