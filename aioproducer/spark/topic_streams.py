@@ -1,4 +1,4 @@
-"""Sends the rows of a task to their topics: one ``send_table`` for each topic, which lasts as long as the task."""
+"""The rows of a task on their way to their topics: for each topic a ``send_table`` that takes batch after batch."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ FAIL_WITHIN: Final = 0.5
 """Seconds for which rows are still accepted after one has failed."""
 
 
+PORTION: Final = 16
+"""Batches after which each topic's rows are sent by a call of their own, where rows name their topics: where a row stood
+in the task is known until all rows of its topic and portion have been delivered."""
+
+
 class SinkException(KafkaError):
     """A row could not be delivered, so its task has failed; the cause is the row's own error."""
 
@@ -33,9 +38,10 @@ async def send_rows(
 ) -> int:
     """Sends every row, in order within each topic, and returns how many there were when all have been delivered.
 
-    ``columns`` is what ``sink_schema`` returns; ``topic`` is the topic of every row, or None. ``where`` names the task
-    in the SinkException, which says which row was the first that was not delivered, and why. What is read ahead of the
-    deliveries is bounded by the producer's memory, and by two batches for each topic.
+    ``columns`` as ``sink_schema`` tells; ``topic`` is every row's, or None. ``where`` is the task, for the
+    SinkException that names the first row that was not delivered, and why. What is read ahead of the deliveries is
+    bounded by the producer's memory, and by two batches for each topic; what is remembered of rows, by those that have
+    not been delivered, and ``PORTION`` batches.
     """
     streams = TopicStreams(producer, columns, topic, where)
     try:
@@ -56,7 +62,7 @@ class _Part(NamedTuple):
 
 
 class TopicStreams:
-    """The streams of one task; each begins with its topic's first row."""
+    """The streams of one task, each begun with the topic's first row of a portion."""
 
     def __init__(self, producer: KafkaProducer, columns: Mapping[str, str], topic: str | None, where: str) -> None:
         self._producer = producer
@@ -64,18 +70,27 @@ class TopicStreams:
         self._topic = topic
         self._where = where
         self._streams: dict[str, _TopicStream] = {}
+        self._taken: list[_TopicStream] = []
+        """Of earlier portions: all of their rows are with the producer, and not all had been delivered."""
+        self._left_off: int | None = None
+        """The first row that was not given out, as one before it seemed to have failed."""
 
     async def feed(self, batches: AsyncIterator[RecordBatch], tasks: asyncio.TaskGroup) -> int:
-        """Hands out all rows, or those until one has failed, and returns how many."""
-        time, count = asyncio.get_running_loop().time, 0
+        """Gives out all rows, or those until one has failed, and returns how many they were."""
+        time, count, portion = asyncio.get_running_loop().time, 0, 0
         looked = time()
         async for batch in batches:
             for part in self._parts(batch, count):
                 await self._stream(part.topic, tasks).put(part, count)
             count += batch.num_rows
+            portion += 1
+            if portion == PORTION and self._topic is None:
+                await self._end_portion()
+                portion = 0
             if time() - looked >= FAIL_WITHIN:
                 looked = time()
                 if self._producer.metrics()["record-error-total"]:
+                    self._left_off = count
                     break
         for stream in self._streams.values():
             await stream.end()
@@ -84,18 +99,35 @@ class TopicStreams:
     def check(self) -> None:
         """SinkException for the first row that was not delivered; every stream has ended."""
         failures = [
-            (*failed, topic) for topic, stream in self._streams.items() if (failed := stream.failed()) is not None
+            (*failed, stream.topic)
+            for stream in (*self._taken, *self._streams.values())
+            if (failed := stream.failed()) is not None
         ]
         if failures:
             row, error, topic = min(failures, key=lambda failure: (_taken_along(failure[1]), failure[0]))
             raise SinkException(
                 f"{self._where}, row {row}, to topic {topic!r}: {type(error).__name__}: {error}"
             ) from error
+        if self._left_off is not None:
+            raise SinkException(
+                f"{self._where}: rows from {self._left_off} on were not sent: the producer has counted records that "
+                "failed, and they are none of these rows"
+            )
+
+    async def _end_portion(self) -> None:
+        """Forgets where the rows stood that have been delivered. The next portion's are behind all of these."""
+        streams = self._streams.values()
+        for stream in streams:
+            await stream.end()
+        for stream in streams:
+            await stream.taken.wait()
+        self._taken = [stream for stream in (*self._taken, *streams) if not stream.delivered()]
+        self._streams = {}
 
     def _stream(self, topic: str, tasks: asyncio.TaskGroup) -> _TopicStream:
         stream = self._streams.get(topic)
         if stream is None:
-            stream = self._streams[topic] = _TopicStream()
+            stream = self._streams[topic] = _TopicStream(topic)
             stream.sending = tasks.create_task(self._producer.send_table(topic, stream, **self._roles))
         return stream
 
@@ -138,7 +170,10 @@ class _TopicStream:
 
     sending: asyncio.Task[BulkResult]
 
-    def __init__(self) -> None:
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.taken = asyncio.Event()
+        """The producer has all rows."""
         self._waiting: asyncio.Queue[RecordBatch | None] = asyncio.Queue(1)
         self._count = 0
         self._begins: list[int] = []
@@ -149,6 +184,7 @@ class _TopicStream:
     async def __aiter__(self) -> AsyncIterator[RecordBatch]:
         while (batch := await self._waiting.get()) is not None:
             yield batch
+        self.taken.set()
 
     async def put(self, part: _Part, first: int) -> None:
         """``first`` is the number of the batch's first row in the task."""
@@ -160,6 +196,11 @@ class _TopicStream:
 
     async def end(self) -> None:
         await self._waiting.put(None)
+
+    def delivered(self) -> bool:
+        """Whether every row is known to have been."""
+        sending = self.sending
+        return sending.done() and sending.exception() is None and not sending.result().failed
 
     def failed(self) -> tuple[int, KafkaError] | None:
         """The first row of the task that was not delivered, and why; not one that failed only because another did."""

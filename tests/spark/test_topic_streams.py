@@ -155,3 +155,45 @@ async def test_columns_that_will_not_do_are_told(cluster: EmbeddedCluster) -> No
     async with make_producer(cluster.bootstrap_servers) as producer:
         with pytest.raises(IllegalArgumentException, match="no such column"):
             await send_rows(producer, given(pa.record_batch({"other": ["x"]})), VALUE, "a", "here")
+
+
+async def test_where_delivered_rows_stood_is_forgotten(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a task remembers of rows that name their topics does not grow with them."""
+    monkeypatch.setattr(topic_streams, "PORTION", 4)
+    rows, held_bytes = 2000, []
+    batch = routed(*[("ab"[number % 2], "x") for number in range(rows)])
+    async with make_producer(cluster.bootstrap_servers) as producer:
+        before = pa.total_allocated_bytes()
+
+        async def many() -> AsyncGenerator[Any, None]:
+            for _ in range(60):
+                yield batch
+                await producer.flush()
+                held_bytes.append(pa.total_allocated_bytes() - before)
+
+        assert await send_rows(producer, many(), BOTH, None, "here") == 60 * rows
+    assert max(held_bytes) < 60 * rows * 4 / 2, "4 bytes are where a row stood"
+
+
+async def test_a_row_that_fails_is_named_in_whatever_portion_it_is(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_streams, "PORTION", 2)
+    portions = [routed(("a", str(number)), ("b", str(number))) for number in range(6)]
+    large = routed(("a", "x"), ("b", "x" * 5000))
+    async with make_producer(cluster.bootstrap_servers, max_request_size=4000) as producer:
+        with pytest.raises(SinkException, match=r"here, row 7, to topic 'b': RecordTooLargeException"):
+            await send_rows(producer, given(*portions[:3], large, *portions[3:], large), BOTH, None, "here")
+    assert held(cluster, "a") == [b"0", b"1", b"2", b"x", b"3", b"4", b"5", b"x"]
+    assert held(cluster, "b") == [b"%d" % number for number in range(6)]
+
+
+async def test_rows_that_were_left_out_are_never_taken_for_written(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_streams, "FAIL_WITHIN", 0.0)
+    async with make_producer(cluster.bootstrap_servers) as producer:
+        monkeypatch.setattr(producer, "metrics", lambda: {"record-error-total": 1})
+        with pytest.raises(SinkException, match="here: rows from 2 on were not sent"):
+            await send_rows(producer, given(valued("1", "2"), valued("3")), VALUE, "a", "here")
+    assert held(cluster, "a") == [b"1", b"2"]
