@@ -1,4 +1,6 @@
-"""Flights through Spark: a file of CSV or Parquet, a topic, and back, with a report of what arrived.
+"""Flights through Spark: a file of CSV or Parquet, a topic, and back; what arrived is compared, and audited.
+
+The report of the delivery audit is flights-audit/report.html.
 
 python examples/flights_spark.py                                  every flight from New York in 2013, embedded broker
 python examples/flights_spark.py localhost:9092                   … on a cluster, in a topic of its own
@@ -12,6 +14,7 @@ import lzma
 import os
 import shutil
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +31,8 @@ from pyspark.sql import functions as f
 
 from aioproducer.admin import KafkaAdmin, NewTopic
 from aioproducer.spark import register
+from aioproducer.spark.audit.options import AuditOptions
+from aioproducer.spark.audit.run import REPORT, audit_topics
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 PARTITIONS = 6
@@ -98,6 +103,15 @@ def report(spark: SparkSession, rows: DataFrame, options: dict[str, str], topic:
     return not missing and not foreign
 
 
+async def audit(spark: SparkSession, servers: str, topic: str, place: str) -> bool:
+    """Proves by the log alone what was delivered: sequences, offsets, transactions; returns whether all is well."""
+    options = AuditOptions(now_ms=round(time.time() * 1000))
+    config = {"bootstrap.servers": servers}
+    summary = await audit_topics(spark, config, [topic], place, options, read_committed=True)
+    print(f"{summary.verdict}: see {place}/{REPORT}")
+    return summary.ok
+
+
 def main() -> int:
     builder = SparkSession.builder.master("local[2]").appName("flights").config("spark.sql.shuffle.partitions", "4")
     spark = builder.config("spark.ui.enabled", "false").getOrCreate()
@@ -108,11 +122,10 @@ def main() -> int:
         with TemporaryDirectory() as directory, bootstrap_servers() as servers:
             asyncio.run(create_topic(servers, topic))
             options = {"kafka.bootstrap.servers": servers}
-            rows = flights(spark, directory).select(
-                f.col("tailnum").alias("key"), f.to_json(f.struct("*")).alias("value")
-            )
+            rows = records(flights(spark, directory))
             write(rows, options, topic)
-            return 0 if report(spark, rows, options, topic) else 1
+            same = report(spark, rows, options, topic)
+            return 0 if asyncio.run(audit(spark, servers, topic, "flights-audit")) and same else 1
     finally:
         spark.stop()
 

@@ -18,7 +18,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "flights_spark.py"
 FLIGHTS = "tailnum,origin,dest\nN14228,EWR,IAH\nN24211,LGA,IAH\nN14228,EWR,IAH\n,JFK,MIA\n"
 
 
-def test_flights_are_sent_once_and_a_difference_is_told(
+def test_flights_are_sent_once_and_compared_and_audited(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "flights.csv"
@@ -35,3 +35,6 @@ def test_flights_are_sent_once_and_a_difference_is_told(
         assert names["report"](spark, rows, options, "flights")
         assert "4 flights sent, 4 read: 0 missing, 0 twice or of others" in capsys.readouterr().out
         assert not names["report"](spark, rows.limit(3), options, "flights")
+        assert asyncio.run(names["audit"](spark, servers, "flights", str(tmp_path / "audit")))
+        assert "OK: 4 records" in capsys.readouterr().out
+        assert (tmp_path / "audit" / "report.html").exists()
