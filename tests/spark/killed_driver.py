@@ -1,7 +1,7 @@
-"""Run by test_sink.py in a process of its own: a stream of text files to a topic, exactly once.
+"""Run by test_sink.py in a process of its own: a stream of text files to a topic, exactly once, three tasks an epoch.
 
 Arguments: the bootstrap servers, the topic, a directory with the files in ``in``, and whether the driver shall ``die``
-when the rows of its first epoch were committed, and Spark has not written that down.
+in its first epoch, when some of the tasks have committed their rows.
 """
 
 from __future__ import annotations
@@ -13,36 +13,34 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
 from aioproducer.spark import AioproducerDataSource
 from aioproducer.spark.writer import StreamWriter
 
 servers, topic, directory, fate = sys.argv[1:]
 DRIVER = os.getpid()
+WRITTEN = Path(directory, "a-task-has-written")
 
 
 class Dying(AioproducerDataSource):
-    """Its driver is killed when it is to commit."""
+    """Its driver is killed by the task that comes after the first ones."""
 
     @classmethod
     def name(cls) -> str:
         return "dying"
 
     def streamWriter(self, schema: Any, overwrite: bool) -> Any:
-        return DyingWriter(StreamWriter.of(self.options, schema, overwrite))
+        return DyingWriter.of(self.options, schema, overwrite)
 
 
-class DyingWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
-    def __init__(self, writer: StreamWriter) -> None:
-        self._writer = writer
-
+class DyingWriter(StreamWriter):
     def write(self, iterator: Any) -> Any:
-        return self._writer.write(iterator)
-
-    def commit(self, messages: Any, batchId: int) -> None:
-        os.kill(DRIVER, signal.SIGKILL)
-        raise SystemExit("killed")
+        if WRITTEN.exists():
+            os.kill(DRIVER, signal.SIGKILL)
+            raise SystemExit("the driver is gone")
+        written = super().write(iterator)
+        WRITTEN.touch()
+        return written
 
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -63,7 +61,8 @@ session.dataSource.register(AioproducerDataSource)
 session.dataSource.register(Dying)
 lines = session.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(Path(directory, "in")))
 query = (
-    lines.writeStream.format("dying" if fate == "die" else "aioproducer")
+    lines.repartition(3)
+    .writeStream.format("dying" if fate == "die" else "aioproducer")
     .option("kafka.bootstrap.servers", servers)
     .option("topic", topic)
     .option("deliveryGuarantee", "exactly-once")

@@ -1,0 +1,35 @@
+"""Exactly once, as Spark itself makes trouble: speculative copies of tasks, and executors that are lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aioproducer.testing.threaded_cluster import ThreadedCluster
+
+from .foreign import values
+
+pytestmark = pytest.mark.conformance
+
+ROWS = 600
+"""Of each task in two_hosts.py."""
+
+
+def test_each_row_is_read_once(spark: object, tmp_path: Path) -> None:
+    """``spark`` only because whoever has no Spark cannot run this either."""
+    with ThreadedCluster(topics={"t": 2}) as cluster:
+        program = str(Path(__file__).with_name("two_hosts.py"))
+        arguments = [sys.executable, program, cluster.bootstrap_servers, "t", str(tmp_path)]
+        ended = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr[-4000:]
+        attempts = {path.name for path in tmp_path.iterdir() if path.is_file()}
+        assert {"slow-0-0", "slow-0-1"} <= attempts, "a speculative copy was run"
+        assert {"lost-0-0", "lost-0-1", "lost-1-0", "lost-1-1"} <= attempts, "after their executors others were run"
+        read = [value.rstrip(".").strip() for value in values(cluster.bootstrap_servers, "t", 2)]
+        written = len(cluster.records("t"))
+    expected = [f"{job} {row}" for job, tasks in (("slow", 3), ("lost", 2)) for row in range(tasks * ROWS)]
+    assert sorted(read) == sorted(expected)
+    assert written > len(expected), "rows of attempts that came to nothing, which nobody reads"
