@@ -50,7 +50,7 @@ async def commit_epoch(options: SinkOptions, done: Sequence[Done]) -> None:
             last.check(whole, where)
             return
         if last is None or not task.run or (last.epoch, last.run) != (task.epoch - 1, task.run):
-            # Else this run of the query has ended the epoch before, and nobody can have begun this one any earlier.
+            # Otherwise this run has completed the epoch before, so nobody can have begun this one earlier.
             await _check_that_none_is_left(admin, options, whole, task, place)
         async with producer.transaction():
             await producer.send_offsets_to_transaction({place: whole.as_offset()}, name)

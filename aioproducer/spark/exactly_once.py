@@ -66,7 +66,7 @@ async def write_once(
 
 
 def admin_of(configs: Mapping[str, str]) -> KafkaAdmin:
-    """An admin client with a producer's configs, as far as they are its own, too."""
+    """An admin client, with those of a producer's configs that admin clients have."""
     return KafkaAdmin.from_config(known_to(AdminConfig, configs))
 
 
@@ -76,7 +76,9 @@ async def committed(admin: KafkaAdmin, group: str, place: TopicPartition) -> Off
 
 
 async def _check_marker_topic(admin: KafkaAdmin, options: SinkOptions, where: str) -> None:
-    """Now, and not with the marker, when all rows were sent. The topic that they go to may be created by them."""
+    """Checks it now, because it would otherwise fail with the marker, after all rows were sent.
+
+    The topic of the rows is not checked: the first row may create it."""
     name = options.marker_topic
     if name is None or name == options.topic:
         return

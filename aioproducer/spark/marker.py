@@ -9,9 +9,8 @@ from typing import Final, Self
 from aioproducer.errors import KafkaError
 from aioproducer.types import OffsetAndMetadata
 
-
 VERSION: Final = 1
-"""Of what a marker says; it is there to be told from others to come."""
+"""The version of the markers' form, so that later ones can be recognised."""
 
 
 class MarkerMismatchException(KafkaError):
@@ -28,7 +27,7 @@ class Marker:
 
     @classmethod
     def read(cls, committed: OffsetAndMetadata | None, where: str) -> Self | None:
-        """The last one, or None if there has been none yet; MarkerMismatchException if it is none that can be read."""
+        """The last one, or None if there has been none yet; MarkerMismatchException if it cannot be read."""
         if committed is None:
             return None
         try:
@@ -42,12 +41,12 @@ class Marker:
                 'somebody else uses the name; set another "transactionalIdPrefix"'
             ) from error
         raise MarkerMismatchException(
-            f"{where}: its marker has version {version!r}, and here version {VERSION} is known: "
-            "go on with the version of aioproducer that has written it"
+            f"{where}: its marker has version {version!r}, and this sink reads version {VERSION}: "
+            "use the version of aioproducer that has written it"
         )
 
     def as_offset(self) -> OffsetAndMetadata:
-        """As it is committed."""
+        """The marker in the form in which it is committed."""
         told = {"version": VERSION, **asdict(self)}
         return OffsetAndMetadata(self.epoch, json.dumps(told, separators=(",", ":")))
 

@@ -107,8 +107,9 @@ def ranges(begins: Offsets, ends: Offsets) -> list[OffsetRange]:
 def impossible(
     begins: Offsets, ends: Offsets, asked: Iterable[TopicPartition], latest: Offsets, *, committed: bool
 ) -> list[str]:
-    """What of a batch cannot be, in words. ``asked``: partitions whose beginning the user has given as an offset;
-    ``latest``: the ends of those logs whose end the user has given so, for readers of ``committed`` records or all."""
+    """What is impossible about a batch, in words. ``asked``: partitions whose beginning the user gave as an offset;
+    ``latest``: the ends of the logs whose end the user gave as an offset, as readers of ``committed`` records see them,
+    or as all others do."""
     at = "the last stable offset, where a transaction may be open, is" if committed else "its log ends at"
     return [
         *(
@@ -145,7 +146,7 @@ def unread(begins: Offsets, ends: Offsets) -> list[TopicPartition]:
 
 
 def losses(begins: Offsets, ends: Offsets, earliest: Offsets) -> list[str]:
-    """What a batch can no longer read although it should, in words: nothing if all is there.
+    """What a batch should read but no longer can, in words; nothing if all is there.
 
     ``begins``: where the last batch ended, of the partitions that it knew; ``ends``: where this one is to end;
     ``earliest``: the first offset that the log has now, of those partitions that are ``unread`` and still there.

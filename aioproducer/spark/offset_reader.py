@@ -17,7 +17,7 @@ _SPECS = {EARLIEST: OffsetSpec.earliest(), LATEST: OffsetSpec.latest()}
 
 
 class OffsetReader:
-    """Asks for what ``options`` say is to be read, on an event loop in a thread of its own, until it is closed."""
+    """Asks about what ``options`` say should be read, on an event loop in its own thread, until it is closed."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options

@@ -36,9 +36,9 @@ class SinkOptions:
     """The topic of every row; None if the column ``topic`` names it for each."""
     exactly_once: bool
     write_id: str | None
-    """Of a batch: what makes it known when it is written again."""
+    """For a batch: identifies it when it is written again."""
     write_epoch: int
-    """Of a batch: its number among those that have the same ``write_id``; it rises from one to the next."""
+    """For a batch: its number among the batches of the same ``write_id``; it rises from one to the next."""
     marker_topic: str | None
     """The topic whose partition 0 carries the markers of exactly-once."""
     prefix: str

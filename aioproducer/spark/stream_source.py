@@ -150,8 +150,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._reader
 
     def __getstate__(self) -> dict[str, Any]:
-        """For the tasks, which plan nothing."""
-        planning = {"_reader": None, "_initial": {}, "_target": None, "_latest": None}
+        """What tasks need; they plan nothing."""
+        planning: dict[str, Any] = {"_reader": None, "_initial": {}, "_target": None, "_latest": None}
         return {**self.__dict__, **planning}
 
 

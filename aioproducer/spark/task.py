@@ -19,22 +19,23 @@ class Task:
     write: str
     """The batch's writeId, empty if it has none, or the id of the streaming query, which its checkpoint keeps."""
     epoch: int
-    """Of the stream, or the batch's writeEpoch, which is 0 unless it is given."""
+    """The stream's epoch, or the batch's writeEpoch, which is 0 by default."""
     partition: int
     attempt: int = 0
     run: str = ""
-    """Of the streaming query: another one each time that it is started. Empty in a batch."""
+    """The run of the streaming query: another one each time it is started. Empty in a batch."""
 
     @classmethod
     def of_batch(cls, write_id: str, epoch: int) -> Self:
-        """The task that runs in this process, of a batch. What Spark says of a stream, as in foreachBatch, is not its
-        own."""
+        """The task of a batch that runs in this process.
+
+        A batch that foreachBatch writes sees the stream's properties, but they are not its own: it has its writeId."""
         context = _running()
         return cls(write_id, epoch, context.partitionId(), context.attemptNumber())
 
     @classmethod
     def of_stream(cls) -> Self:
-        """The task that runs in this process, of an epoch."""
+        """The task of an epoch that runs in this process."""
         context = _running()
         query, epoch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(EPOCH)
         if query is None or epoch is None:
@@ -48,7 +49,7 @@ class Task:
 
 
 def _running() -> Any:
-    from pyspark import TaskContext  # here: whoever only names a task needs no Spark
+    from pyspark import TaskContext  # here, because code that only names a task needs no Spark
 
     context = TaskContext.get()
     if context is None:

@@ -1,4 +1,4 @@
-"""The rows of a task on their way to their topics: for each topic a ``send_table`` that takes batch after batch."""
+"""Sends the rows of a task to their topics: for each topic one ``send_table``, which takes batch after batch."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 FAIL_WITHIN: Final = 0.5
 """Seconds for which rows are still accepted after one has failed."""
 
-
 PORTION: Final = 16
-"""Batches after which each topic's rows are sent by a call of their own, where rows name their topics: where a row stood
-in the task is known until all rows of its topic and portion have been delivered."""
+"""Batches after which a new ``send_table`` is begun for each topic, when rows name their topics. The task remembers
+where a row stood until all rows of the same call have been delivered."""
 
 
 class SinkException(KafkaError):
@@ -38,10 +37,10 @@ async def send_rows(
 ) -> int:
     """Sends every row, in order within each topic, and returns how many there were when all have been delivered.
 
-    ``columns`` as ``sink_schema`` tells; ``topic`` is every row's, or None. ``where`` is the task, for the
-    SinkException that names the first row that was not delivered, and why. What is read ahead of the deliveries is
-    bounded by the producer's memory, and by two batches for each topic; what is remembered of rows, by those that have
-    not been delivered, and ``PORTION`` batches.
+    ``columns`` is what ``sink_schema`` returns; ``topic`` is the topic of every row, or None. ``where`` names the task
+    in the SinkException, which says which row was the first that was not delivered, and why. What is read ahead of the
+    deliveries is bounded by the producer's memory, and by two batches for each topic. Only rows that are not delivered
+    yet, and those of the last ``PORTION`` batches, are remembered.
     """
     streams = TopicStreams(producer, columns, topic, where)
     try:
@@ -62,7 +61,7 @@ class _Part(NamedTuple):
 
 
 class TopicStreams:
-    """The streams of one task, each begun with the topic's first row of a portion."""
+    """The streams of one task; each begins with its topic's first row of a portion."""
 
     def __init__(self, producer: KafkaProducer, columns: Mapping[str, str], topic: str | None, where: str) -> None:
         self._producer = producer
@@ -71,12 +70,12 @@ class TopicStreams:
         self._where = where
         self._streams: dict[str, _TopicStream] = {}
         self._taken: list[_TopicStream] = []
-        """Of earlier portions: all of their rows are with the producer, and not all had been delivered."""
+        """Those of earlier portions whose rows the producer has, and had not all delivered when last looked at."""
         self._left_off: int | None = None
-        """The first row that was not given out, as one before it seemed to have failed."""
+        """The first row that was not handed out, because one before it seemed to have failed."""
 
     async def feed(self, batches: AsyncIterator[RecordBatch], tasks: asyncio.TaskGroup) -> int:
-        """Gives out all rows, or those until one has failed, and returns how many they were."""
+        """Hands out all rows, or those until one has failed, and returns how many."""
         time, count, portion = asyncio.get_running_loop().time, 0, 0
         looked = time()
         async for batch in batches:
@@ -115,7 +114,7 @@ class TopicStreams:
             )
 
     async def _end_portion(self) -> None:
-        """Forgets where the rows stood that have been delivered. The next portion's are behind all of these."""
+        """Forgets where delivered rows stood. Waits until the producer has all rows: the next ones come behind."""
         streams = self._streams.values()
         for stream in streams:
             await stream.end()
@@ -198,7 +197,7 @@ class _TopicStream:
         await self._waiting.put(None)
 
     def delivered(self) -> bool:
-        """Whether every row is known to have been."""
+        """Whether every row is known to have been delivered."""
         sending = self.sending
         return sending.done() and sending.exception() is None and not sending.result().failed
 

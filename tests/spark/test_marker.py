@@ -23,7 +23,7 @@ def test_metadata_of_others_are_refused(metadata: str) -> None:
 
 def test_a_marker_of_another_version_is_not_taken_for_somebody_elses() -> None:
     later = OffsetAndMetadata(3, '{"version":2,"epoch":3,"what":"is to come"}')
-    with pytest.raises(MarkerMismatchException, match="here: its marker has version 2, and here version 1 is known"):
+    with pytest.raises(MarkerMismatchException, match="here: its marker has version 2, and this sink reads version 1"):
         Marker.read(later, "here")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.types import LongType, StructField, StructType
 
+from aioproducer.spark.offset_plan import OffsetRange
 from aioproducer.spark.stream_source import StreamReader
 
 pytestmark = pytest.mark.conformance
@@ -48,6 +50,19 @@ def test_what_is_gone_is_told_before_the_checkpoint_has_it(cluster: ThreadedClus
         assert reader.latestOffset() == {"stays": {"0": 4}}, "as Spark 4.1 asks"
     with planner(cluster, failOnDataLoss="false") as reader:
         assert reader.latestOffset(start) == {"stays": {"0": 4}}
+
+
+def test_a_topic_is_gone_when_its_batch_is_planned_again(cluster: ThreadedCluster, caplog: Any) -> None:
+    """As at the start of a query that was stopped before the batch was committed."""
+    cluster.delete_topic("gone")
+    batch = ({"gone": {"0": 5}, "stays": {"0": 1}}, {"gone": {"0": 9}, "stays": {"0": 4}})
+    told = "gone-0 is gone: it was to be read from offset 5 to 9"
+    with planner(cluster) as reader, pytest.raises(OffsetOutOfRangeException, match=told):
+        reader.partitions(*batch)
+    with planner(cluster, failOnDataLoss="false") as reader:
+        (left,) = reader.partitions(*batch)
+    assert left.value == OffsetRange("stays", 0, 1, 4)
+    assert told in caplog.text
 
 
 def test_tasks_are_sent_nothing_of_the_plan(cluster: ThreadedCluster) -> None:

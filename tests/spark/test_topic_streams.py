@@ -157,7 +157,9 @@ async def test_columns_that_will_not_do_are_told(cluster: EmbeddedCluster) -> No
             await send_rows(producer, given(pa.record_batch({"other": ["x"]})), VALUE, "a", "here")
 
 
-async def test_where_delivered_rows_stood_is_forgotten(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_delivered_rows_stood_is_forgotten(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a task remembers of rows that name their topics does not grow with them."""
     monkeypatch.setattr(topic_streams, "PORTION", 4)
     rows, held_bytes = 2000, []
