@@ -232,6 +232,8 @@ class Audit:
         producers = ProducerWatch(told.alert, lag_ms=2000 * wanted.every)
 
         def begin() -> list[Any]:
+            # Spark adapts nothing in a stream: with its default, 200 tasks would follow each shuffle of a few rows.
+            self._spark.conf.set("spark.sql.shuffle.partitions", self._spark.sparkContext.defaultParallelism)
             queries = []
             if wanted.topics:
                 place = Place(wanted.output)
