@@ -11,6 +11,7 @@ import typer
 
 from aioproducer.cli.terminal import Terminal
 from aioproducer.errors import ConfigException, KafkaError
+from aioproducer.event_loop import new_event_loop
 
 FAILED = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -65,7 +66,7 @@ async def until_interrupted(terminal: Terminal, interrupt: Interrupt, work: Coro
 def run(terminal: Terminal, command: Callable[[Interrupt], Awaitable[int]]) -> None:
     """Runs the command and exits with the status it returns. Errors other than bugs become lines on standard error."""
     try:
-        with terminal.logging(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with terminal.logging(), asyncio.Runner(loop_factory=new_event_loop) as runner:
             status = runner.run(_with_signals(command))
     except KeyboardInterrupt:  # where signals cannot be handed to the loop
         status = 128 + signal.SIGINT
@@ -88,14 +89,6 @@ async def _with_signals(command: Callable[[Interrupt], Awaitable[int]]) -> int:
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 def explain(error: BaseException) -> str:

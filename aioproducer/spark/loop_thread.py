@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from aioproducer.event_loop import new_event_loop
+
 T = TypeVar("T")
 
 
@@ -16,7 +18,7 @@ class LoopThread:
     """Runs coroutines for threads that have no event loop. Whatever is still running when it is closed is cancelled."""
 
     def __init__(self, name: str = "aioproducer-spark") -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from aioproducer import KafkaProducer
 from aioproducer.errors import IllegalArgumentException
+from aioproducer.event_loop import new_event_loop
 from aioproducer.spark.epoch_commit import commit_epoch
 from aioproducer.spark.exactly_once import write_once
 from aioproducer.spark.marker import Marker
@@ -23,6 +24,8 @@ from aioproducer.spark.topic_streams import send_rows
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql.types import StructType
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -59,19 +62,24 @@ class SinkWrite:
         options = self.options
         task = Task.of_stream() if self.streaming else Task.of_batch(options.write_id or "", options.write_epoch)
         if not options.exactly_once:
-            return Written(task, asyncio.run(self._at_least_once(task, batches)), None)
-        marker = asyncio.run(write_once(options, self.columns, task, batches))
+            return Written(task, _run(self._at_least_once(task, batches)), None)
+        marker = _run(write_once(options, self.columns, task, batches))
         return Written(task, marker.rows, marker)
 
     def commit(self, messages: Iterable[Written | None]) -> None:
         """Runs on the driver when all tasks have succeeded: completes the epoch, or raises MarkerMismatchException."""
         done = [(one.task, one.marker) for one in messages if one is not None and one.marker is not None]
         if done:
-            asyncio.run(commit_epoch(self.options, done))
+            _run(commit_epoch(self.options, done))
 
     async def _at_least_once(self, task: Task, batches: Iterator[RecordBatch]) -> int:
         async with KafkaProducer.from_config(self.options.configs) as producer:
             return await send_rows(producer, read_ahead(batches), self.columns, self.options.topic, str(task))
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(work)
 
 
 class _Writer:

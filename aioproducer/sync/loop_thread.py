@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from anyio.from_thread import BlockingPortal
 
 from aioproducer.errors import IllegalStateException
+from aioproducer.event_loop import new_event_loop
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.sync.handover import Handover
 
@@ -104,7 +105,7 @@ class LoopThread:
 @contextmanager
 def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
     """Ends it not as `asyncio.run` does, which starts another thread for that: nobody may when the interpreter ends."""
-    loop = _new_event_loop()
+    loop = new_event_loop()
     try:
         yield loop
     finally:
@@ -116,11 +117,3 @@ def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
             loop.close()
-
-
-def _new_event_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
