@@ -12,8 +12,18 @@ ONCE = {**BASE, "deliveryGuarantee": "exactly-once"}
 def test_at_least_once_is_what_nobody_needs_to_ask_for() -> None:
     chosen = SinkOptions.of({**BASE, "kafka.acks": "1", "kafka.enable.idempotence": "false"}, streaming=False)
     assert (chosen.topic, chosen.exactly_once) == ("t", False)
-    assert chosen.configs == {"bootstrap.servers": "b:1", "acks": "1", "enable.idempotence": "false"}
+    assert chosen.configs == {
+        "batch.size": "65536",
+        "bootstrap.servers": "b:1",
+        "acks": "1",
+        "enable.idempotence": "false",
+    }
     assert "b:1" not in repr(chosen), "configs have passwords among them"
+
+
+def test_batches_are_larger_than_kafkas_unless_their_size_is_given() -> None:
+    assert SinkOptions.of(BASE, streaming=False).configs["batch.size"] == "65536"
+    assert SinkOptions.of({**BASE, "kafka.batch.size": "1000"}, streaming=False).configs["batch.size"] == "1000"
 
 
 def test_exactly_once_of_a_stream_and_of_a_batch() -> None:
