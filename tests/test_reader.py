@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -25,15 +26,23 @@ from aioproducer.reader import PartitionReader
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, set_base_offset
+from aioproducer.testing.simulation.listening import listen_on_network
 from tests.broker.batches import NOW_MS, make_batch
+from tests.support.virtual_time import World, virtual
 
 QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5, "reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 5}
 
 
+@asynccontextmanager
+async def running(**more: Any) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(nodes=2, configs={"auto.create.topics.enable": "false"}, **more) as cluster:
+        cluster.create_topic("t", partitions=2, replication_factor=2)
+        yield cluster
+
+
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(nodes=2, configs={"auto.create.topics.enable": "false"}) as cluster:
-        cluster.create_topic("t", partitions=2, replication_factor=2)
+    async with running() as cluster:
         yield cluster
 
 
@@ -314,15 +323,18 @@ async def test_offset_out_of_range(cluster: EmbeddedCluster) -> None:
             await anext(aiter(reader))
 
 
-async def test_unknown_topic(cluster: EmbeddedCluster) -> None:
-    config = {**QUICK, "default_api_timeout_ms": 50}
-    async with PartitionReader(cluster.bootstrap_servers, "nosuch", 0, **config) as reader:
-        with pytest.raises(UnknownTopicOrPartitionException, match="nosuch"):
-            await anext(aiter(reader))
+@virtual
+async def test_unknown_topic(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster:
+        config = {**QUICK, "default_api_timeout_ms": 50}
+        async with PartitionReader(cluster.bootstrap_servers, "nosuch", 0, **config) as reader:
+            with pytest.raises(UnknownTopicOrPartitionException, match="nosuch"):
+                await anext(aiter(reader))
 
 
-async def test_asking_creates_no_topic() -> None:
-    async with EmbeddedCluster() as cluster:
+@virtual
+async def test_asking_creates_no_topic(world: World) -> None:
+    async with EmbeddedCluster(listen=listen_on_network) as cluster:
         async with PartitionReader(cluster.bootstrap_servers, "nosuch", 0, default_api_timeout_ms=50) as reader:
             with pytest.raises(UnknownTopicOrPartitionException):
                 await reader.end_offset()
@@ -330,8 +342,9 @@ async def test_asking_creates_no_topic() -> None:
             cluster.topic("nosuch")
 
 
-async def test_unknown_partition(cluster: EmbeddedCluster) -> None:
-    async with reader_of(cluster, 2, default_api_timeout_ms=50) as reader:
+@virtual
+async def test_unknown_partition(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster, reader_of(cluster, 2, default_api_timeout_ms=50) as reader:
         with pytest.raises(UnknownTopicOrPartitionException, match="'t' has 2 partitions, there is no partition 2"):
             await anext(aiter(reader))
 
@@ -348,22 +361,26 @@ async def test_a_topic_created_anew_is_not_read_on(cluster: EmbeddedCluster) -> 
             await anext(records)
 
 
-async def test_no_broker(cluster: EmbeddedCluster) -> None:
-    servers = cluster.bootstrap_servers
-    await cluster.close()
-    async with PartitionReader(servers, "t", 0, **QUICK, default_api_timeout_ms=50) as reader:
-        with pytest.raises(TimeoutException, match=r"default\.api\.timeout\.ms=50: no broker can be reached"):
-            await reader.end_offset()
+@virtual
+async def test_no_broker(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster:
+        servers = cluster.bootstrap_servers
+        await cluster.close()
+        async with PartitionReader(servers, "t", 0, **QUICK, default_api_timeout_ms=50) as reader:
+            with pytest.raises(TimeoutException, match=r"default\.api\.timeout\.ms=50: no broker can be reached"):
+                await reader.end_offset()
 
 
-async def test_a_leader_that_stays_away(cluster: EmbeddedCluster) -> None:
-    cluster.topic("t").partitions[0].replicas = (0,)
-    cluster.move_leader("t", 0, 0)
-    async with reader_of(cluster, default_api_timeout_ms=100) as reader:
-        await reader.end_offset()
-        await cluster.stop_node(0)
-        with pytest.raises(TimeoutException, match="t-0"):
+@virtual
+async def test_a_leader_that_stays_away(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster:
+        cluster.topic("t").partitions[0].replicas = (0,)
+        cluster.move_leader("t", 0, 0)
+        async with reader_of(cluster, default_api_timeout_ms=100) as reader:
             await reader.end_offset()
+            await cluster.stop_node(0)
+            with pytest.raises(TimeoutException, match="t-0"):
+                await reader.end_offset()
 
 
 async def test_a_wrong_crc(cluster: EmbeddedCluster) -> None:

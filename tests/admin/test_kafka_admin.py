@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -23,13 +24,21 @@ from aioproducer.errors import (
     TopicExistsException,
     UnknownTopicOrPartitionException,
 )
+from aioproducer.testing.simulation.listening import listen_on_network
+from tests.support.virtual_time import World, virtual
 
 QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5, "reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 5}
 
 
+@asynccontextmanager
+async def running(**more: Any) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(nodes=2, configs={"num.partitions": 3}, **more) as cluster:
+        yield cluster
+
+
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(nodes=2, configs={"num.partitions": 3}) as cluster:
+    async with running() as cluster:
         yield cluster
 
 
@@ -130,20 +139,22 @@ async def test_another_controller_is_asked(admin: KafkaAdmin, monkeypatch: pytes
     assert await admin.create_topics([NewTopic("a"), NewTopic("b")]) == {"a": None, "b": None}
 
 
-async def test_no_controller_in_time(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    describe = create_topics._new_topic
+@virtual
+async def test_no_controller_in_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(listen=listen_on_network) as cluster:
+        describe = create_topics._new_topic
 
-    def refuse(wanted: Any) -> Any:
-        if wanted.name == "b":
-            raise NotControllerException("not the controller")
-        return describe(wanted)
+        def refuse(wanted: Any) -> Any:
+            if wanted.name == "b":
+                raise NotControllerException("not the controller")
+            return describe(wanted)
 
-    monkeypatch.setattr(create_topics, "_new_topic", refuse)
-    servers = cluster.bootstrap_servers
-    async with KafkaAdmin(bootstrap_servers=servers, **QUICK, default_api_timeout_ms=100) as admin:
-        created = await admin.create_topics([NewTopic("a"), NewTopic("b")])
-        assert created["a"] is None
-        assert type(created["b"]) is NotControllerException
+        monkeypatch.setattr(create_topics, "_new_topic", refuse)
+        servers = cluster.bootstrap_servers
+        async with KafkaAdmin(bootstrap_servers=servers, **QUICK, default_api_timeout_ms=100) as admin:
+            created = await admin.create_topics([NewTopic("a"), NewTopic("b")])
+            assert created["a"] is None
+            assert type(created["b"]) is NotControllerException
 
 
 async def test_asks_on_when_a_node_dies(admin: KafkaAdmin, cluster: EmbeddedCluster) -> None:
@@ -153,13 +164,15 @@ async def test_asks_on_when_a_node_dies(admin: KafkaAdmin, cluster: EmbeddedClus
     assert list(await admin.list_topics()) == ["a", "b"]
 
 
-async def test_no_broker(cluster: EmbeddedCluster) -> None:
-    servers = cluster.bootstrap_servers
-    await cluster.close()
-    async with KafkaAdmin(bootstrap_servers=servers, **QUICK, default_api_timeout_ms=50) as admin:
-        for call in (admin.list_topics(), admin.create_topic(NewTopic("t")), admin.delete_topic("t")):
-            with pytest.raises(TimeoutException, match=r"default\.api\.timeout\.ms=50: no broker can be reached"):
-                await call
+@virtual
+async def test_no_broker(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster:
+        servers = cluster.bootstrap_servers
+        await cluster.close()
+        async with KafkaAdmin(bootstrap_servers=servers, **QUICK, default_api_timeout_ms=50) as admin:
+            for call in (admin.list_topics(), admin.create_topic(NewTopic("t")), admin.delete_topic("t")):
+                with pytest.raises(TimeoutException, match=r"default\.api\.timeout\.ms=50: no broker can be reached"):
+                    await call
 
 
 async def test_from_config(cluster: EmbeddedCluster) -> None:

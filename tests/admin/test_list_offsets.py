@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -19,16 +20,24 @@ from aioproducer.errors import (
 )
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
+from aioproducer.testing.simulation.listening import listen_on_network
+from tests.support.virtual_time import World, virtual
 
 QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5, "reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 5}
 LATEST, EARLIEST = OffsetSpec.latest(), OffsetSpec.earliest()
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(nodes=2) as cluster:
+@asynccontextmanager
+async def running(**more: Any) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(nodes=2, **more) as cluster:
         cluster.create_topic("t", 2)
         cluster.create_topic("u")
+        yield cluster
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with running() as cluster:
         yield cluster
 
 
@@ -94,14 +103,16 @@ async def test_a_leader_that_moves_is_followed(admin: KafkaAdmin, cluster: Embed
         cluster.move_leader("moving", 0, 1 - cluster.leader("moving"))
 
 
-async def test_one_that_fails_hides_no_other(cluster: EmbeddedCluster) -> None:
-    nowhere, beyond, there = TopicPartition("nosuch", 0), TopicPartition("t", 2), TopicPartition("u", 0)
-    servers = cluster.bootstrap_servers
-    async with KafkaAdmin(bootstrap_servers=servers, **QUICK, default_api_timeout_ms=500) as admin:
-        answers = await admin.list_offsets(dict.fromkeys((nowhere, beyond, there), LATEST))
-        assert [type(answers[each]) for each in (nowhere, beyond)] == [UnknownTopicOrPartitionException] * 2
-        assert "there is no t-2" in str(answers[beyond])
-        assert isinstance(answers[there], ListOffsetsResultInfo)
+@virtual
+async def test_one_that_fails_hides_no_other(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster:
+        nowhere, beyond, there = TopicPartition("nosuch", 0), TopicPartition("t", 2), TopicPartition("u", 0)
+        servers = cluster.bootstrap_servers
+        async with KafkaAdmin(bootstrap_servers=servers, **QUICK, default_api_timeout_ms=500) as admin:
+            answers = await admin.list_offsets(dict.fromkeys((nowhere, beyond, there), LATEST))
+            assert [type(answers[each]) for each in (nowhere, beyond)] == [UnknownTopicOrPartitionException] * 2
+            assert "there is no t-2" in str(answers[beyond])
+            assert isinstance(answers[there], ListOffsetsResultInfo)
 
 
 async def test_an_error_that_does_not_pass_is_not_waited_for() -> None:
@@ -116,13 +127,15 @@ async def test_an_error_that_does_not_pass_is_not_waited_for() -> None:
         assert "t-0" in str(answers[partition])
 
 
-async def test_nothing_asked_for_and_no_broker(cluster: EmbeddedCluster) -> None:
-    servers = cluster.bootstrap_servers
-    await cluster.close()
-    async with KafkaAdmin(bootstrap_servers=servers, **QUICK, default_api_timeout_ms=50) as admin:
-        assert await admin.list_offsets({}) == {}
-        with pytest.raises(TimeoutException, match=r"listing offsets: .* no broker can be reached"):
-            await admin.list_offsets({TopicPartition("t", 0): LATEST})
+@virtual
+async def test_nothing_asked_for_and_no_broker(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster:
+        servers = cluster.bootstrap_servers
+        await cluster.close()
+        async with KafkaAdmin(bootstrap_servers=servers, **QUICK, default_api_timeout_ms=50) as admin:
+            assert await admin.list_offsets({}) == {}
+            with pytest.raises(TimeoutException, match=r"listing offsets: .* no broker can be reached"):
+                await admin.list_offsets({TopicPartition("t", 0): LATEST})
 
 
 async def test_misuse(admin: KafkaAdmin) -> None:

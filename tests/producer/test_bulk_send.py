@@ -265,7 +265,8 @@ async def test_what_an_iterable_raises_comes_after_the_records_before_it() -> No
 # Cancelled, closed
 
 
-async def test_cancelled_what_is_in_the_accumulator_goes_on_and_the_rest_does_not_begin() -> None:
+@virtual
+async def test_cancelled_what_is_in_the_accumulator_goes_on_and_the_rest_does_not_begin(world: World) -> None:
     async with running(buffer_memory=5000, batch_size=1000, linger_ms=0) as (cluster, producer):
         cluster.broker.script(ApiKey.PRODUCE, never())
         sending = asyncio.create_task(producer.send_many("t", numbered(1000)))

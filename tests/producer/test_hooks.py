@@ -35,6 +35,7 @@ from aioproducer.protocol.api_keys import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, after, answer, drop, error, never
+from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
@@ -232,7 +233,8 @@ async def test_a_record_that_is_too_large_is_a_send_error() -> None:
         assert book.balanced()
 
 
-async def test_what_never_gets_metadata_is_a_send_error() -> None:
+@virtual
+async def test_what_never_gets_metadata_is_a_send_error(world: World) -> None:
     book = Book()
     async with running(book, max_block_ms=30) as (_, producer):
         delivery = producer.send("t", b"v", partition=99)
@@ -244,7 +246,8 @@ async def test_what_never_gets_metadata_is_a_send_error() -> None:
         assert all(one[3].outcome is Outcome.NOT_SENT for one in book.notes)
 
 
-async def test_what_gets_no_memory_or_does_not_fit_into_the_lot_is_a_send_error() -> None:
+@virtual
+async def test_what_gets_no_memory_or_does_not_fit_into_the_lot_is_a_send_error(world: World) -> None:
     book = Book()
     memory: dict[str, Any] = {
         "buffer_memory": 1000,
@@ -378,7 +381,8 @@ async def test_interceptors_are_closed_whenever_a_close_is_cut_short(tick: int) 
         assert book.balanced()
 
 
-async def test_what_is_sent_while_the_producer_closes_is_a_send_error() -> None:
+@virtual
+async def test_what_is_sent_while_the_producer_closes_is_a_send_error(world: World) -> None:
     book = Book()
     async with running(book, request_timeout_ms=50, delivery_timeout_ms=100) as (cluster, producer):
         cluster.broker.always(ApiKey.PRODUCE, never())

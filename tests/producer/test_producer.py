@@ -30,6 +30,7 @@ from aioproducer.errors import (
 )
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
+from aioproducer.testing.simulation.listening import listen_on_network
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import (
@@ -372,9 +373,10 @@ async def test_linger_counts_from_the_first_record() -> None:
 # What max.block.ms bounds
 
 
-async def test_an_unknown_topic_names_itself() -> None:
+@virtual
+async def test_an_unknown_topic_names_itself(world: World) -> None:
     async with (
-        EmbeddedCluster(configs={"auto.create.topics.enable": "false"}) as cluster,
+        EmbeddedCluster(configs={"auto.create.topics.enable": "false"}, listen=listen_on_network) as cluster,
         make_producer(cluster.bootstrap_servers, max_block_ms=200) as producer,
     ):
         ended = await end_of(producer.send("nowhere", b"v"))
@@ -458,7 +460,8 @@ async def test_a_host_name_that_is_none_is_named(host: str) -> None:
         assert host in str(ended)
 
 
-async def test_a_broker_that_does_not_answer_is_named() -> None:
+@virtual
+async def test_a_broker_that_does_not_answer_is_named(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.broker.always(ApiKey.API_VERSIONS, never())
         config = {"max_block_ms": 250, "socket_connection_setup_timeout_ms": 20}
@@ -468,7 +471,8 @@ async def test_a_broker_that_does_not_answer_is_named() -> None:
             assert "was not ready within" in str(ended)
 
 
-async def test_metadata_that_cannot_be_had_is_named() -> None:
+@virtual
+async def test_metadata_that_cannot_be_had_is_named(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.broker.always(ApiKey.METADATA, wrong_correlation_id())
         async with make_producer(cluster.bootstrap_servers, max_block_ms=250) as producer:
@@ -526,7 +530,8 @@ async def test_enqueue_waits_for_memory() -> None:
         assert all_memory_free(producer)
 
 
-async def test_memory_that_never_comes_is_named() -> None:
+@virtual
+async def test_memory_that_never_comes_is_named(world: World) -> None:
     async with running(**TINY, max_block_ms=400) as (cluster, producer):
         _ = await producer.partitions_for("t")
         cluster.broker.always(ApiKey.PRODUCE, never())

@@ -256,7 +256,8 @@ async def test_bootstrap_servers_are_asked_again_when_no_known_broker_is_left() 
 # Time-outs
 
 
-async def test_a_request_that_is_not_answered_is_sent_again_on_a_new_connection() -> None:
+@virtual
+async def test_a_request_that_is_not_answered_is_sent_again_on_a_new_connection(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.script(ApiKey.PRODUCE, never(appended=True))
@@ -282,7 +283,8 @@ async def test_records_that_waited_for_metadata_linger_as_all_others_do(world: W
 SHORT = {"request_timeout_ms": 200, "delivery_timeout_ms": 400}
 
 
-async def test_delivery_timeout_while_a_request_is_under_way() -> None:
+@virtual
+async def test_delivery_timeout_while_a_request_is_under_way(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.always(ApiKey.PRODUCE, never())
@@ -297,7 +299,8 @@ async def test_delivery_timeout_while_a_request_is_under_way() -> None:
         assert all_memory_free(producer)
 
 
-async def test_what_expired_under_way_keeps_its_memory_until_its_answer_comes() -> None:
+@virtual
+async def test_what_expired_under_way_keeps_its_memory_until_its_answer_comes(world: World) -> None:
     gate = asyncio.Event()
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
@@ -652,7 +655,8 @@ async def test_a_topic_created_anew_goes_on_without_loss() -> None:
         assert cluster.values("t") == [b"new"]
 
 
-async def test_a_topic_created_anew_with_fewer_partitions_goes_on() -> None:
+@virtual
+async def test_a_topic_created_anew_with_fewer_partitions_goes_on(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 3)
         async with make_producer(cluster.bootstrap_servers, max_block_ms=500) as producer:
@@ -668,7 +672,8 @@ async def test_a_topic_created_anew_with_fewer_partitions_goes_on() -> None:
             assert isinstance(beyond, TimeoutException)
 
 
-async def test_a_topic_is_not_forgotten_while_its_records_wait() -> None:
+@virtual
+async def test_a_topic_is_not_forgotten_while_its_records_wait(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers, max_block_ms=500) as producer:

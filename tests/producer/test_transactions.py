@@ -25,6 +25,7 @@ from tests.support.fencing import NEWER, WAYS, Way, check_fenced
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import Held, ScriptedCluster, drop, edited, error, set_error
+from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
@@ -173,7 +174,8 @@ async def test_a_commit_that_was_asked_for_is_never_followed_by_an_abort(protoco
         assert committed(cluster) == [b"a", b"b"]
 
 
-async def test_a_commit_that_takes_too_long_goes_on() -> None:
+@virtual
+async def test_a_commit_that_takes_too_long_goes_on(world: World) -> None:
     async with a_cluster() as cluster, transactional(cluster, max_block_ms=100) as producer:
         await producer.init_transactions()
         held = Held()
@@ -198,7 +200,8 @@ async def test_the_older_of_two_producers_is_fenced(way: Way, protocol: int) -> 
 
 
 @PROTOCOLS
-async def test_a_transaction_of_which_a_record_failed_must_be_aborted(protocol: int) -> None:
+@virtual
+async def test_a_transaction_of_which_a_record_failed_must_be_aborted(world: World, protocol: int) -> None:
     async with a_cluster(protocol) as cluster, transactional(cluster, max_block_ms=300) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
@@ -370,7 +373,8 @@ async def test_whoever_waits_when_the_producer_is_closed_is_told() -> None:
             await waiting
 
 
-async def test_an_abort_does_not_wait_for_offsets_that_nobody_takes() -> None:
+@virtual
+async def test_an_abort_does_not_wait_for_offsets_that_nobody_takes(world: World) -> None:
     async with a_cluster() as cluster, transactional(cluster, max_block_ms=100) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalArgumentException, RecordTooLargeException
 from aioproducer.spark import topic_streams
 from aioproducer.spark.topic_streams import SinkException, send_rows
+from aioproducer.testing.simulation.listening import listen_on_network
 from tests.support.producing import make_producer
+from tests.support.virtual_time import World, virtual
 
 pa = pytest.importorskip("pyarrow")
 
@@ -20,11 +23,17 @@ VALUE = {"value": "value"}
 BOTH = {"value": "value", "topic": "topic"}
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(1, configs={"auto.create.topics.enable": "false"}) as cluster:
+@asynccontextmanager
+async def running(**more: Any) -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(1, configs={"auto.create.topics.enable": "false"}, **more) as cluster:
         for topic in ("a", "b"):
             cluster.create_topic(topic, 1)
+        yield cluster
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with running() as cluster:
         yield cluster
 
 
@@ -106,18 +115,24 @@ async def test_a_row_that_is_too_large_is_named_wherever_it_stands(cluster: Embe
     assert isinstance(caught.value.__cause__, RecordTooLargeException)
 
 
-async def test_an_unknown_topic_is_named(cluster: EmbeddedCluster) -> None:
-    async with make_producer(cluster.bootstrap_servers, max_block_ms=100) as producer:
+@virtual
+async def test_an_unknown_topic_is_named(world: World) -> None:
+    async with (
+        running(listen=listen_on_network) as cluster,
+        make_producer(cluster.bootstrap_servers, max_block_ms=100) as producer,
+    ):
         with pytest.raises(SinkException, match=r"here, row 1, to topic 'c': .*'c'"):
             await send_rows(producer, given(routed(("a", "1"), ("c", "2"))), BOTH, None, "here")
 
 
-async def test_a_broker_that_is_down_is_named(cluster: EmbeddedCluster) -> None:
-    servers = cluster.bootstrap_servers
-    await cluster.stop_node(0)
-    async with make_producer(servers, max_block_ms=100) as producer:
-        with pytest.raises(SinkException, match=rf"here, row 0, to topic 'a': .*{servers}"):
-            await send_rows(producer, given(valued("1")), VALUE, "a", "here")
+@virtual
+async def test_a_broker_that_is_down_is_named(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster:
+        servers = cluster.bootstrap_servers
+        await cluster.stop_node(0)
+        async with make_producer(servers, max_block_ms=100) as producer:
+            with pytest.raises(SinkException, match=rf"here, row 0, to topic 'a': .*{servers}"):
+                await send_rows(producer, given(valued("1")), VALUE, "a", "here")
 
 
 async def test_after_a_failure_no_more_rows_are_asked_for(
