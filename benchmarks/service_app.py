@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.requests import Request
 from pydantic import BaseModel
 
+from benchmarks.collector import COLLECTORS
 from benchmarks.http_load import HOST
 from benchmarks.service_clients import CLIENTS, Send
 
@@ -54,10 +55,11 @@ async def create_order(order: Order, send: Annotated[Send, Depends(sender)]) -> 
     return Receipt(partition=partition, offset=offset)
 
 
-def make_app(client: str, servers: str) -> FastAPI:
+def make_app(client: str, servers: str, collector: str) -> FastAPI:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         async with CLIENTS[client](servers) as send:
+            COLLECTORS[collector]()
             yield {"send": send}
 
     app = FastAPI(lifespan=lifespan)
@@ -65,6 +67,7 @@ def make_app(client: str, servers: str) -> FastAPI:
     return app
 
 
-def main(client: str, port: str, servers: str) -> None:
+def main(client: str, port: str, servers: str, collector: str) -> None:
     """Serves until SIGTERM."""
-    uvicorn.run(make_app(client, servers), host=HOST, port=int(port), log_level="warning", access_log=False)
+    app = make_app(client, servers, collector)
+    uvicorn.run(app, host=HOST, port=int(port), log_level="warning", access_log=False)

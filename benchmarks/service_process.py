@@ -15,6 +15,7 @@ from pathlib import Path
 
 import aioproducer
 from benchmarks.http_load import HOST
+from benchmarks.python_process import python_command
 from benchmarks.usage import cpu_seconds_of
 
 STARTUP = 30.0
@@ -36,6 +37,10 @@ class Service:
         self.port = port
         self._process = process
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def terminate(self) -> None:
         """SIGTERM."""
         self._process.send_signal(signal.SIGTERM)
@@ -51,7 +56,9 @@ class Service:
 
 
 @contextlib.asynccontextmanager
-async def service(command: Sequence[str], port: int, environment: Mapping[str, str]) -> AsyncIterator[Service]:
+async def service(
+    command: Sequence[str], port: int, environment: Mapping[str, str], *, startup: float = STARTUP
+) -> AsyncIterator[Service]:
     """Runs ``command``, a service on ``port`` with /health/ready; it is killed at the end if it still runs."""
     with tempfile.TemporaryFile() as said:
         process = await asyncio.create_subprocess_exec(
@@ -59,7 +66,7 @@ async def service(command: Sequence[str], port: int, environment: Mapping[str, s
         )
         try:
             try:
-                async with asyncio.timeout(STARTUP):
+                async with asyncio.timeout(startup):
                     await _until_ready(process, port)
             except (TimeoutError, ServiceFailed) as error:
                 said.seek(0)
@@ -108,3 +115,9 @@ def fastapi_orders(port: int) -> list[str]:
 def aiohttp_events(port: int) -> list[str]:
     """The command of the example."""
     return [sys.executable, str(EXAMPLES / "aiohttp_events" / "events.py"), str(port)]
+
+
+def service_on(client: str, port: int, servers: str, collector: str) -> list[str]:
+    """The command of ``service_app.py`` on a client of ``service_clients.py``."""
+    statement = "from benchmarks.service_app import main; main(*sys.argv[1:])"
+    return python_command(statement, client, str(port), servers, collector)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar
 
 from aioproducer import Delivery, KafkaProducer, wait_all
-from benchmarks import ways
+from benchmarks import collector, ways
 from benchmarks.clients.client import Latencies, Missing, PythonClient
 from benchmarks.environment import aioproducer_build, is_compiled
 from benchmarks.run import Run
@@ -108,9 +107,7 @@ class Tuned(Aioproducer):
 
     async def start(self) -> None:
         await super().start()
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 100)
+        collector.tuned()
 
 
 class Pure(Aioproducer):
