@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 
 from aiohttp import web
@@ -30,41 +30,47 @@ from aioproducer.integrations.service_health import LIVE, READY, liveness, readi
 
 __all__ = ["PRODUCER", "error_middleware", "get_producer", "health_routes", "kafka_context"]
 
-PRODUCER: Final = web.AppKey("kafka_producer", KafkaProducer)
+ProducerKey = web.AppKey[KafkaProducer]
+
+PRODUCER: Final[ProducerKey] = web.AppKey("kafka_producer", KafkaProducer)
 """The application's key for the producer."""
 
 
 def kafka_context(
-    *, close_timeout: float | None = None, **config: Any
+    *, key: ProducerKey = PRODUCER, close_timeout: float | None = None, **config: Any
 ) -> Callable[[web.Application], AsyncIterator[None]]:
     """A cleanup context with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
     The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
     that was accepted is delivered, within ``close_timeout`` seconds; None waits for all, at most delivery.timeout.ms.
+    A second producer of an application needs a ``key`` of its own.
 
     Within a context of your own: ``async with asynccontextmanager(kafka_context(...))(app): yield``.
     """
 
     async def context(app: web.Application) -> AsyncIterator[None]:
         async with running(close_timeout, config) as producer:
-            app[PRODUCER] = producer
+            app[key] = producer
             yield
 
     return context
 
 
-def get_producer(request: web.Request) -> KafkaProducer:
+def get_producer(request: web.Request, key: ProducerKey = PRODUCER) -> KafkaProducer:
     """The producer of the request's application, or of the application that contains it."""
-    producer = request.config_dict.get(PRODUCER)
+    producer = request.config_dict.get(key)
     if not isinstance(producer, KafkaProducer):
-        raise IllegalStateException("the service has no producer: app.cleanup_ctx.append(kafka_context(...))")
+        raise IllegalStateException(
+            f"the service has no producer with the key {key}: app.cleanup_ctx.append(kafka_context(...))"
+        )
     return producer
 
 
 def error_middleware(*, retry_after: int = RETRY_AFTER) -> Middleware:
     """Answers errors of ``send`` and ``enqueue``: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
 
-    The service's own errors stay errors: 500, with a traceback in the log.
+    The service's own errors stay errors: 500, with a traceback in the log. So do errors after the beginning of a
+    streamed response or of a WebSocket: nothing else can be answered then.
     """
 
     @web.middleware
@@ -72,7 +78,8 @@ def error_middleware(*, retry_after: int = RETRY_AFTER) -> Middleware:
         try:
             return await handler(request)
         except KafkaError as error:
-            answer = answer_to(error, retry_after=retry_after)
+            begun = request.writer.output_size > 0
+            answer = None if begun else answer_to(error, retry_after=retry_after)
             if answer is None:
                 raise
             return _response(answer)
@@ -80,14 +87,22 @@ def error_middleware(*, retry_after: int = RETRY_AFTER) -> Middleware:
     return answering
 
 
-def health_routes(thresholds: HealthThresholds | None = None) -> list[web.RouteDef]:
-    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with all findings."""
+def health_routes(
+    thresholds: HealthThresholds | None = None, *, keys: Sequence[ProducerKey] = (PRODUCER,)
+) -> list[web.RouteDef]:
+    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with all findings.
+
+    With several ``keys`` it is about all of these producers together.
+    """
+
+    def producers(request: web.Request) -> list[KafkaProducer]:
+        return [get_producer(request, key) for key in keys]
 
     async def live(request: web.Request) -> web.Response:
-        return _response(liveness(get_producer(request), thresholds))
+        return _response(liveness(producers(request), thresholds))
 
     async def ready(request: web.Request) -> web.Response:
-        return _response(readiness(get_producer(request), thresholds))
+        return _response(readiness(producers(request), thresholds))
 
     return [web.get(LIVE, live), web.get(READY, ready)]
 

@@ -4,8 +4,11 @@
 |---|---|
 | 413 | the record is too large |
 | 422 | it cannot be serialized, or the broker's validation refuses it |
-| 503, Retry-After | it is not in the log and never will be; trying later may work: no memory, no broker, no leader |
-| 504 | it may be in the log: sending it again may put it there twice |
+| 503, Retry-After | it is not in the log and never will be; trying later may work |
+| 504 | it may be in the log, or its transaction may yet be committed: sending it again may put it there twice |
+
+Trying later may work where there is no memory, no broker or no leader, and where something else ended the record: its
+transaction was aborted, its producer closed, its batch refused for another record.
 
 Anything else (misuse, no authorization, a producer that has failed) is the service's own error. It gets no answer here:
 the framework handles the exception.
@@ -19,10 +22,14 @@ from typing import Any, Final, NamedTuple
 
 from aioproducer import DeliveryError, KafkaError, Outcome
 from aioproducer.errors import (
+    ApiException,
+    BufferExhaustedException,
+    IllegalArgumentException,
     InvalidRecordException,
     InvalidTimestampException,
     RecordTooLargeException,
     SerializationException,
+    TimeoutException,
 )
 
 log = logging.getLogger(__name__)
@@ -51,12 +58,27 @@ def answer_to(error: KafkaError, *, retry_after: int = RETRY_AFTER) -> Answer | 
         return _answer(413, error, str(error))
     if isinstance(error, SerializationException | InvalidRecordException | InvalidTimestampException):
         return _answer(422, error, str(error))
-    if isinstance(error, DeliveryError) and error.outcome is Outcome.UNKNOWN:
+    if _may_yet_happen(error):
         return _told(error, _answer(504, error, "no broker has confirmed the record in time; it may be in the log"))
-    if error.retriable:
-        words = f"the record was not accepted in time; try again in {retry_after} s"
+    if _may_work_later(error):
+        words = f"the record was not accepted; try again in {retry_after} s"
         return _told(error, _answer(503, error, words, {"Retry-After": str(retry_after)}))
     return None
+
+
+def _may_yet_happen(error: KafkaError) -> bool:
+    if isinstance(error, DeliveryError):
+        return error.outcome is Outcome.UNKNOWN
+    # Of a call, not of a record: a commit that has not ended within max.block.ms goes on.
+    return isinstance(error, TimeoutException) and not isinstance(error, BufferExhaustedException)
+
+
+def _may_work_later(error: KafkaError) -> bool:
+    if error.retriable or error.abortable:
+        return True
+    # Refused neither by a broker nor for what it is, but ended by something else: its transaction was aborted, its
+    # producer closed, its batch refused for another record.
+    return isinstance(error, DeliveryError) and not isinstance(error, ApiException | IllegalArgumentException)
 
 
 def _answer(status: int, error: KafkaError, detail: str, headers: Mapping[str, str] | None = None) -> Answer:

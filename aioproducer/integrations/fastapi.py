@@ -16,13 +16,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, FastAPI
-from fastapi.requests import HTTPConnection, Request
+from fastapi import APIRouter, Depends, FastAPI, WebSocket
+from fastapi.requests import HTTPConnection
 from fastapi.responses import JSONResponse, Response
+from fastapi.websockets import WebSocketState
 
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
 from aioproducer.errors import IllegalStateException
@@ -30,19 +32,24 @@ from aioproducer.integrations.answer import RETRY_AFTER, Answer, answer_to
 from aioproducer.integrations.running import running
 from aioproducer.integrations.service_health import LIVE, READY, liveness, readiness
 
-__all__ = ["Producer", "add_error_handlers", "get_producer", "health_router", "kafka_lifespan"]
+__all__ = ["Producer", "add_error_handlers", "get_producer", "health_router", "kafka_lifespan", "producer_named"]
 
-_STATE: Final = "kafka_producer"
+NAME: Final = "kafka_producer"
 """The producer's key in the lifespan's state, which every request gets."""
 
+CLOSE_CODES: Final = {413: 1009, 422: 1007, 503: 1013, 504: 1011}
+"""What an accepted WebSocket is closed with in the place of a response (RFC 6455, 7.4.1; IANA's registry)."""
+
 KafkaLifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any]]]
+GetProducer = Callable[[HTTPConnection], Awaitable[KafkaProducer]]
 
 
-def kafka_lifespan(*, close_timeout: float | None = None, **config: Any) -> KafkaLifespan:
+def kafka_lifespan(*, name: str = NAME, close_timeout: float | None = None, **config: Any) -> KafkaLifespan:
     """A lifespan with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
     The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
     that was accepted is delivered, within ``close_timeout`` seconds; None waits for all, at most delivery.timeout.ms.
+    A second producer of a service needs a ``name`` (see :func:`producer_named`).
 
     To combine it with something else, use it inside your own lifespan::
 
@@ -55,21 +62,34 @@ def kafka_lifespan(*, close_timeout: float | None = None, **config: Any) -> Kafk
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
         async with running(close_timeout, config) as producer:
-            yield {_STATE: producer}
+            yield {name: producer}
 
     return lifespan
 
 
-async def get_producer(connection: HTTPConnection) -> KafkaProducer:
-    """The dependency: the service's producer, for HTTP and for WebSockets. Tests override it."""
-    producer = getattr(connection.state, _STATE, None)
-    if not isinstance(producer, KafkaProducer):
-        raise IllegalStateException(
-            "the service has no producer: make it with FastAPI(lifespan=kafka_lifespan(...)), and where another "
-            "lifespan is around that, yield its state, too"
-        )
-    return producer
+@cache
+def producer_named(name: str) -> GetProducer:
+    """The dependency that gets the producer of ``kafka_lifespan(name=name)``; the same one for the same name.
 
+    ::
+
+        Clicks = Annotated[KafkaProducer, Depends(producer_named("clicks"))]
+    """
+
+    async def get(connection: HTTPConnection) -> KafkaProducer:
+        producer = getattr(connection.state, name, None)
+        if not isinstance(producer, KafkaProducer):
+            raise IllegalStateException(
+                f"the service has no producer {name!r}: make it with FastAPI(lifespan=kafka_lifespan(...)), and where "
+                "another lifespan is around that, yield its state, too"
+            )
+        return producer
+
+    return get
+
+
+get_producer: GetProducer = producer_named(NAME)
+"""The dependency: the service's producer, for HTTP and for WebSockets. Tests override it."""
 
 Producer = Annotated[KafkaProducer, Depends(get_producer)]
 """The type of a parameter that gets the service's producer."""
@@ -78,31 +98,65 @@ Producer = Annotated[KafkaProducer, Depends(get_producer)]
 def add_error_handlers(app: FastAPI, *, retry_after: int = RETRY_AFTER) -> None:
     """Answers errors of ``send`` and ``enqueue``: 413, 422, 503 with Retry-After (in seconds), 504; see ``answer.py``.
 
-    The service's own errors stay errors: 500, with a traceback in the log.
+    A WebSocket that was accepted is closed with 1009, 1007, 1013 or 1011. The service's own errors stay errors: 500,
+    with a traceback in the log. An application that is mounted in another one needs handlers of its own.
     """
 
-    async def respond(request: Request, error: Exception) -> Response:
+    async def respond(connection: Any, error: Exception) -> Response | None:
         answer = answer_to(error, retry_after=retry_after) if isinstance(error, KafkaError) else None
         if answer is None:
             raise error
-        return _response(answer)
+        if not isinstance(connection, WebSocket) or _can_be_refused(connection):
+            return _response(answer)
+        if connection.client_state is not WebSocketState.DISCONNECTED:
+            await connection.close(CLOSE_CODES[answer.status], answer.body["error"])
+        return None
 
-    app.add_exception_handler(KafkaError, respond)
+    handler: Any = respond  # for both kinds of connection, which Starlette's types do not foresee
+    app.add_exception_handler(KafkaError, handler)
 
 
-def health_router(thresholds: HealthThresholds | None = None) -> APIRouter:
-    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with all findings."""
+def _can_be_refused(socket: WebSocket) -> bool:
+    """Whether it was not accepted yet, and the server can send a response in the place of the handshake."""
+    extensions = socket.scope.get("extensions") or {}
+    return socket.application_state is WebSocketState.CONNECTING and "websocket.http.response" in extensions
+
+
+def health_router(thresholds: HealthThresholds | None = None, *, names: Sequence[str] = (NAME,)) -> APIRouter:
+    """``GET /health/live`` (503: restart it) and ``GET /health/ready`` (503: send it nothing), with all findings.
+
+    With several ``names`` it is about all of these producers together.
+    """
     router = APIRouter(tags=["health"])
+    producers = Depends(_all_of(names))
 
     @router.get(LIVE)
-    async def live(producer: Producer) -> JSONResponse:
-        return _response(liveness(producer, thresholds))
+    async def live(producers: list[KafkaProducer] = producers) -> JSONResponse:
+        return _response(liveness(producers, thresholds))
 
     @router.get(READY)
-    async def ready(producer: Producer) -> JSONResponse:
-        return _response(readiness(producer, thresholds))
+    async def ready(producers: list[KafkaProducer] = producers) -> JSONResponse:
+        return _response(readiness(producers, thresholds))
 
     return router
+
+
+def _all_of(names: Sequence[str]) -> Callable[..., Awaitable[list[KafkaProducer]]]:
+    """A dependency on each of the named, so that tests may override each."""
+    if not names:
+        return _none
+
+    async def together(
+        first: KafkaProducer = Depends(producer_named(names[0])),  # noqa: B008 - that is how FastAPI is told
+        others: list[KafkaProducer] = Depends(_all_of(names[1:])),  # noqa: B008
+    ) -> list[KafkaProducer]:
+        return [first, *others]
+
+    return together
+
+
+async def _none() -> list[KafkaProducer]:
+    return []
 
 
 def _response(answer: Answer) -> JSONResponse:

@@ -1,8 +1,11 @@
-"""The names of metrics in other systems: Kafka's names, preceded by their group."""
+"""The names of metrics in other systems: Kafka's names, preceded by their group; and what they are counted in."""
 
 from __future__ import annotations
 
-from aioproducer import MetricName
+from collections.abc import Iterable
+
+from aioproducer import KafkaProducer, MetricName
+from aioproducer.errors import IllegalStateException
 
 
 def joined_name(name: MetricName, separator: str) -> str:
@@ -17,3 +20,29 @@ def joined_name(name: MetricName, separator: str) -> str:
 def is_counter(name: MetricName) -> bool:
     """Whether the metric only grows, until what it counts is forgotten."""
     return name.name.endswith("-total")
+
+
+def unit_of(name: MetricName) -> str:
+    """In UCUM, as OpenTelemetry wants it: ``ms``, ``By/s``, ``1`` for a ratio; empty for what is only counted."""
+    words = name.name.split("-")
+    if words[-1] == "ratio" or words[0] == "compression":
+        return "1"
+    if words[-1] == "age":
+        return "s"
+    if "ns" in words:
+        return "ns"
+    if not {"latency", "time", "linger"}.isdisjoint(words):
+        return "ms"
+    per_second = "/s" if words[-1] == "rate" else ""
+    if not {"byte", "bytes", "size"}.isdisjoint(words):
+        return f"By{per_second}"
+    return f"1{per_second}" if per_second else ""
+
+
+def check_client_id(producer: KafkaProducer, others: Iterable[KafkaProducer]) -> None:
+    """IllegalStateException if one of the others has the same: their figures could not be told apart."""
+    client_id = producer.config.client_id
+    if any(other.config.client_id == client_id for other in others):
+        raise IllegalStateException(
+            f"another producer whose metrics are shown has client_id={client_id!r}, too: give each its own"
+        )

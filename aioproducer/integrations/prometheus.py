@@ -22,7 +22,7 @@ from prometheus_client.registry import Collector
 
 from aioproducer import KafkaProducer, MetricName
 from aioproducer.errors import IllegalStateException
-from aioproducer.integrations.metric_names import is_counter, joined_name
+from aioproducer.integrations.metric_names import check_client_id, is_counter, joined_name
 from aioproducer.metrics import every_metric
 
 __all__ = ["PrometheusReporter"]
@@ -33,7 +33,7 @@ _DOCS: Final = {(name.group, name.name): metric.doc for name, metric in every_me
 class PrometheusReporter:
     """One of the ``metric_reporters`` of a producer: its metrics are in ``registry`` from its start to its end.
 
-    All producers of a registry share the same metric families and differ by ``client_id``, so give each its own.
+    All producers of a registry share the same metric families and differ by ``client_id``, so each has to have its own.
     Nothing is computed before a scrape, which may come from any thread.
     """
 
@@ -45,11 +45,12 @@ class PrometheusReporter:
         """The producer has started."""
         if self._producer is not None:
             raise IllegalStateException("this PrometheusReporter is another producer's: make one for each")
-        self._producer = producer
         collector = _collectors.get(self._registry)
         if collector is None:
             collector = _collectors[self._registry] = ProducerCollector()
             self._registry.register(collector)
+        check_client_id(producer, collector.producers)
+        self._producer = producer
         collector.producers.append(producer)
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -20,21 +20,39 @@ elsewhere: they cover the last minute, and one client with a record that is too 
 service."""
 
 
-def liveness(producer: KafkaProducer, thresholds: HealthThresholds | None = None) -> Answer:
-    """503 if the producer has failed for good, so that only a restart helps; else 200, whatever the findings."""
-    return _answer(producer.health(thresholds), (FAILED,), [])
+def liveness(producers: Sequence[KafkaProducer], thresholds: HealthThresholds | None = None) -> Answer:
+    """503 if a producer has failed for good, so that only a restart helps; else 200, whatever the findings."""
+    return _answer([_Check(producer, thresholds, (FAILED,)) for producer in producers])
 
 
-def readiness(producer: KafkaProducer, thresholds: HealthThresholds | None = None) -> Answer:
-    """503 until the cluster is first reached, while memory for records is nearly used up, and after a failure."""
-    unreached = math.isnan(producer.metrics()["metadata-age"])
-    return _answer(producer.health(thresholds), NOT_NOW, ["no broker was reached yet"] if unreached else [])
+def readiness(producers: Sequence[KafkaProducer], thresholds: HealthThresholds | None = None) -> Answer:
+    """503 until each has reached its cluster, while memory for records is nearly used up, and after a failure."""
+    checks = [_Check(producer, thresholds, NOT_NOW) for producer in producers]
+    for check in checks:
+        if math.isnan(check.producer.metrics()["metadata-age"]):
+            check.why_not.append("no broker was reached yet")
+    return _answer(checks)
 
 
-def _answer(found: list[HealthFinding], reasons: Collection[str], why_not: list[str]) -> Answer:
-    why_not = [finding.metric for finding in found if finding.metric in reasons] + why_not
-    body: dict[str, Any] = {"ok": not why_not, "why_not": why_not, "findings": [_as_dict(one) for one in found]}
-    return Answer(503 if why_not else 200, body, {})
+class _Check:
+    """What one producer's health says; ``reasons`` are the metrics because of which it is not ready, or not alive."""
+
+    def __init__(self, producer: KafkaProducer, thresholds: HealthThresholds | None, reasons: Collection[str]) -> None:
+        self.producer = producer
+        self.findings = producer.health(thresholds)
+        self.why_not = [finding.metric for finding in self.findings if finding.metric in reasons]
+
+
+def _answer(checks: Sequence[_Check]) -> Answer:
+    """Where there are several producers, each reason and finding says whose it is."""
+    why_not: list[str] = []
+    findings: list[dict[str, Any]] = []
+    for check in checks:
+        client_id = check.producer.config.client_id
+        whose = {"client_id": client_id} if len(checks) > 1 else {}
+        why_not += [f"{client_id}: {why}" if whose else why for why in check.why_not]
+        findings += [{**whose, **_as_dict(finding)} for finding in check.findings]
+    return Answer(503 if why_not else 200, {"ok": not why_not, "why_not": why_not, "findings": findings}, {})
 
 
 def _as_dict(finding: HealthFinding) -> dict[str, Any]:

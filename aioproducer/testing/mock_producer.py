@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from random import Random
 from typing import Any
 
 from aioproducer.errors import (
+    ApiException,
+    DeliveryError,
     IllegalArgumentException,
     IllegalStateException,
     KafkaError,
@@ -37,22 +39,24 @@ class MockProducer(KafkaProducer):
             await place_order(producer)
             assert [record.value for record in producer.history] == [b"an order"]
 
-    Configs are the real ones, and so are serializers, partitioner, interceptors, checks and errors. ``topics`` has the
-    number of partitions by name; any other topic is created with one partition when it is first used. Records without
-    key and partition go to random partitions, the same in every run.
+    Configs are the real ones, and so are serializers, partitioner, interceptors, checks and errors. ``topics`` are
+    names, or numbers of partitions by name; any other topic is created with one partition when it is first used.
+    Records without key and partition go to random partitions, the same in every run.
 
     With ``auto_complete`` records are delivered in the loop's next turn, because no real one is delivered before
     ``send`` returns; without it, one by one, by :meth:`complete_next` and :meth:`error_next`. ``flush``, ``close`` and
     ``commit_transaction`` deliver whatever is left. ``errors`` holds what calls raise: ``errors.flush = error``.
     """
 
-    def __init__(self, *, auto_complete: bool = True, topics: Mapping[str, int] | None = None, **config: Any) -> None:
+    def __init__(
+        self, *, auto_complete: bool = True, topics: Mapping[str, int] | Iterable[str] = (), **config: Any
+    ) -> None:
         given = {name.replace(".", "_"): value for name, value in config.items()}
         # A batch for each record, so that each may end by itself.
         super().__init__(**{"bootstrap_servers": "mock:9092", **given, "batch_size": 0, "buffer_memory": _ALL_MEMORY})
         self.errors = MockErrors()
         self._auto_complete = auto_complete
-        self._topics = _checked(topics or {})
+        self._topics = _checked(topics)
         self._history: list[ProducerRecord] = []
         self._random = Random(0)
         self._hooked = True  # every record comes by the way in, where it is written down
@@ -232,12 +236,14 @@ class MockProducer(KafkaProducer):
         return True
 
 
-def _checked(topics: Mapping[str, int]) -> dict[str, int]:
-    given: Mapping[str, object] = topics
+def _checked(topics: Mapping[str, int] | Iterable[str]) -> dict[str, int]:
+    if isinstance(topics, str):
+        raise IllegalArgumentException(f"topics is {topics!r}; it must be the names of topics, or numbers by name")
+    given: dict[str, Any] = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
     for name, partitions in given.items():
         if not (isinstance(partitions, int) and partitions > 0):
             raise IllegalArgumentException(f"topics[{name!r}] is {partitions!r}; a topic has 1 partition or more")
-    return dict(topics)
+    return given
 
 
 class _Recording(Admission):
@@ -263,7 +269,10 @@ class _Recording(Admission):
         serialize: bool = True,
     ) -> Delivery | ParkedRecord:
         self.check_open()
-        self._errors.strike("send")
+        try:
+            self._errors.strike("send")
+        except ApiException as error:  # where a real producer has it, too, it is the end of a delivery
+            raise DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1 if partition is None else partition)) from None
         placed = super().let_in(topic, value, key, partition, timestamp_ms, headers, condition, serialize=serialize)
         waits = isinstance(placed, ParkedRecord) and placed.waiting()
         if not waits and (placed.delivery if isinstance(placed, ParkedRecord) else placed).outcome is None:

@@ -5,18 +5,21 @@ from typing import Any
 
 import pytest
 
-from aioproducer import DeliveryError, KafkaError, Outcome
+from aioproducer import DeliveryError, KafkaError, Outcome, errors
 from aioproducer.errors import (
     BufferExhaustedException,
     IllegalArgumentException,
     IllegalStateException,
     InvalidRecordException,
     NotLeaderOrFollowerException,
+    PartitionerException,
     ProducerFencedException,
     RecordTooLargeException,
     SerializationException,
     TimeoutException,
     TopicAuthorizationException,
+    TransactionAbortableException,
+    TransactionAbortedException,
 )
 from aioproducer.integrations.answer import answer_to
 
@@ -33,10 +36,16 @@ def ended(error: KafkaError, outcome: Outcome = Outcome.NOT_SENT) -> DeliveryErr
         (ended(InvalidRecordException("no key")), 422, {}),
         (ended(BufferExhaustedException("full")), 503, {"Retry-After": "7"}),
         (ended(TimeoutException("b1:9092 is away")), 503, {"Retry-After": "7"}),
-        (TimeoutException("no metadata"), 503, {"Retry-After": "7"}),
         (ended(NotLeaderOrFollowerException("moved")), 503, {"Retry-After": "7"}),
         (ended(TimeoutException("no answer"), Outcome.UNKNOWN), 504, {}),
         (ended(KafkaError("closed"), Outcome.UNKNOWN), 504, {}),
+        # Not for what the record is, and not by a broker: it is safe to try again.
+        (ended(KafkaError("closed")), 503, {"Retry-After": "7"}),
+        (ended(TransactionAbortedException("another record failed")), 503, {"Retry-After": "7"}),
+        (TransactionAbortableException("a record failed"), 503, {"Retry-After": "7"}),
+        # Of commit_transaction(): the commit goes on.
+        (TimeoutException("not within max.block.ms"), 504, {}),
+        (BufferExhaustedException("full"), 503, {"Retry-After": "7"}),
     ],
     ids=lambda value: getattr(type(value), "__name__", None),
 )
@@ -52,6 +61,7 @@ def test_whose_fault_it_is_and_what_to_do(error: KafkaError, status: int, header
     "error",
     [
         ended(TopicAuthorizationException("not yours")),
+        ended(PartitionerException("7 of 3")),
         ProducerFencedException("another one"),
         IllegalArgumentException("the topic is empty"),
         IllegalStateException("the producer has failed"),
@@ -60,6 +70,30 @@ def test_whose_fault_it_is_and_what_to_do(error: KafkaError, status: int, header
 )
 def test_the_services_own_errors_have_no_answer(error: KafkaError) -> None:
     assert answer_to(error) is None
+
+
+EVERY_CLASS = [
+    one
+    for one in vars(errors).values()
+    if isinstance(one, type) and issubclass(one, KafkaError) and one is not DeliveryError
+]
+
+
+def test_whatever_may_work_later_or_may_have_happened_has_an_answer() -> None:
+    for one in EVERY_CLASS:
+        unknown = answer_to(ended(one("x"), Outcome.UNKNOWN))
+        assert unknown is not None, one
+        assert unknown.status in (504, 413, 422), one
+        refused = answer_to(ended(one("x")))
+        assert refused is not None or not (one.retriable or one.abortable), one
+        assert refused is None or refused.status != 504, one
+
+
+def test_the_others_of_a_refused_batch_may_be_sent_again() -> None:
+    error = InvalidRecordException("refused")
+    error.refused_records = {1: "no key"}
+    answers = [answer_to(ended(error).told_of(index)) for index in (0, 1)]
+    assert [answer and answer.status for answer in answers] == [503, 422]
 
 
 def test_what_concerns_the_cluster_is_told_to_the_log_and_not_to_clients(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,19 +1,28 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from fastapi import FastAPI
+from fastapi import APIRouter, BackgroundTasks, Depends, FastAPI, WebSocket
 from fastapi.requests import HTTPConnection, Request
+from fastapi.responses import StreamingResponse
 
 from aioproducer import KafkaError, KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.errors import IllegalStateException
-from aioproducer.integrations.fastapi import Producer, add_error_handlers, get_producer, health_router, kafka_lifespan
+from aioproducer.errors import BufferExhaustedException, IllegalStateException
+from aioproducer.integrations.fastapi import (
+    Producer,
+    add_error_handlers,
+    get_producer,
+    health_router,
+    kafka_lifespan,
+    producer_named,
+)
 from tests.integrations.asking import asking
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import QUICK
@@ -156,3 +165,152 @@ async def test_websockets_have_it_too_and_who_forgot_it_is_told() -> None:
     assert await get_producer(connection) is producer
     with pytest.raises(IllegalStateException, match=r"FastAPI\(lifespan=kafka_lifespan"):
         await get_producer(HTTPConnection({"type": "http", "state": {}}))
+
+
+class Conversation:
+    """One ASGI connection, message by message."""
+
+    def __init__(self, app: FastAPI, path: str, state: Any, extensions: dict[str, Any] | None = None) -> None:
+        self.received: list[dict[str, Any]] = []
+        self._to_come: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._app = app
+        self._scope = {
+            "type": "websocket",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": [],
+            "subprotocols": [],
+            "state": dict(state),
+            "extensions": {} if extensions is None else extensions,
+        }
+
+    async def hold(self, *messages: dict[str, Any]) -> None:
+        for message in messages:
+            self._to_come.put_nowait(message)
+
+        async def send(message: Any) -> None:
+            self.received.append(message)
+
+        await self._app(self._scope, self._to_come.get, send)
+
+
+async def test_a_websocket_is_closed_with_what_its_record_ended_with() -> None:
+    async with EmbeddedCluster() as cluster:
+        app = make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, max_request_size=1000, **QUICK))
+
+        @app.websocket("/stream")
+        async def stream(socket: WebSocket, producer: Producer) -> None:
+            await socket.accept()
+            while True:
+                await producer.send("t", await socket.receive_bytes())
+
+        async with app.router.lifespan_context(app) as state:
+            talk = Conversation(app, "/stream", state)
+            connect: dict[str, Any] = {"type": "websocket.connect"}
+            values_to_send = [{"type": "websocket.receive", "bytes": value} for value in (b"value", bytes(2000))]
+            await talk.hold(connect, *values_to_send)
+        assert [message["type"] for message in talk.received] == ["websocket.accept", "websocket.close"]
+        assert (talk.received[1]["code"], talk.received[1]["reason"]) == (1009, "RecordTooLargeException")
+        assert values(cluster) == [b"value"]
+
+
+@pytest.mark.parametrize("extensions", [{"websocket.http.response": {}}, {}], ids=["refusals", "no refusals"])
+async def test_a_websocket_that_is_not_accepted_yet_is_refused(extensions: dict[str, Any]) -> None:
+    app = make_app(None)
+
+    @app.websocket("/stream")
+    async def stream(socket: WebSocket) -> None:
+        raise BufferExhaustedException("full")
+
+    talk = Conversation(app, "/stream", {}, extensions)
+    await talk.hold({"type": "websocket.connect"})
+    if extensions:
+        assert talk.received[0]["status"] == 503
+        assert (b"retry-after", b"3") in talk.received[0]["headers"]
+    else:
+        assert [message["type"] for message in talk.received] == ["websocket.close"]
+
+
+async def test_several_producers_of_one_service() -> None:
+    seen = []
+    async with EmbeddedCluster() as cluster:
+        config = {**QUICK, "bootstrap_servers": cluster.bootstrap_servers}
+
+        @asynccontextmanager
+        async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+            async with (
+                kafka_lifespan(client_id="orders", **config)(app) as orders,
+                kafka_lifespan(name="clicks", client_id="clicks", **config)(app) as clicks,
+            ):
+                yield {**orders, **clicks}
+
+        app = FastAPI(lifespan=lifespan)
+        app.include_router(health_router(names=["kafka_producer", "clicks"]))
+
+        @app.post("/both")
+        async def both(orders: Producer, clicks: Annotated[KafkaProducer, Depends(producer_named("clicks"))]) -> None:
+            seen.append((orders.config.client_id, clicks.config.client_id))
+            clicks._sender._crashed(RuntimeError("a bug"))
+
+        async with asking(app) as client:
+            await client.post("/both")
+            assert seen == [("orders", "clicks")]
+            live = await client.get("/health/live")
+            assert (live.status_code, live.json()["why_not"]) == (503, ["clicks: producer-failed"])
+            assert [finding["client_id"] for finding in live.json()["findings"]] == ["clicks"]
+
+
+async def test_it_becomes_ready_by_itself_when_the_broker_comes() -> None:
+    """Nobody sends requests to a service that is not ready, so it may not take one to become ready."""
+    async with EmbeddedCluster() as cluster:
+        servers = cluster.bootstrap_servers
+        await cluster.stop_node(0)
+        async with asking(make_app(kafka_lifespan(bootstrap_servers=servers, **QUICK))) as client:
+            assert (await client.get("/health/ready")).status_code == 503
+            await cluster.start_node(0)
+            while (await client.get("/health/ready")).status_code != 200:  # noqa: ASYNC110 - the service has no event
+                await asyncio.sleep(0.01)
+
+
+async def test_routers_and_mounted_applications_have_it() -> None:
+    async with EmbeddedCluster() as cluster:
+        app = make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, max_request_size=1000, **QUICK))
+        router = APIRouter(prefix="/v1")
+        mounted = make_app(None)
+
+        @router.post("/sent")
+        async def send(request: Request, producer: Producer) -> int:
+            return (await producer.send("t", await request.body())).offset
+
+        app.include_router(router)
+        app.mount("/mounted", mounted)
+        async with asking(app) as client:
+            for path in ("/v1/sent", "/mounted/sent"):
+                assert (await client.post(path, content=b"value")).is_success
+                assert (await client.post(path, content=bytes(2000))).status_code == 413
+
+
+async def test_after_the_answer_and_while_it_is_streamed_records_are_sent() -> None:
+    async with EmbeddedCluster() as cluster:
+        app = make_app(kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **QUICK))
+
+        async def send(producer: KafkaProducer, value: bytes) -> None:
+            await producer.send("t", value)
+
+        @app.post("/later")
+        async def later(tasks: BackgroundTasks, producer: Producer) -> None:
+            tasks.add_task(send, producer, b"later")
+
+        @app.get("/streamed")
+        async def streamed(producer: Producer) -> StreamingResponse:
+            async def offsets() -> AsyncIterator[bytes]:
+                for number in range(3):
+                    yield b"%d\n" % (await producer.send("t", b"%d" % number)).offset
+
+            return StreamingResponse(offsets())
+
+        async with asking(app) as client:
+            await client.post("/later")
+            assert (await client.get("/streamed")).content == b"1\n2\n3\n"
+        assert values(cluster) == [b"later", b"0", b"1", b"2"]

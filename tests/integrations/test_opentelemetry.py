@@ -1,24 +1,32 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
+from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, Metric, NumberDataPoint
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from opentelemetry.semconv._incubating.attributes import messaging_attributes
+from opentelemetry.semconv._incubating.metrics import messaging_metrics
 from opentelemetry.trace import SpanKind, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from aioproducer import DeliveryError, ProducerInterceptor, ProducerRecord
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalStateException, SerializationException
-from aioproducer.integrations.opentelemetry import OpenTelemetryReporter, TracingInterceptor
+from aioproducer.integrations.opentelemetry import OpenTelemetryReporter, TracingInterceptor, conventions, tracing
+from aioproducer.integrations.opentelemetry.conventions import DURATION_BUCKETS, SENDING
+from aioproducer.testing import MockProducer
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer
 
@@ -175,17 +183,19 @@ class Figures:
         self._reader = InMemoryMetricReader()
         self.provider = MeterProvider([self._reader], shutdown_on_exit=False)
 
-    def collect(self) -> dict[str, dict[tuple[str, ...], float]]:
+    def metrics(self) -> list[Metric]:
         data = self._reader.get_metrics_data()
         scopes = [] if data is None else [scope for found in data.resource_metrics for scope in found.scope_metrics]
+        return [metric for scope in scopes for metric in scope.metrics]
+
+    def collect(self) -> dict[str, dict[tuple[str, ...], float]]:
         return {
             metric.name: {
                 tuple(str(value) for _, value in sorted((point.attributes or {}).items())): point.value
                 for point in metric.data.data_points
                 if isinstance(point, NumberDataPoint)
             }
-            for scope in scopes
-            for metric in scope.metrics
+            for metric in self.metrics()
         }
 
 
@@ -220,3 +230,112 @@ async def test_a_reporter_is_one_producers() -> None:
             reporter.init(producer)
         await reporter.close()
     figures.provider.shutdown()
+
+
+async def test_two_producers_of_one_client_id_are_not_mixed(caplog: pytest.LogCaptureFixture) -> None:
+    figures = Figures()
+    async with EmbeddedCluster() as cluster:
+        one, other = (
+            make_producer(cluster.bootstrap_servers, metric_reporters=[OpenTelemetryReporter(figures.provider)])
+            for _ in range(2)
+        )
+        async with one, other:
+            await one.send("t", b"value")
+            assert figures.collect()["kafka.producer.record_delivered_total"] == {("aioproducer",): 1}
+    assert "client_id='aioproducer', too: give each its own" in caplog.text
+    figures.provider.shutdown()
+
+
+async def test_figures_have_units() -> None:
+    figures = Figures()
+    async with EmbeddedCluster() as cluster:
+        reporter = OpenTelemetryReporter(figures.provider)
+        async with make_producer(cluster.bootstrap_servers, metric_reporters=[reporter]) as producer:
+            await producer.send("t", b"value")
+            units = {metric.name.removeprefix("kafka."): metric.unit for metric in figures.metrics()}
+    figures.provider.shutdown()
+    assert {
+        "producer.request_latency_avg": "ms",
+        "producer.record_send_rate": "1/s",
+        "producer.record_send_total": "",
+        "producer.buffer_total_bytes": "By",
+        "producer.bufferpool_wait_ratio": "1",
+        "producer.compression_rate_avg": "1",
+        "producer.flush_time_ns_total": "ns",
+        "producer.metadata_age": "s",
+        "producer.request_size_max": "By",
+        "producer_topic.byte_rate": "By/s",
+        "producer_topic.compression_rate": "1",
+    }.items() <= units.items()
+
+
+async def test_the_conventions_metrics_count_and_time_every_record() -> None:
+    traces, figures = Traces(sampler=ALWAYS_OFF), Figures()
+    tracing = traces.interceptor(metrics=True, meter_provider=figures.provider)
+    async with EmbeddedCluster() as cluster:
+        config = {"interceptor_classes": [tracing], "max_request_size": 1000}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
+            await asyncio.gather(*(producer.send("t", b"%d" % number) for number in range(3)))
+            with pytest.raises(DeliveryError):
+                await producer.send("t", bytes(2000))
+            assert tracing._under_way == {}
+    by_name = {metric.name: metric for metric in figures.metrics()}
+    common = {**SENDING, "messaging.destination.name": "t"}
+    sent = by_name["messaging.client.sent.messages"]
+    assert sent.unit == "{message}"
+    (count,) = sent.data.data_points
+    assert isinstance(count, NumberDataPoint)
+    assert (count.value, count.attributes) == (3, common)
+    duration = by_name["messaging.client.operation.duration"]
+    assert duration.unit == "s"
+    good, bad = duration.data.data_points
+    assert isinstance(good, HistogramDataPoint)
+    assert isinstance(bad, HistogramDataPoint)
+    assert (good.count, good.attributes, tuple(good.explicit_bounds)) == (3, common, DURATION_BUCKETS)
+    assert (bad.count, bad.attributes) == (1, {**common, "error.type": "RecordTooLargeException"})
+    figures.provider.shutdown()
+    traces.provider.shutdown()
+
+
+async def test_a_context_that_cannot_be_read_leaves_nothing_of_itself(traces: Traces) -> None:
+    """A tracestate belongs to its traceparent; baggage is for whoever comes next."""
+    both = CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()])
+    async with EmbeddedCluster() as cluster:
+        tracing = traces.interceptor(propagator=both)
+        async with make_producer(cluster.bootstrap_servers, interceptor_classes=[tracing]) as producer:
+            brought = [("traceparent", b"nonsense"), ("tracestate", b"vendor=1"), ("baggage", b"tenant=7")]
+            await producer.send("t", b"1", headers=[*brought, ("mine", b"here")])
+            await producer.send("t", b"2", headers=[("baggage", b"tenant=7")])
+        spans = traces.named("send t")
+        assert [sorted(record.headers) for record in cluster.log("t").records()] == [
+            [("baggage", b"tenant=7"), ("mine", b"here"), ("traceparent", traceparent(spans[0]))],
+            [("baggage", b"tenant=7"), ("traceparent", traceparent(spans[1]))],
+        ]
+
+
+@pytest.mark.parametrize(
+    ("key", "told"), [("k", "k"), (b"k", "k"), (7, "7"), (UUID(int=1), str(UUID(int=1))), (b"\xff", None), ((1,), None)]
+)
+async def test_only_keys_with_an_unambiguous_text_are_in_spans(traces: Traces, key: Any, told: str | None) -> None:
+    tracing = traces.interceptor(keys=True)
+    async with MockProducer(interceptor_classes=[tracing], key_serializer=lambda key: b"k") as producer:
+        await producer.send("t", b"value", key=key, partition=0)
+    (span,) = traces.named("send t")
+    assert (span.attributes or {}).get("messaging.kafka.message.key") == told
+
+
+def test_names_are_those_of_the_conventions() -> None:
+    """Each is in OpenTelemetry's own list, and not among those that were replaced."""
+    replaced = {
+        messaging_attributes.MESSAGING_OPERATION,
+        messaging_attributes.MESSAGING_KAFKA_MESSAGE_OFFSET,
+        messaging_attributes.MESSAGING_KAFKA_DESTINATION_PARTITION,
+    }
+    known = {value for name, value in vars(messaging_attributes).items() if name.startswith("MESSAGING_")} - replaced
+    sources = "".join(Path(module.__file__ or "").read_text() for module in (conventions, tracing))
+    used = set(re.findall(r'"(messaging\.[a-z_.]+)"', sources)) - {
+        messaging_metrics.MESSAGING_CLIENT_OPERATION_DURATION,
+        messaging_metrics.MESSAGING_CLIENT_SENT_MESSAGES,
+    }
+    assert len(used) > 7
+    assert used <= known

@@ -94,3 +94,19 @@ async def test_a_reporter_is_one_producers() -> None:
         with pytest.raises(IllegalStateException, match="one for each"):
             reporter.init(producer)
         await reporter.close()
+
+
+async def test_two_producers_of_one_client_id_are_not_mixed(caplog: pytest.LogCaptureFixture) -> None:
+    """Prometheus would refuse the scrape, or take one's figures for the other's."""
+    registry = CollectorRegistry()
+    async with EmbeddedCluster() as cluster:
+        one, other = (
+            make_producer(cluster.bootstrap_servers, metric_reporters=[PrometheusReporter(registry)]) for _ in range(2)
+        )
+        async with one, other:
+            await one.send("t", b"value")
+            assert sample(registry, "kafka_producer_record_delivered_total", client_id="aioproducer") == 1
+            text = generate_latest(registry).decode()
+            assert text.count('kafka_producer_record_delivered_total{client_id="aioproducer"}') == 1
+        assert scraped(registry) == {}
+    assert "client_id='aioproducer', too: give each its own" in caplog.text

@@ -9,15 +9,15 @@ from tests.support.producing import end_of, make_producer
 
 def test_a_producer_that_has_reached_nobody_lives_and_is_not_ready() -> None:
     producer = KafkaProducer(bootstrap_servers="b:1")
-    assert liveness(producer) == (200, {"ok": True, "why_not": [], "findings": []}, {})
-    assert readiness(producer) == (503, {"ok": False, "why_not": ["no broker was reached yet"], "findings": []}, {})
+    assert liveness([producer]) == (200, {"ok": True, "why_not": [], "findings": []}, {})
+    assert readiness([producer]) == (503, {"ok": False, "why_not": ["no broker was reached yet"], "findings": []}, {})
 
 
 async def test_a_record_that_nobody_could_send_is_told_and_puts_nothing_out_of_service() -> None:
     async with EmbeddedCluster() as cluster, make_producer(cluster.bootstrap_servers, max_request_size=100) as producer:
         await producer.send("t", b"value")
         await end_of(producer.send("t", bytes(200)))
-        answer = readiness(producer)
+        answer = readiness([producer])
         assert (answer.status, answer.body["ok"], answer.body["why_not"]) == (200, True, [])
         (finding,) = answer.body["findings"]
         assert (finding["metric"], finding["severity"]) == ("record-error-rate", "CRITICAL")
@@ -28,6 +28,6 @@ async def test_without_memory_it_takes_no_requests_and_lives() -> None:
     async with EmbeddedCluster() as cluster, make_producer(cluster.bootstrap_servers) as producer:
         await producer.send("t", b"value")
         thresholds = HealthThresholds(buffer_available=1.1)
-        answer = readiness(producer, thresholds)
+        answer = readiness([producer], thresholds)
         assert (answer.status, answer.body["why_not"]) == (503, ["buffer-available-bytes"])
-        assert liveness(producer, thresholds).status == 200
+        assert liveness([producer], thresholds).status == 200

@@ -141,6 +141,13 @@ async def test_what_fails_unseen_is_in_the_log(caplog: pytest.LogCaptureFixture)
     assert producer.metrics()["record-error-total"] == 1
 
 
+async def test_topics_may_be_only_names() -> None:
+    async with MockProducer(topics=["t"]) as producer:
+        assert len(await producer.partitions_for("t")) == 1
+    with pytest.raises(IllegalArgumentException, match="names of topics"):
+        MockProducer(topics="orders")
+
+
 async def test_only_kafkas_errors_end_records() -> None:
     async with MockProducer(auto_complete=False) as producer:
         _ = producer.send("t", b"1")
@@ -464,3 +471,16 @@ async def test_a_closed_one_makes_no_transactional_calls() -> None:
             await call()
     with pytest.raises(IllegalStateException, match="closed"):
         await producer.send_offsets_to_transaction({TopicPartition("in", 0): 1}, "g")
+
+
+async def test_what_a_call_is_told_to_raise_has_the_outcome_of_a_record() -> None:
+    async with MockProducer() as producer:
+        producer.errors.send = TimeoutException("as told")
+        with pytest.raises(TimeoutException) as raised:
+            _ = await producer.enqueue("t", b"1", partition=0)
+        assert isinstance(raised.value, DeliveryError)
+        assert (raised.value.outcome, raised.value.topic_partition) == (Outcome.NOT_SENT, ("t", 0))
+        producer.errors.send = IllegalStateException("as told")
+        with pytest.raises(IllegalStateException) as misused:
+            _ = producer.send("t", b"1")
+        assert not isinstance(misused.value, DeliveryError)

@@ -13,7 +13,7 @@ from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, g
 
 from aioproducer import KafkaProducer, MetricName
 from aioproducer.errors import IllegalStateException
-from aioproducer.integrations.metric_names import is_counter, joined_name
+from aioproducer.integrations.metric_names import check_client_id, is_counter, joined_name, unit_of
 from aioproducer.metrics import every_metric
 
 FRESH: Final = 0.5
@@ -25,8 +25,8 @@ class OpenTelemetryReporter:
 
     Names are Kafka's: ``kafka.producer.record_send_rate`` with the attribute ``client-id``. Metrics of topics and
     brokers have one more attribute (``kafka.producer_topic.byte_rate``). Names that end in ``_total`` are counters, all
-    others gauges. Metrics without a value yet are left out. Nothing is computed before a reader collects, which may
-    happen in any thread.
+    others gauges. Metrics without a value yet are left out. Producers differ by ``client-id``, so each has to have its
+    own. Nothing is computed before a reader collects, which may happen in any thread.
     """
 
     def __init__(self, meter_provider: MeterProvider | None = None) -> None:
@@ -42,6 +42,7 @@ class OpenTelemetryReporter:
         instruments = _all_instruments.get(provider)
         if instruments is None:
             instruments = _all_instruments[provider] = _Instruments(provider)
+        check_client_id(producer, (observed.producer for observed in instruments.producers))
         self._producer, self._instruments = producer, instruments
         instruments.producers.append(_Observed(producer))
 
@@ -80,7 +81,7 @@ class _Instruments:
         for name, metric in every_metric():
             create = meter.create_observable_counter if is_counter(name) else meter.create_observable_gauge
             callback = partial(self._observe, name.group, name.name)
-            create(joined_name(name, "."), callbacks=[callback], description=metric.doc)
+            create(joined_name(name, "."), callbacks=[callback], unit=unit_of(name), description=metric.doc)
 
     def _observe(self, group: str, name: str, options: CallbackOptions) -> Iterator[Observation]:
         for observed in self.producers:
