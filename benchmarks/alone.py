@@ -49,9 +49,14 @@ class Plotted(Protocol):
     def plot(self) -> str: ...
 
 
-def add_options(parser: argparse.ArgumentParser, *, written: str = "all figures, each run's too,") -> None:
-    """``written`` is what ``--json`` writes, in words."""
+def add_json(parser: argparse.ArgumentParser, *, written: str = "all figures, each run's too,") -> None:
+    """``written`` is what is in the file, in words."""
     parser.add_argument("--json", type=Path, metavar="FILE", help=f"write {written} to this file")
+
+
+def add_options(parser: argparse.ArgumentParser, *, written: str = "all figures, each run's too,") -> None:
+    """For commands that run on an event loop."""
+    add_json(parser, written=written)
     parser.add_argument("--loop", choices=("asyncio", "uvloop"), default=best_loop())
 
 
@@ -60,13 +65,22 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures into this SVG file")
 
 
+def say(line: str) -> None:
+    """How a command tells how far it is."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def report(
     measure: Callable[[argparse.Namespace, Callable[[str], object]], Coroutine[Any, Any, Report]],
     options: argparse.Namespace,
 ) -> int:
-    """Measures, prints what came of it, and returns the exit status: 1 if there are problems."""
+    """Measures, on the event loop that is wished for, and ends as ``end`` does."""
     with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
-        made = runner.run(measure(options, lambda line: print(line, file=sys.stderr)))
+        return end(runner.run(measure(options, say)), options)
+
+
+def end(made: Report, options: argparse.Namespace) -> int:
+    """Prints what came of it, and returns the exit status: 1 if there are problems."""
     if options.json is not None:
         results.write(options.json, asdict(made))
     drawing: Path | None = getattr(options, "plot", None)

@@ -8,18 +8,23 @@ Its memory is that of all its processes together, as often as it is looked at.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import alone
 from benchmarks.arguments import positive
 from benchmarks.environment import Environment
+from benchmarks.machine_cpu import MachineCpu
 from benchmarks.python_process import python_command
+from benchmarks.usage import processes_of
 
 _LOOK_EVERY = 0.5
 
@@ -53,7 +58,7 @@ def judge(records: int, place: str, memory: str) -> None:
 
     shape = Shape.of(records)
     spark = audit_session("local[*]", memory, f"{place}/scratch")
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), MachineCpu()
     summary = audit(
         spark.read.parquet(f"{place}/source"),
         spark.read.parquet(f"{place}/bounds"),
@@ -63,29 +68,16 @@ def judge(records: int, place: str, memory: str) -> None:
         committed=spark.read.parquet(f"{place}/committed"),
     )
     Path(f"{place}/report.html").write_text(html(summary), encoding="utf-8")
-    seconds = time.perf_counter() - began
+    seconds, others = time.perf_counter() - began, cpu.others()
     found = {found.kind: found.records for found in summary.found}
     of_size = {kind: found.pop(kind, 0) for kind in (Kind.LATE, Kind.SKEW)}
     planted = {kind: count for kind, count in PLANTED.items() if kind is not Kind.EQUAL}
     right = found == planted and all(of_size.values())
-    sys.stdout.write(json.dumps({"records": summary.totals["records"], "seconds": seconds, "right": right}) + "\n")
+    told = {"records": summary.totals["records"], "seconds": seconds, "right": right, "others": others}
+    sys.stdout.write(json.dumps(told) + "\n")
     if not right:
         sys.stderr.write(f"found {found} and {of_size}, planted {planted}\n")
     spark.stop()
-
-
-def processes_of(pid: int) -> list[int]:
-    """The process and all that it has started, and they in turn."""
-    found, left = [], [pid]
-    while left:
-        one = left.pop()
-        found.append(one)
-        try:
-            tasks = list(Path(f"/proc/{one}/task").iterdir())
-            left += [int(child) for task in tasks for child in (task / "children").read_text().split()]
-        except OSError:
-            continue  # it has ended meanwhile
-    return found
 
 
 def resident(pid: int) -> int:
@@ -118,32 +110,74 @@ def run(step: str, records: int, place: str, memory: str) -> tuple[str, int]:
     return printed, most
 
 
+@dataclass(frozen=True)
+class Audited:
+    """One audit: of how many records, and whether each planted fault was found, and nothing else."""
+
+    records: int
+    seconds: float
+    peak_bytes: int
+    right: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """All sizes."""
+
+    environment: Environment
+    memory: str
+    audited: Sequence[Audited]
+
+    def problems(self) -> list[str]:
+        return [f"{one.records:,} records: not what was planted was found" for one in self.audited if not one.right]
+
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
+        lines = [
+            f"With `--memory {self.memory}`, on all cores:",
+            "",
+            "| records | seconds | records/s | peak memory, MiB | each fault found, nothing else |",
+            "|---:|---:|---:|---:|---|",
+        ]
+        for one in self.audited:
+            rate, peak, right = one.records / one.seconds, one.peak_bytes / 2**20, "yes" if one.right else "NO"
+            lines.append(f"| {one.records:,} | {one.seconds:.0f} | {rate:,.0f} | {peak:,.0f} | {right} |")
+        return lines
+
+    def markdown(self) -> str:
+        return "\n".join([*(f"- {name}: {value}" for name, value in self.environment.lines()), "", *self.tables(), ""])
+
+
+def measured(records: int, memory: str) -> tuple[Audited, float | None]:
+    """The audit of topics of about so many records, and how busy the machine was with other things."""
+    with tempfile.TemporaryDirectory(prefix="benchmarks-audit-") as place:
+        run("make", records, place, memory)
+        printed, most = run("judge", records, place, memory)
+    found: dict[str, Any] = json.loads(printed)
+    others: float | None = found.pop("others")
+    return Audited(**found, peak_bytes=most), others
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks audit", description=(__doc__ or "").partition("\n\n")[0]
+        prog="python -m benchmarks audit",
+        description=(__doc__ or "").partition("\n\n")[0],
+        epilog="Exit status 0: each fault was found, and nothing else; 1: not so.",
     )
     parser.add_argument("--records", type=positive, nargs="+", default=[2_000_000, 20_000_000])
     parser.add_argument("--memory", default="2g", help="what Spark's driver may take")
+    alone.add_json(parser)
     options = parser.parse_args(arguments)
-    for name, value in Environment.now(loop="asyncio", broker="none: files with the columns of the source").lines():
-        print(f"- {name}: {value}")
-    print(
-        "\n| records | seconds | records/s | peak memory, MiB | each fault found, nothing else |\n|---|---|---|---|---|"
-    )
-    status = 0
+    environment = Environment.now(loop="asyncio", broker="none: files with the columns of the source")
+    audited: list[Audited] = []
+    shares: list[float] = []
     for records in options.records:
-        with tempfile.TemporaryDirectory(prefix="benchmarks-audit-") as place:
-            run("make", records, place, options.memory)
-            printed, most = run("judge", records, place, options.memory)
-        found: dict[str, Any] = json.loads(printed)
-        rate = found["records"] / found["seconds"]
-        right = "yes" if found["right"] else "NO"
-        print(
-            f"| {found['records']:,} | {found['seconds']:.0f} | {rate:,.0f} | {most / 2**20:,.0f} | {right} |",
-            flush=True,
-        )
-        status |= not found["right"]
-    return status
+        one, others = measured(records, options.memory)
+        audited.append(one)
+        shares += [] if others is None else [others]
+        alone.say(f"{one.records:,} records: {one.seconds:.0f} s")
+    environment = dataclasses.replace(environment, others=max(shares, default=None))
+    return alone.end(Report(environment, options.memory, audited), options)
 
 
 if __name__ == "__main__":

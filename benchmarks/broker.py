@@ -17,7 +17,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Self
 
 from benchmarks import alone
 from benchmarks.alone import Verdict
@@ -72,19 +71,6 @@ class Report:
     rates: Sequence[Rate]
     latencies: Sequence[Latency]
     starts: Sequence[Start]
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
-        """The report that a file of ``--json`` was made of."""
-        return cls(
-            Environment(**found["environment"]),
-            found["records"],
-            found["size"],
-            found["requests_per_s"],
-            [Rate(**rate) for rate in found["rates"]],
-            [Latency(**latency) for latency in found["latencies"]],
-            [Start(**start) for start in found["starts"]],
-        )
 
     def of(self, broker: str) -> dict[int, float]:
         return {rate.round: rate.records_per_s for rate in self.rates if rate.broker == broker}

@@ -18,7 +18,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
 
 from benchmarks import alone
 from benchmarks.alone import Verdict
@@ -61,12 +60,6 @@ class Report:
     beside_storm: list[dict[str, float]]
     idle_bytes: list[int]
     storms: list[Storm]
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
-        """The report that a file of ``--json`` was made of."""
-        environment, storms = Environment(**found["environment"]), [Storm(**storm) for storm in found["storms"]]
-        return cls(**{**found, "environment": environment, "storms": storms})
 
     def verdicts(self) -> list[Verdict]:
         quiet = _p99(self.quiet)

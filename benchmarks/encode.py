@@ -6,6 +6,7 @@ What a bulk send does before anything is sealed and sent, in one thread, with me
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,10 +23,17 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.table_columns import TableColumns
+from benchmarks import alone
+from benchmarks.alone import Verdict
 from benchmarks.arguments import positive
 from benchmarks.environment import Environment
+from benchmarks.machine_cpu import MachineCpu
 
 PARTITIONS: Final = 6
+
+FROM_ARROW: Final = "a table, 100 B"
+TARGET: Final = 15
+"""Million records a second of that kind."""
 
 
 class Loop:
@@ -103,8 +111,55 @@ def shapes(records: int) -> Iterator[Shape]:
         yield Shape(f"a list, {size} B and a key of 16 B", partial(Columns, values, keys=keys[:count]))
 
 
-def nanoseconds(shape: Shape, batch_size: int) -> tuple[float, float]:
-    """CPU time per record, and bytes of it that were encoded."""
+@dataclass(frozen=True)
+class Run:
+    """One turn of a shape: CPU time per record, and bytes of it that were encoded."""
+
+    records: str
+    round: int
+    ns: float
+    size: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rounds."""
+
+    environment: Environment
+    batch_size: int
+    rounds: int
+    runs: Sequence[Run]
+
+    def ns(self, records: str) -> float:
+        """The median of the rounds."""
+        return median(run.ns for run in self.runs if run.records == records)
+
+    def verdicts(self) -> list[Verdict]:
+        reached = 1000 / self.ns(FROM_ARROW)
+        target = f"{FROM_ARROW}: million records/s ≥ {TARGET:g}"
+        return [Verdict(target, f"{reached:.1f}", reached >= TARGET)]
+
+    def problems(self) -> list[str]:
+        return [verdict.problem for verdict in self.verdicts() if not verdict.met]
+
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
+        lines = [
+            f"Batches of {self.batch_size:,} B; medians of {self.rounds} rounds, of one core's time.",
+            "",
+            "| records | ns a record | million records/s | MB/s |",
+            "|---|---:|---:|---:|",
+        ]
+        for records, size in {run.records: run.size for run in self.runs}.items():
+            ns = self.ns(records)
+            lines.append(f"| {records} | {ns:.0f} | {1000 / ns:.1f} | {1000 * size / ns:,.0f} |")
+        return [*lines, "", *Verdict.table(self.verdicts())]
+
+    def markdown(self) -> str:
+        return "\n".join([*(f"- {name}: {value}" for name, value in self.environment.lines()), "", *self.tables(), ""])
+
+
+def turn(shape: Shape, round_: int, batch_size: int) -> Run:
     encoder = Encoder(batch_size)
     portions = shape.portions()
     began = time.process_time_ns()
@@ -112,21 +167,22 @@ def nanoseconds(shape: Shape, batch_size: int) -> tuple[float, float]:
     took = time.process_time_ns() - began
     if encoder.records != portions.count or encoder.tally.result(portions.count).delivered != portions.count:
         raise RuntimeError(f"{encoder.records} of {portions.count} records were encoded")
-    return took / encoder.records, encoder.bytes / encoder.records
+    return Run(shape.title, round_, took / encoder.records, encoder.bytes / encoder.records)
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks encode", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks encode",
+        description=__doc__,
+        epilog=f"Exit status 0: {TARGET:g} million records of 100 B a second from Arrow; 1: fewer.",
+    )
     parser.add_argument("--records", type=positive, default=1_000_000, help="of 100 bytes; of 1,000 a fifth")
     parser.add_argument("--rounds", type=positive, default=7)
     parser.add_argument("--batch-size", type=positive, default=16 * 1024)
+    alone.add_json(parser)
     options = parser.parse_args(arguments)
-    lines = [f"- {name}: {value}" for name, value in Environment.now(loop="asyncio", broker="none").lines()]
-    lines += ["", f"Medians of {options.rounds} rounds, of one core's time.", ""]
-    lines += ["| records | ns a record | million records/s | MB/s |", "|---|---:|---:|---:|"]
-    for shape in shapes(options.records):
-        runs = [nanoseconds(shape, options.batch_size) for _ in range(options.rounds)]
-        took, size = median(run[0] for run in runs), runs[0][1]
-        lines.append(f"| {shape.title} | {took:.0f} | {1000 / took:.1f} | {1000 * size / took:,.0f} |")
-    print("\n".join(lines))
-    return 0
+    environment, cpu = Environment.now(loop="asyncio", broker="none"), MachineCpu()
+    rounds = range(1, options.rounds + 1)
+    runs = [turn(shape, round_, options.batch_size) for shape in shapes(options.records) for round_ in rounds]
+    environment = dataclasses.replace(environment, others=cpu.others())
+    return alone.end(Report(environment, options.batch_size, options.rounds, runs), options)

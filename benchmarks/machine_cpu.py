@@ -8,23 +8,26 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.usage import cpu_seconds, cpu_seconds_of, processes_of
+
 
 class MachineCpu:
     """Watches the machine's CPU time and this process tree's from when it is made."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
-        self._total, self._own = _total(), _own()
+        self._total, self._own = _total(), own_seconds()
 
     def others(self) -> float | None:
         """The share of all CPU time since then that was spent outside this process tree; None where nothing tells.
 
-        Of child processes only those count as own that have ended and were waited for.
+        Own are all processes that run and were started here, and those that have ended and were waited for: ask while
+        there still are those for which nobody will wait, such as Spark's JVM.
         """
         now = _total()
         if now is None or self._total is None:
             return None
-        spent = now - self._total - (_own() - self._own)
+        spent = now - self._total - (own_seconds() - self._own)
         return max(0.0, spent) / ((time.monotonic() - self._started) * (os.cpu_count() or 1))
 
 
@@ -37,6 +40,8 @@ def _total() -> float | None:
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def _own() -> float:
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+def own_seconds() -> float:
+    """Of this process, of those that it has waited for, and of those that run, with theirs."""
+    _, *started = processes_of(os.getpid())
+    running = sum(cpu_seconds_of(pid, ended_children=True) or 0.0 for pid in started)
+    return cpu_seconds() + cpu_seconds(resource.RUSAGE_CHILDREN) + running

@@ -6,10 +6,15 @@ it (``python -m benchmarks report``).
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
 
 LINE = 600
 """What fits into so many characters is in one line."""
@@ -27,6 +32,24 @@ def write(path: Path, results: dict[str, Any]) -> None:
 def read(path: Path) -> dict[str, Any]:
     results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return results
+
+
+def read_as(kind: type[T], path: Path) -> T:
+    """The dataclass ``kind`` that ``asdict`` was asked of, before it was written."""
+    return cast(T, _restored(kind, read(path)))
+
+
+def _restored(kind: Any, found: Any) -> Any:
+    """With the dataclasses in its fields, and in their lists; fields may be None."""
+    if isinstance(kind, UnionType) and found is not None:
+        kind = next(of for of in get_args(kind) if of is not NoneType)
+    if dataclasses.is_dataclass(kind):
+        types = get_type_hints(kind)
+        return cast(Any, kind)(**{name: _restored(types[name], value) for name, value in found.items()})
+    if get_origin(kind) in (list, Sequence):
+        (of,) = get_args(kind)
+        return [_restored(of, one) for one in found]
+    return found
 
 
 def _text(value: Any, indent: str = "") -> str:

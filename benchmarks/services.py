@@ -55,16 +55,20 @@ class Report:
 
     def markdown(self) -> str:
         lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        for part in (self.speed, self.instructions):
-            if part is not None:
-                lines += ["", *part.markdown()]
+        lines += ["", *self.tables()]
         if self.troubles:
-            lines += ["", *self._trouble()]
+            lines += ["", *self.trouble()]
         if problems := self.problems():
             lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
         return "\n".join(lines) + "\n"
 
-    def _trouble(self) -> list[str]:
+    def tables(self) -> list[str]:
+        """What each client came to, as lines of Markdown."""
+        parts = [part.markdown() for part in (self.speed, self.instructions) if part is not None]
+        return [line for part in parts for line in ("", *part)][1:]
+
+    def trouble(self) -> list[str]:
+        """What came of each service in trouble, as lines of Markdown."""
         lines = ["The broker restarts under load, then the service gets SIGTERM.", ""]
         lines += ["| service | clients | answers | in the log | longest | promise |", "|---|---:|---|---:|---:|---|"]
         for one in self.troubles:

@@ -86,10 +86,9 @@ class Report:
                 if ratio < wanted:
                     yield f"{rows:,} rows of {size} B: {sink} is {ratio:.2f} × as fast as {BASE}, not {wanted:g}"
 
-    def markdown(self) -> str:
-        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        lines += [
-            "",
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
+        lines = [
             f"local[{TASKS}], {PARTITIONS} partitions; rows/s, medians of {self.rounds} rounds, × Spark's own.",
             "",
             f"| rows | {' | '.join(SINKS)} |",
@@ -100,6 +99,10 @@ class Report:
             rates = {sink: self.rate(sink, rows, size) for sink in SINKS}
             cells = " | ".join(f"{rate:,.0f} ({rate / base:.2f} ×)" for rate in rates.values())
             lines.append(f"| {rows:,} of {size} B | {cells} |")
+        return lines
+
+    def markdown(self) -> str:
+        lines = [*(f"- {name}: {value}" for name, value in self.environment.lines()), "", *self.tables()]
         if problems := self.problems():
             lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
         return "\n".join(lines) + "\n"
@@ -153,7 +156,7 @@ async def spark(options: argparse.Namespace, told: Callable[[str], object]) -> R
                 for sink in _in_turn(round_):
                     written.append(await session.write(sink, rows, size))
                     told(f"{sink}, {rows:,} of {size} B: {written[-1].rows_per_s:,.0f} rows/s")
-    environment = dataclasses.replace(environment, others=cpu.others())
+        environment = dataclasses.replace(environment, others=cpu.others())
     return Report(environment, options.rounds, written)
 
 

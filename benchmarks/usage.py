@@ -14,14 +14,31 @@ def cpu_seconds(who: int = resource.RUSAGE_SELF) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def cpu_seconds_of(pid: int) -> float | None:
-    """The same of another process that runs; None where nothing tells."""
+def cpu_seconds_of(pid: int, *, ended_children: bool = False) -> float | None:
+    """The same of another process that runs; None where nothing tells.
+
+    ``ended_children``: and of those that it has started and waited for.
+    """
     try:
         # Behind the name, which may have spaces and brackets in it.
         after = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
-    return (int(after[11]) + int(after[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, after[11 : 15 if ended_children else 13])) / os.sysconf("SC_CLK_TCK")
+
+
+def processes_of(pid: int) -> list[int]:
+    """The process and all that it has started, and they in turn."""
+    found, left = [], [pid]
+    while left:
+        one = left.pop()
+        found.append(one)
+        try:
+            tasks = list(Path(f"/proc/{one}/task").iterdir())
+            left += [int(child) for task in tasks for child in (task / "children").read_text().split()]
+        except OSError:
+            continue  # it has ended meanwhile
+    return found
 
 
 def peak_rss() -> int:

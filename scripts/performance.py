@@ -1,7 +1,12 @@
-"""Writes the figures in docs/performance.md, and draws its plots, from what the benchmarks have measured.
+"""Writes the figures in docs/ that are measured, and draws the plots of docs/performance.md, from what the benchmarks
+have left in benchmarks/measured/.
 
 python -m benchmarks --json benchmarks/measured/comparison.json
 python -m benchmarks curves --json benchmarks/measured/curves.json
+python -m benchmarks encode --json benchmarks/measured/encode.json
+python -m benchmarks spark --json benchmarks/measured/spark.json
+python -m benchmarks audit --json benchmarks/measured/audit.json
+python -m benchmarks services --json benchmarks/measured/services.json
 python -m benchmarks broker --json benchmarks/measured/broker.json
 python -m benchmarks connections --json benchmarks/measured/connections.json
 PYTHONPATH=. python scripts/performance.py
@@ -12,9 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
-from benchmarks import broker, connections, results
+from benchmarks import audit, broker, connections, encode, results, services, spark
 from benchmarks.case import Case
 from benchmarks.curves import Curves
 from benchmarks.environment import Environment
@@ -23,7 +28,7 @@ from benchmarks.report import NOTHING, TARGET_COLUMNS, Report, markdown_table
 from benchmarks.works import PACED
 
 ROOT = Path(__file__).parent.parent
-TARGET = ROOT / "docs" / "performance.md"
+PAGES = [ROOT / "docs" / name for name in ("performance.md", "services.md", "spark.md")]
 MEASURED = ROOT / "benchmarks" / "measured"
 BUSY = 0.1
 """With a larger share of its CPU time spent on other things, what a machine tells is provisional."""
@@ -121,16 +126,29 @@ def curves(found: Curves) -> list[str]:
     return [*lines, "", f"Medians of {found.report.rounds} rounds; CPU in microseconds a record."]
 
 
-def alone(found: broker.Report | connections.Report) -> list[str]:
+class Alone(Protocol):
+    """The report of a command without clients side by side."""
+
+    @property
+    def environment(self) -> Environment: ...
+
+    def tables(self) -> list[str]: ...
+
+
+def alone(found: Alone) -> list[str]:
     lines = [f"- {name}: {value}" for name, value in found.environment.lines() if name != "Load before"]
     return [*lines, *provisional(found.environment), "", *found.tables()]
 
 
 class Measured(NamedTuple):
-    """What the page is made of."""
+    """What the pages are made of."""
 
     comparison: Report
     along: Curves
+    encoded: encode.Report
+    sunk: spark.Report
+    audited: audit.Report
+    served: services.Report
     embedded: broker.Report
     connected: connections.Report
 
@@ -139,8 +157,12 @@ class Measured(NamedTuple):
         return cls(
             Report.from_json(results.read(MEASURED / "comparison.json")),
             Curves.from_json(results.read(MEASURED / "curves.json")),
-            broker.Report.from_json(results.read(MEASURED / "broker.json")),
-            connections.Report.from_json(results.read(MEASURED / "connections.json")),
+            results.read_as(encode.Report, MEASURED / "encode.json"),
+            results.read_as(spark.Report, MEASURED / "spark.json"),
+            results.read_as(audit.Report, MEASURED / "audit.json"),
+            results.read_as(services.Report, MEASURED / "services.json"),
+            results.read_as(broker.Report, MEASURED / "broker.json"),
+            results.read_as(connections.Report, MEASURED / "connections.json"),
         )
 
     def sections(self) -> Mapping[str, Callable[[], list[str]]]:
@@ -154,6 +176,11 @@ class Measured(NamedTuple):
             "stalls": lambda: stalls(comparison),
             "works": lambda: works(comparison),
             "curves": lambda: curves(self.along),
+            "encode": lambda: alone(self.encoded),
+            "spark": lambda: alone(self.sunk),
+            "audit": lambda: alone(self.audited),
+            "services": lambda: alone(self.served),
+            "trouble": self.served.trouble,
             "embedded": lambda: alone(self.embedded),
             "connections": lambda: alone(self.connected),
         }
@@ -169,7 +196,8 @@ class Measured(NamedTuple):
 
 def main() -> None:
     measured = Measured.read()
-    TARGET.write_text(measured.written(TARGET.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(measured.written(page.read_text(encoding="utf-8")), encoding="utf-8")
     for file, drawn in measured.plots().items():
         file.write_text(drawn, encoding="utf-8")
 

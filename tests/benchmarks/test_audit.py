@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from benchmarks import audit
+from benchmarks import audit, results
 
 
 @pytest.mark.parametrize("right", [True, False])
 def test_the_exit_status_is_the_verdict(
-    right: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    right: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def run(step: str, records: int, place: str, memory: str) -> tuple[str, int]:
-        return json.dumps({"records": records, "seconds": 4.0, "right": right}), 3 << 20
+        others = records / 10_000
+        return json.dumps({"records": records, "seconds": 4.0, "right": right, "others": others}), 3 << 20
 
     monkeypatch.setattr(audit, "run", run)
-    assert audit.main(["--records", "1000"]) == (not right)
-    assert capsys.readouterr().out.endswith(f"| 1,000 | 4 | 250 | 3 | {'yes' if right else 'NO'} |\n")
+    file = tmp_path / "figures.json"
+    assert audit.main(["--records", "1000", "900", "--json", str(file)]) == (not right)
+    rows = capsys.readouterr().out
+    assert rows.endswith(f"| 900 | 4 | 225 | 3 | {'yes' if right else 'NO'} |\n")
+    assert results.read_as(audit.Report, file).environment.others == 0.1, "of the one that was disturbed most"

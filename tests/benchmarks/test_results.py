@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -9,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import results
+from benchmarks import alone, audit, broker, connections, encode, results, services, spark
+from benchmarks.broker_start import Start
 from benchmarks.case import Case, Done
 from benchmarks.curve_works import AXES
 from benchmarks.curves import Curves
 from benchmarks.environment import Environment
 from benchmarks.report import Report
 from benchmarks.run import Description, Measurement
+from benchmarks.service_speed import Run, Speed
+from benchmarks.service_trouble import Trouble
 from benchmarks.show import keep, load
 from benchmarks.works import WORKS
 
@@ -48,6 +52,35 @@ def test_the_tables_can_be_made_anew_from_the_file(shown: Report | Curves, tmp_p
     assert again.markdown() == shown.markdown()
     assert again.problems() == shown.problems()
     assert results.read(file) == again.json()
+
+
+ALONE = [
+    audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 3 << 20, True)]),
+    broker.Report(
+        ENVIRONMENT,
+        10,
+        100,
+        1000,
+        [broker.Rate("mock", 1, 1.5)],
+        [broker.Latency(1, 0.5, 1.5, 9.0)],
+        [Start(1, 0.3, None)],
+    ),
+    connections.Report(ENVIRONMENT, 1, [{"p50": 0.5}], [], [{"p99": 1.0}], [1536], [connections.Storm(1000, 990)]),
+    encode.Report(ENVIRONMENT, 16384, 1, [encode.Run("a list", 1, 80.5, 109.0)]),
+    services.Report(
+        ENVIRONMENT,
+        Speed(200, 5, [Run(1, "default", "aiokafka", 1, 10, 450.0, 2.0, 9.0, 300.0, ["one"])]),
+        troubles=[Trouble("a service", 10, {"201": 5}, 5, 1.5)],
+    ),
+    spark.Report(ENVIRONMENT, 1, [spark.Written("aioproducer", 1000, 100, 2.5, 1000)]),
+]
+
+
+@pytest.mark.parametrize("made", ALONE, ids=lambda made: type(made).__module__)
+def test_a_report_of_one_command_is_the_same_when_it_is_read(made: alone.Report, tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    results.write(file, dataclasses.asdict(made))
+    assert results.read_as(type(made), file) == made
 
 
 def test_each_run_is_a_line_and_no_file_is_left_beside_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""docs/performance.md says what was measured."""
+"""The pages of docs/ say what was measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import broker, connections
+from benchmarks import audit, broker, connections, encode, services, spark
 from benchmarks.broker_start import Start
 from benchmarks.case import Case, Done
 from benchmarks.curve_works import AXES
@@ -18,6 +18,10 @@ from benchmarks.curves import Curves
 from benchmarks.environment import Environment
 from benchmarks.report import Report
 from benchmarks.run import Description, Measurement
+from benchmarks.service_clients import CLIENTS
+from benchmarks.service_speed import Run, Speed
+from benchmarks.service_trouble import Trouble
+from benchmarks.spark_process import SINKS
 from benchmarks.works import WORKS
 
 ROOT = Path(__file__).parents[2]
@@ -59,12 +63,18 @@ def measured(script: ModuleType) -> Any:
     embedded = broker.Report(ENVIRONMENT, 10, 100, 1000, rates, latencies, starts)
     quiet = {"p50": 0.5, "p99": 1.0}
     connected = connections.Report(ENVIRONMENT, 1, [quiet], [quiet], [quiet], [1536], [connections.Storm(1000, 990)])
-    return script.Measured(a_report(), the_curves(), embedded, connected)
+    encoded = encode.Report(ENVIRONMENT, 16384, 1, [encode.Run("a table, 100 B", 1, 50.0, 110.0)])
+    sunk = spark.Report(ENVIRONMENT, 1, [spark.Written(sink, 1000, 100, 2.0, 1000) for sink in SINKS])
+    audited = audit.Report(ENVIRONMENT, "2g", [audit.Audited(1000, 4.0, 3 << 20, True)])
+    turns = [Run(1, "default", client, 1, 10, 450.0, 2.0, 9.0, 300.0, []) for client in CLIENTS]
+    served = services.Report(ENVIRONMENT, Speed(200, 5, turns), None, [Trouble("a service", 10, {"201": 5}, 5, 1.5)])
+    return script.Measured(a_report(), the_curves(), encoded, sunk, audited, served, embedded, connected)
 
 
-def test_the_page_says_what_was_measured(script: ModuleType) -> None:
-    text = script.TARGET.read_text(encoding="utf-8")
-    assert script.Measured.read().written(text) == text, "run: PYTHONPATH=. python scripts/performance.py"
+def test_the_pages_say_what_was_measured(script: ModuleType) -> None:
+    for page in script.PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert script.Measured.read().written(text) == text, "run: PYTHONPATH=. python scripts/performance.py"
 
 
 def test_the_plots_show_what_was_measured(script: ModuleType) -> None:
@@ -72,8 +82,9 @@ def test_the_plots_show_what_was_measured(script: ModuleType) -> None:
         assert file.read_text(encoding="utf-8") == drawn, file
 
 
-def test_every_section_is_on_the_page_once(script: ModuleType) -> None:
-    found = [section[1] for section in script.SECTION.finditer(script.TARGET.read_text(encoding="utf-8"))]
+def test_every_section_is_on_a_page_once(script: ModuleType) -> None:
+    texts = [page.read_text(encoding="utf-8") for page in script.PAGES]
+    found = [section[1] for text in texts for section in script.SECTION.finditer(text)]
     assert sorted(found) == sorted(measured(script).sections())
 
 
@@ -98,6 +109,15 @@ def test_figures_by_client(script: ModuleType) -> None:
     assert "| stream-100 | 1 | 1 | 1 |" in script.by_client(a_report(), script.FIGURES["rss"])
     assert "| stream-100 | 4.0 | 4.0 |" in script.stalls(a_report())
     assert "| stream-100 | 6.0 | 6.0 |" in script.stalls(a_report())
+
+
+def test_what_commands_measure_alone(script: ModuleType) -> None:
+    made = measured(script).sections()
+    assert "| a table, 100 B | 50 | 20.0 | 2,200 |" in made["encode"]()
+    assert "| 1,000 of 100 B | 500 (1.00 ×) | 500 (1.00 ×) | 500 (1.00 ×) |" in made["spark"]()
+    assert "| 1,000 | 4 | 250 | 3 | yes |" in made["audit"]()
+    assert "| 1 | default | aiokafka | 450 | 2 ms | 9 ms | 300 µs | 1.00 (1.00–1.00) |" in made["services"]()
+    assert "| a service | 10 | 201: 5 | 5 | 1.50 s | kept |" in made["trouble"]()
 
 
 def test_what_the_embedded_broker_has_to_show(script: ModuleType) -> None:
