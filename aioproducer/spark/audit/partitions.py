@@ -26,7 +26,8 @@ def skewed_partitions(partitions: DataFrame, options: AuditOptions) -> DataFrame
     """Partitions with more than ``options.skew`` times the records of the topic's average partition."""
     topic = Window.partitionBy("topic")
     compared = partitions.withColumn("all", F.sum("records").over(topic)).withColumn(
-        "times", F.col("records") / F.avg("records").over(topic)
+        "times",
+        F.try_divide("records", F.avg("records").over(topic)),  # NULL for a topic without records
     )
     return tell(
         compared.where((F.col("times") > options.skew) & (F.col("all") >= options.skew_records)),

@@ -109,3 +109,10 @@ def test_figures(faulty: Any) -> None:
     assert [row["batches"] for row in faulty.batch_sizes] == [200, 240 - 1 + 3, 66]
     assert faulty.keys[0]["records"] == 1100
     assert {row["topic"] for row in faulty.latencies} == {None, "orders", "payments"}
+
+
+def test_a_topic_without_records_is_not_skewed(spark: Any) -> None:
+    from aioproducer.spark.audit.partitions import skewed_partitions
+
+    empty = spark.createDataFrame([("t", 0, 0), ("t", 1, 0)], "topic string, partition int, records long")
+    assert skewed_partitions(empty, AuditOptions(now_ms=0)).collect() == []
