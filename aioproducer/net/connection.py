@@ -6,6 +6,7 @@ Compiled when there is a compiler.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeVar, cast, final
@@ -50,7 +51,8 @@ class Connection:
 
     Anything that does not fit (a time-out, an answer out of turn, bytes that are no message) closes the connection, and
     every request without an answer ends with NetworkException: whether the broker acted on it is not known.
-    ``on_closed(error)`` is called once, after that; ``on_writable()`` when a full socket takes bytes again;
+    ``on_closed(error)`` is called once, after that; ``on_room()`` when there may be room for a request that nobody else
+    tells of: a full socket takes bytes again, or a call was answered;
     ``on_throttled(milliseconds)`` when an answer asks to be left alone for this long;
     ``on_crash(error)`` with what a handler raised, which is a bug.
     """
@@ -63,7 +65,7 @@ class Connection:
         request_timeout: float,
         write_buffer: int,
         on_closed: Callable[[Connection, KafkaError], None],
-        on_writable: Callable[[], None],
+        on_room: Callable[[], None],
         on_throttled: Callable[[int], None],
         on_crash: Callable[[BaseException], None],
         metrics: NodeMetrics,
@@ -76,7 +78,7 @@ class Connection:
         self.writable = False
         self._write_buffer = write_buffer
         self._on_closed = on_closed
-        self._on_writable = on_writable
+        self._on_room = on_room
         self._on_throttled = on_throttled
         self._on_crash = on_crash
         self._guard = _Guard(on_crash)
@@ -87,6 +89,8 @@ class Connection:
         self._transport: asyncio.Transport | None = None
         self._correlation_id: i64 = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._stuck_at: float = math.inf
+        """When a full socket counts as one that nobody reads from; requests without response (acks=0) wait for it."""
         self.error: KafkaError | None = None
         """Why it is closed; None while it is open."""
         self.unsettled = False
@@ -126,13 +130,14 @@ class Connection:
         future: asyncio.Future[R] = self._loop.create_future()
 
         def settle(response: R | None, error: KafkaError | None) -> None:
-            if future.done():  # its caller was cancelled
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                assert isinstance(response, response_class)
-                future.set_result(response)
+            if not future.done():  # else its caller was cancelled
+                if error is not None:
+                    future.set_exception(error)
+                else:
+                    assert isinstance(response, response_class)
+                    future.set_result(response)
+            if error is None:
+                self._on_room()
 
         self.send(MessageRequest(request, version, settle))
         return future
@@ -187,15 +192,18 @@ class Connection:
         with self._guard:
             # Answers come in order, so the oldest request is the only one that can be late.
             self._timer = None
-            if not self.in_flight:
-                return
-            oldest = self.in_flight[0]
+            oldest = self.in_flight[0] if self.in_flight else None
+            due = self._stuck_at if oldest is None else min(oldest.deadline, self._stuck_at)
             now = self._loop.time()
-            if oldest.deadline > now:
-                self._timer = self._loop.call_at(oldest.deadline, self._check_timeout)
-                return
-            waited = f"{(now - oldest.sent_at) * 1000:.0f} ms (request.timeout.ms)"
-            self.close(TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited}"))
+            if due > now:
+                if due < math.inf:
+                    self._timer = self._loop.call_at(due, self._check_timeout)
+            elif oldest is not None and oldest.deadline <= now:
+                waited = f"{(now - oldest.sent_at) * 1000:.0f} ms (request.timeout.ms)"
+                self.close(TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited}"))
+            else:
+                allowed = f"{self.request_timeout * 1000:.0f} ms (request.timeout.ms)"
+                self.close(TimeoutException(f"{self.peer} did not take what was sent to it within {allowed}"))
 
     # asyncio.BufferedProtocol
 
@@ -263,9 +271,15 @@ class Connection:
                 self.ended.set_result(None)
 
     def pause_writing(self) -> None:
-        self.writable = False
+        with self._guard:
+            self.writable = False
+            if self.error is None:  # else nothing is waited for
+                self._stuck_at = self._loop.time() + self.request_timeout
+                if self._timer is None:
+                    self._timer = self._loop.call_at(self._stuck_at, self._check_timeout)
 
     def resume_writing(self) -> None:
         with self._guard:
+            self._stuck_at = math.inf
             self.writable = self.error is None
-            self._on_writable()
+            self._on_room()

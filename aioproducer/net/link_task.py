@@ -180,7 +180,7 @@ class LinkTask:
             # Beyond one request that waits for the socket, a slow broker gets nothing more into our memory.
             write_buffer=self._config.max_request_size,
             on_closed=self._connection_closed,
-            on_writable=self._link.changed,
+            on_room=self._has_room,
             on_throttled=self._link.throttle,
             on_crash=self._on_crash,
             metrics=self._metrics.node(self._link.node_id),
@@ -237,6 +237,10 @@ class LinkTask:
         if idle_since is not None:
             connection.last_active = idle_since
         self._link.changed()
+
+    def _has_room(self) -> None:
+        if self._link.ready():  # else only what makes it ready goes out
+            self._link.changed()
 
     def _connection_closed(self, connection: Connection, error: KafkaError) -> None:
         link = self._link

@@ -224,6 +224,8 @@ class BuiltInPartitioner:
             if number >= len(queues):
                 break  # the topic has fewer partitions now
             queue = queues[number]
+            if busy and busy[-1] is queue:
+                continue  # it was gone meanwhile, and has come back
             # With a batch under way it stays: a retry is put back without being opened.
             queue.busy = queue.in_flight > 0 or queue.depth() > 0
             if queue.busy:

@@ -246,7 +246,7 @@ class Sender:
     # The task
 
     async def _run(self) -> None:
-        while True:
+        while not self._stopped:  # it may itself have come to what ends the producer
             await self._alarm.rung()
             self._pass.run()
             if self._lot.settled:

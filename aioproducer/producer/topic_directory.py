@@ -37,6 +37,7 @@ class TopicDirectory:
         self._ids = ids
         self._rack = rack
         self._followed: dict[str, TopicMetadata] = {}
+        self._gone: dict[tuple[str, int], PartitionQueue] = {}
 
     def follow(self, cluster: Cluster, now: float) -> None:
         """Takes over what the cluster has now."""
@@ -65,12 +66,19 @@ class TopicDirectory:
         queues.topic_id = topic.topic_id
         new = topic.partitions[len(queues.queues) :]
         for info in new:
-            sequences = None if self._ids is None else PartitionSequences(self._ids)
-            queues.queues.append(PartitionQueue(queues.name, info.partition, sequences))
+            queues.queues.append(self._queue(queues.name, info.partition))
         if new:
             queues.partitioner.follow(queues.queues)
         for info, queue in zip(topic.partitions, queues.queues, strict=True):
             self._lead(queue, info, now)
+
+    def _queue(self, topic: str, partition: int) -> PartitionQueue:
+        """Of a partition that was gone, and perhaps only from the metadata of a broker that is behind, the same as
+        before: sequences that began anew under the same id would be taken for batches that are in the log."""
+        gone = self._gone.pop((topic, partition), None)
+        if gone is not None:
+            return gone
+        return PartitionQueue(topic, partition, None if self._ids is None else PartitionSequences(self._ids))
 
     def leaders_moved(self, moved: Iterable[PartitionInfo], now: float) -> None:
         """Takes over new leaders alone, of partitions that are known: one costs the same whatever else there is."""
@@ -84,12 +92,14 @@ class TopicDirectory:
                 self._ready.add(queue)  # a new leader is tried at once, whatever back-off there was
 
     def _created_anew(self, queues: TopicQueues, partitions: int, now: float) -> None:
-        """Another topic has the name now; what waits for a partition that it does not have will never be delivered."""
+        """Another topic has the name now; what waits for a partition that it does not have waits for that to come."""
         for queue in queues.queues:
             if queue.sequences is not None:
                 queue.sequences.log_is_new()
         for queue in queues.queues[partitions:]:
             self._move(queue, NO_LEADER, -1, now)
+            queue.busy = False
+            self._gone[queues.name, queue.partition] = queue
         queues.queues = queues.queues[:partitions]
         queues.partitioner.follow(queues.queues)
 

@@ -53,23 +53,30 @@ class TransactionOffsets:
         self._manager = manager
         self.operation: Operation | None = None
         """The last call, until somebody has been told of its end."""
+        self._asked: tuple[Offsets, ConsumerGroupMetadata] | None = None
+        """What it is for."""
 
     async def send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
-        """Returns when they are a part of the transaction; TimeoutException after max.block.ms, and it goes on."""
+        """Returns when they are a part of the transaction; TimeoutException after max.block.ms, and it goes on: calling
+        with the same again waits for its end.
+        """
         check(offsets, group)
         if not offsets:
             return
+        asked = dict(offsets), group  # as they are now, whatever becomes of the caller's mapping
         manager = self._manager
         until = manager.until()
-        while (earlier := self.operation) is not None:  # others' offsets, or an earlier try: these come after
-            await manager.wait(earlier, until)
-            self._leave(earlier)
-        manager.status.require(CALL, TransactionState.IN_TRANSACTION)
-        mine = self.operation = Operation(CALL, self._send(offsets, group))
-        await manager.wait(mine, until)
-        if self.operation is mine:
+        while (operation := self.operation) is not None and self._asked != asked:  # others' offsets: these come after
+            await manager.wait(operation, until)
+            self._leave(operation)
+        if operation is None:
+            manager.status.require(CALL, TransactionState.IN_TRANSACTION)
+            operation = self.operation = Operation(CALL, self._send(*asked))
+            self._asked = asked
+        await manager.wait(operation, until)
+        if self.operation is operation:
             self.operation = None
-        mine.result()
+        operation.result()
 
     async def _send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         """Asks both coordinators."""

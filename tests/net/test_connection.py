@@ -70,7 +70,7 @@ class Scene:
         self.crashes: list[BaseException] = []
         self.bug: Exception | None = None
         """What is raised in the connection's way when a throttle is told."""
-        self.writable = 0
+        self.rooms = 0
         self.throttled: list[int] = []
         self.metrics = NetworkMetrics(MetricRegistry())
         self.connection = Connection(
@@ -79,7 +79,7 @@ class Scene:
             request_timeout=request_timeout,
             write_buffer=1000,
             on_closed=lambda connection, error: self.closings.append(error),
-            on_writable=self._writable,
+            on_room=self._has_room,
             on_throttled=self._throttled,
             on_crash=self.crashes.append,
             metrics=self.metrics.node(0),
@@ -88,8 +88,8 @@ class Scene:
         if connected:
             self.connect()
 
-    def _writable(self) -> None:
-        self.writable += 1
+    def _has_room(self) -> None:
+        self.rooms += 1
 
     def _throttled(self, milliseconds: int) -> None:
         if self.bug is not None:
@@ -290,9 +290,50 @@ async def test_backpressure_is_passed_on() -> None:
     assert not scene.connection.writable
     scene.connection.resume_writing()
     assert scene.connection.writable
-    assert scene.writable == 1
+    assert scene.rooms == 1
     scene.connection.close(NetworkException("the end"))
     assert not scene.connection.writable
+
+
+async def test_a_socket_that_takes_nothing_is_given_up_though_no_answer_is_due() -> None:
+    """With acks=0 there is no request to be late: without this a dead connection would be kept until it is idle."""
+    scene = Scene(request_timeout=0.01)
+    scene.send([], expect_response=False)
+    scene.connection.pause_writing()
+    await asyncio.wait([scene.connection.ended])
+    (error,) = scene.closings
+    assert isinstance(error, TimeoutException)
+    assert "did not take what was sent to it within 10 ms (request.timeout.ms)" in str(error)
+
+
+async def test_a_socket_that_takes_bytes_again_in_time_is_kept() -> None:
+    scene = Scene(request_timeout=0.02)
+    told: list[Any] = []
+    scene.connection.pause_writing()
+    scene.connection.resume_writing()
+    await asyncio.sleep(0.04)
+    assert not scene.closings
+    assert scene.connection._timer is None
+    scene.send(told)
+    scene.connection.pause_writing()
+    scene.connection.resume_writing()
+    await asyncio.wait([scene.connection.ended])
+    assert "did not answer METADATA" in str(scene.closings[0]), "what is due is its answer"
+
+
+async def test_an_answered_call_makes_room_even_if_its_caller_is_gone() -> None:
+    scene = Scene()
+    call = scene.connection.call(MetadataRequest(topics=[]), MetadataResponse, VERSION)
+    gone = scene.connection.call(MetadataRequest(topics=[]), MetadataResponse, VERSION)
+    lost = scene.connection.call(MetadataRequest(topics=[]), MetadataResponse, VERSION)
+    gone.cancel()
+    scene.receive(b"".join(map(scene.answer, scene.correlation_ids()[:2])))
+    assert (await call).cluster_id == "c"
+    assert scene.rooms == 2
+    scene.connection.close(NetworkException("the end"))
+    with pytest.raises(NetworkException):
+        await lost
+    assert scene.rooms == 2, "that its end makes room, the link tells"
 
 
 async def test_a_request_is_written_in_one_go() -> None:

@@ -35,6 +35,7 @@ from tests.support.scripted_broker import (
     answer,
     crumbs,
     drop,
+    edited,
     error,
     never,
     partial,
@@ -774,6 +775,28 @@ async def test_a_topic_briefly_missing_from_metadata_resets_nothing() -> None:
             assert (await producer.send("t", b"%d" % n)).offset == n
         batches = list(cluster.log("t").batches())
         assert [(batch.producer_epoch, batch.base_sequence) for batch in batches] == [(0, n) for n in range(4)]
+
+
+async def test_a_partition_briefly_missing_from_metadata_goes_on_with_its_sequences() -> None:
+    """Of a broker without topic ids that is behind. Were they to begin anew, new batches would be taken for old ones:
+    acknowledged, and not in the log."""
+    old = {ApiKey.METADATA: 9, ApiKey.PRODUCE: 9}
+    async with ScriptedCluster(newest_versions=old) as cluster:
+        cluster.create_topic("t", 2)
+        async with make_producer(cluster.bootstrap_servers) as producer:
+
+            async def partitions(count: int) -> None:
+                while len(await producer.partitions_for("t")) != count:
+                    producer._sender._client.request_update()
+                    await producer._sender._client.news.next()
+
+            _ = await producer.send("t", b"0", partition=1)
+            cluster.broker.always(ApiKey.METADATA, edited(lambda response: response.topics[0].partitions.pop()))
+            await partitions(1)
+            cluster.broker.always(ApiKey.METADATA, None)
+            await partitions(2)
+            assert (await producer.send("t", b"1", partition=1)).offset == 1
+        assert cluster.values("t", 1) == [b"0", b"1"]
 
 
 async def test_batches_under_way_keep_their_epoch_when_it_is_bumped() -> None:

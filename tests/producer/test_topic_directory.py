@@ -122,6 +122,25 @@ def test_fewer_partitions_are_another_topic_even_where_topics_have_no_ids() -> N
     assert scene.topics["t"].queues[0].sequences.known_id == -1
 
 
+def test_a_partition_that_comes_back_is_the_one_it_was() -> None:
+    """Brokers that tell no ids may be behind: with sequences from 0 on, its log would take new batches for old ones."""
+    scene = Scene()
+    zero = UUID(int=0)
+    scene.directory.follow(cluster(1, 1, 1, topic_id=zero), 0.0)
+    topic = scene.topics["t"]
+    kept, first, second = topic.queues
+    second.batches.append(make_batch(Loop(), records=1))
+    scene.directory.follow(cluster(1, topic_id=zero), 0.0)
+    assert topic.queues == [kept]
+    scene.directory.follow(cluster(1, 1, topic_id=zero), 0.0)
+    assert topic.queues == [kept, first]
+    assert scene.leaders() == [1, 1]
+    scene.directory.follow(cluster(1, 1, 2, 2, topic_id=zero), 0.0)
+    assert topic.queues[:3] == [kept, first, second]
+    assert scene.leaders() == [1, 1, 2, 2]
+    assert list(scene.ready.of(2)) == [second], "what waits there goes out now"
+
+
 def test_a_topic_whose_id_comes_later_is_the_same_topic() -> None:
     scene = Scene()
     scene.directory.follow(cluster(1, topic_id=NO_TOPIC_ID), 0.0)

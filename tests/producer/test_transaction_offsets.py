@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from aioproducer import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import IllegalArgumentException, TransactionAbortableException, UnsupportedVersionException
+from aioproducer.errors import (
+    IllegalArgumentException,
+    TimeoutException,
+    TransactionAbortableException,
+    UnsupportedVersionException,
+)
 from aioproducer.protocol.api_keys import ApiKey
 from tests.producer.test_transaction_manager import goes_on
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, transactional
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.scripted_broker import edited
+from tests.support.scripted_broker import Held, edited
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 
@@ -79,3 +85,53 @@ async def test_what_cannot_be_is_refused_and_costs_nothing(offsets: Any, group: 
         await producer.send_offsets_to_transaction({}, "g")
         await producer.commit_transaction()
         assert cluster.broker.count(ApiKey.TXN_OFFSET_COMMIT) == 0
+
+
+@PROTOCOLS
+async def test_calling_again_waits_for_the_end_of_the_same_and_sends_nothing_more(protocol: int) -> None:
+    """Where a round trip takes most of max.block.ms, whoever sent them anew each time would never see the end."""
+    async with a_cluster(protocol) as cluster, transactional(cluster, max_block_ms=50) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        held, offsets = Held(), {P: 1}
+        cluster.broker.script(ApiKey.TXN_OFFSET_COMMIT, held)
+        for _ in range(2):
+            with pytest.raises(TimeoutException, match="calling it again waits for its end"):
+                await producer.send_offsets_to_transaction(offsets, "g")
+        others = asyncio.create_task(producer.send_offsets_to_transaction({P: 2}, "g"))
+        offsets[P] = 3
+        await asyncio.sleep(0)
+        held.release()
+        await producer.send_offsets_to_transaction({P: 1}, "g")
+        await others
+        sent = cluster.broker.sent(ApiKey.TXN_OFFSET_COMMIT)
+        assert [one.topics[0].partitions[0].committed_offset for one in sent] == [1, 2]
+        await producer.commit_transaction()
+        assert cluster.committed_offsets("g") == {P: 2}
+
+
+async def test_calling_again_tells_what_the_first_call_ended_with() -> None:
+    async with a_cluster() as cluster, transactional(cluster, max_block_ms=50) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+
+        def refuse(response: Any) -> None:
+            response.topics[0].partitions[0].error_code = ErrorCode.ILLEGAL_GENERATION
+
+        cluster.broker.script(ApiKey.TXN_OFFSET_COMMIT, Held(), edited(refuse))
+        with pytest.raises(TimeoutException):
+            await producer.send_offsets_to_transaction({P: 1}, "g")
+        cluster.broker.drop_connections()
+        with pytest.raises(TransactionAbortableException, match="ILLEGAL_GENERATION"):
+            await producer.send_offsets_to_transaction({P: 1}, "g")
+        await producer.abort_transaction()
+        await goes_on(cluster, producer)
+
+
+async def test_the_same_offsets_in_the_next_transaction_are_sent_again() -> None:
+    async with a_cluster() as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        for _ in range(2):
+            async with producer.transaction():
+                await producer.send_offsets_to_transaction({P: 1}, "g")
+        assert cluster.broker.count(ApiKey.TXN_OFFSET_COMMIT) == 2

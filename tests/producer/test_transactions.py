@@ -78,6 +78,25 @@ async def test_how_long_its_calls_took_is_measured_as_kafka_does() -> None:
 
 
 @PROTOCOLS
+async def test_a_record_that_waits_for_a_place_taken_by_the_coordinators_answer_goes_out_with_it(protocol: int) -> None:
+    """Nobody but the answer can tell that there is room: otherwise it would wait until its time is over."""
+    one = {"max_in_flight_requests_per_connection": 1, "linger_ms": 0}
+    async with a_cluster(protocol) as cluster, transactional(cluster, **one) as producer:
+        await producer.init_transactions()
+        async with producer.transaction():
+            _ = await producer.send("t", b"first", partition=0)
+            held = Held()
+            cluster.broker.script(ApiKey.TXN_OFFSET_COMMIT, held)
+            offsets = asyncio.create_task(producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, "g"))
+            await cluster.broker.received(ApiKey.TXN_OFFSET_COMMIT)
+            second = producer.send("t", b"second", partition=0)
+            await asyncio.sleep(0.01)
+            held.release()
+            await offsets
+            assert (await second).offset == 1
+
+
+@PROTOCOLS
 async def test_committed_and_aborted_transactions(protocol: int) -> None:
     async with a_cluster(protocol) as cluster:
         async with transactional(cluster) as producer:
