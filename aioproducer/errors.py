@@ -453,7 +453,7 @@ class OutOfOrderSequenceException(ApiException):
     """The broker saw a gap in this producer's sequence numbers."""
 
     code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    advice = "the record may be in the log: look there before it is sent again"
+    advice = "if its outcome is unknown, the record may be in the log: look there before it is sent again"
 
 
 class DuplicateSequenceException(ApiException):
@@ -526,7 +526,7 @@ class InvalidProducerEpochException(ApiException):
     """The producer's epoch is older than the one the broker knows."""
 
     code = ErrorCode.INVALID_PRODUCER_EPOCH
-    advice = "the record may be in the log: look there before it is sent again"
+    advice = "if its outcome is unknown, the record may be in the log: look there before it is sent again"
 
 
 class InvalidTxnStateException(ApiException):

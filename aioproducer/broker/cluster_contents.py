@@ -43,6 +43,10 @@ class ClusterContents:
         texts = {config.replace("_", "."): as_text(value) for config, value in (configs or {}).items()}
         return self._state.create_topic(NewTopic(name, partitions, replication_factor, tuple(assignments), texts))
 
+    def create_partitions(self, name: str, count: int) -> None:
+        """Gives a topic more partitions, ``count`` in all. Raises what a client would get."""
+        self._state.create_partitions(name, count)
+
     def alter_topic_configs(self, name: str, configs: Mapping[str, object | None]) -> None:
         """Sets configs of a topic; None resets one to its default. Raises what a client would get."""
         self._state.alter_topic_configs(name, _changes(configs))

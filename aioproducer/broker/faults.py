@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.topic import Partition
+from aioproducer.broker.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_keys import APIS, ApiKey
 from aioproducer.protocol.codec import decode_prefix
@@ -107,6 +107,10 @@ class Faults:
     def coordinator_error(self, node_id: int, key: str) -> ErrorCode:
         """What the coordinator of this group or transactional id answers instead of doing its work."""
         return ErrorCode.NONE
+
+    def partitions(self, node_id: int, topic: Topic) -> int:
+        """How many partitions of the topic the node's metadata knows by now."""
+        return len(topic.partitions)
 
     def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
         """The leader and its epoch, as far as the node's metadata knows them by now."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker import AppendFault, EmbeddedCluster, Faults, Partition
+from aioproducer.broker import AppendFault, EmbeddedCluster, Faults, Partition, Topic
 from aioproducer.broker.faults import NO_FAULTS
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -29,6 +29,7 @@ class Told(Faults):
         self.topic_code = ErrorCode.NONE
         self.coordinator_code = ErrorCode.NONE
         self.known_leader: tuple[int, int] | None = None
+        self.unknown_partitions = 0
 
     def on_append(
         self, node_id: int, partition: Partition, batch: RecordBatch, client_id: str | None
@@ -48,6 +49,9 @@ class Told(Faults):
 
     def coordinator_error(self, node_id: int, key: str) -> ErrorCode:
         return self.coordinator_code if key == "x" else ErrorCode.NONE
+
+    def partitions(self, node_id: int, topic: Topic) -> int:
+        return super().partitions(node_id, topic) - self.unknown_partitions
 
     def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
         return self.known_leader or super().leader(node_id, partition)
@@ -117,6 +121,10 @@ async def test_metadata_that_is_missing_or_old(cluster: EmbeddedCluster, client:
     faults.known_leader = (-1, 7)
     first = (await described()).partitions[0]
     assert (first.error_code, first.leader_id, first.leader_epoch) == (ErrorCode.LEADER_NOT_AVAILABLE, -1, 7)
+    cluster.create_partitions("t", 3)
+    assert len((await described()).partitions) == 3
+    faults.unknown_partitions = 1
+    assert [partition.partition_index for partition in (await described()).partitions] == [0, 1]
     faults.topic_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     topic = await described()
     assert (topic.error_code, topic.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])

@@ -80,7 +80,7 @@ async def test_how_long_its_calls_took_is_measured_as_kafka_does() -> None:
 @PROTOCOLS
 async def test_a_record_that_waits_for_a_place_taken_by_the_coordinators_answer_goes_out_with_it(protocol: int) -> None:
     """Nobody but the answer can tell that there is room: otherwise it would wait until its time is over."""
-    one = {"max_in_flight_requests_per_connection": 1, "linger_ms": 0}
+    one: dict[str, Any] = {"max_in_flight_requests_per_connection": 1, "linger_ms": 0}
     async with a_cluster(protocol) as cluster, transactional(cluster, **one) as producer:
         await producer.init_transactions()
         async with producer.transaction():

@@ -95,7 +95,8 @@ def _describe(context: BrokerContext, topic: Topic, request: Request) -> Metadat
     code = context.faults.on_topic_metadata(context.node_id, topic.name)
     if code is not ErrorCode.NONE:
         return MetadataResponseTopic(code, topic.name, topic.id)
-    partitions = [_describe_partition(context, partition, request) for partition in topic.partitions]
+    known = topic.partitions[: context.faults.partitions(context.node_id, topic)]
+    partitions = [_describe_partition(context, partition, request) for partition in known]
     return MetadataResponseTopic(ErrorCode.NONE, topic.name, topic.id, partitions=partitions)
 
 

@@ -18,6 +18,9 @@ Event = Callable[[], Coroutine[Any, Any, None]]
 GROUPS = ("group0", "group1")
 """Whose offsets belong to transactions."""
 
+MOST_PARTITIONS = 8
+"""Of a topic that gets more."""
+
 _EVENTS_PER_SECOND = 50
 """Of each kind, at a rate of 1."""
 
@@ -46,6 +49,8 @@ class Chaos:
             ("restarts", self._restart),
             ("outages", self._outage),
             ("recreate", self._recreate),
+            ("growth", self._grow),
+            ("windows", self._change_window),
         ):
             rate = self._scenario.rates.get(kind, 0.0) * _EVENTS_PER_SECOND
             when = self._random.expovariate(rate) if rate else self._scenario.faults_until
@@ -124,6 +129,23 @@ class Chaos:
         self._cluster.delete_topic(plan.name)
         await asyncio.sleep(self._random.choice((0.0, 0.0, 0.1)))
         await self._create_late(plan)
+
+    async def _grow(self) -> None:
+        small = [topic for topic in self._cluster.topics if len(topic.partitions) < MOST_PARTITIONS]
+        if not small or len(self._stopped) > self._scenario.nodes - self._scenario.replication:
+            return
+        topic = self._random.choice(small)
+        count = len(topic.partitions) + self._random.randint(1, 2)
+        self._trace("grow", topic.name, count)
+        self._cluster.create_partitions(topic.name, count)
+
+    async def _change_window(self) -> None:
+        if not self._cluster.topics:
+            return
+        topic = self._random.choice(self._cluster.topics)
+        retain = self._random.choice((5, 6, 10, 50))
+        self._trace("window", topic.name, retain)
+        self._cluster.alter_topic_configs(topic.name, {"producer.state.batches.to.retain": retain})
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from random import Random
 
-from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault
+from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.records.record_batch import RecordBatch
@@ -35,6 +35,8 @@ KINDS: Mapping[str, str] = {
     "stalls": "the event loop is held up",
     "clock": "the clock that stamps records jumps",
     "recreate": "topics are deleted and created anew",
+    "growth": "topics get more partitions, of which brokers may not have heard yet",
+    "windows": "brokers remember more or fewer batches of a producer than before",
 }
 
 SEQUENCE_ERRORS = (
@@ -130,6 +132,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         self._trace = trace
         self._outages: dict[int, float] = {}
         self._leaders: dict[Partition, list[tuple[int, int]]] = defaultdict(list)
+        self._sizes: dict[Topic, int] = {}
 
     def strikes(self, kind: str) -> bool:
         rate = self._rates.get(kind, 0.0)
@@ -245,6 +248,11 @@ class SimulatedFaults(Faults, NetworkFaults):
         if not self.strikes("coordinators"):
             return ErrorCode.NONE
         return self._one_of(NO_COORDINATOR_FOR_GOOD if self._random.random() < _FOR_GOOD else NO_COORDINATOR_FOR_NOW)
+
+    def partitions(self, node_id: int, topic: Topic) -> int:
+        count = len(topic.partitions)
+        first = self._sizes.setdefault(topic, count)
+        return self._random.randint(first, count) if self.strikes("growth") else count
 
     def leader(self, node_id: int, partition: Partition) -> tuple[int, int]:
         known = self._leaders[partition]

@@ -140,12 +140,12 @@ def check_counts(ledger: Ledger, producer: int, metrics: MetricsSnapshot, violat
     for entry in ledger.entries:
         if entry.producer != producer or isinstance(entry.failure(), IllegalStateException):
             continue  # what is refused was never its record
-        if entry.metadata() is not None:
+        if entry.acknowledged():
             acknowledged += 1
         elif entry.delivery is None and isinstance(entry.failure(), ProducerFencedException):
             either += 1  # refused, or failed while it waited for its place
-        elif entry.cancelled or (entry.parked and entry.awaited):
-            either += 1
+        elif entry.cancelled or (entry.parked and entry.awaited) or entry.bulk is not None:
+            either += 1  # a record of a bulk send that was never tried counts, unless the producer was closed before it
         else:
             failed += 1
     for name, count in (("record-delivered-total", acknowledged), ("record-error-total", failed)):
@@ -175,9 +175,8 @@ def check(scenario: Scenario, ledger: Ledger, topics: Iterable[Topic], violation
         _check_gaps(scenario, ledger, violations)
     elif "recreate" not in scenario.rates and scenario.config["max_in_flight_requests_per_connection"] == 1:
         _check_order_of_offsets(ledger, violations)
-    if (
-        "recreate" not in scenario.rates and not scenario.config["partitioner_ignore_keys"]
-    ):  # it may have another number of partitions then
+    by_key = not scenario.config["partitioner_ignore_keys"] and "partitioner_class" not in scenario.config
+    if by_key and scenario.rates.keys().isdisjoint(("recreate", "growth")):  # the number of partitions may change then
         _check_keys(ledger, copies, violations)
 
 
@@ -254,6 +253,9 @@ def _check_copies(scenario: Scenario, entry: Entry, copies: list[Found], violati
                 violations.add("without faults everything is in the log", entry)
         elif not any(_fits(scenario, entry, found) for found in copies):
             violations.add("what is acknowledged is in the log, where it is said to be", f"{entry} is at {copies}")
+    elif entry.delivered:
+        if not copies and scenario.config.get("acks") != "0":
+            violations.add("what is acknowledged is in the log", entry)
     elif copies:
         failure = entry.failure()
         if isinstance(failure, DeliveryError) and failure.outcome is Outcome.NOT_SENT:
@@ -280,17 +282,19 @@ def _fits(scenario: Scenario, entry: Entry, found: Found) -> bool:
 
 
 def _check_order(ledger: Ledger, log: list[Found], violations: Violations) -> None:
-    """The records of a producer stand in a partition in the order in which they were sent."""
-    last: dict[int, Found] = {}
+    """The records of a producer stand in a partition in the order in which they were sent; so do those of a bulk send,
+    among which others may have been sent."""
+    last: dict[object, Found] = {}
     for found in log:
         entry = ledger.entries[number_of(found.record.headers)]
-        before = last.get(entry.producer)
+        sender = entry.producer if entry.bulk is None else entry.bulk
+        before = last.get(sender)
         if before is not None and number_of(before.record.headers) > entry.number:
             violations.add(
                 "records of a partition are in order",
                 f"{entry} is at {found}, behind record {number_of(before.record.headers)} at {before}",
             )
-        last[entry.producer] = found
+        last[sender] = found
 
 
 def _check_gaps(scenario: Scenario, ledger: Ledger, violations: Violations) -> None:
@@ -298,7 +302,7 @@ def _check_gaps(scenario: Scenario, ledger: Ledger, violations: Violations) -> N
 
     Where retries are counted, a batch may be given up for a gap that an earlier one makes and that would close.
     """
-    if "retries" in scenario.config or not scenario.rates.keys().isdisjoint(("codes", "recreate")):
+    if "retries" in scenario.config or not scenario.rates.keys().isdisjoint(("codes", "recreate", "windows")):
         return
     failures: dict[tuple[str, int] | None, list[Entry]] = defaultdict(list)
     for entry in ledger.entries:

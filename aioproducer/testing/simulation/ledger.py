@@ -22,7 +22,9 @@ class Entry:
     __slots__ = (
         "accepted_at",
         "awaited",
+        "bulk",
         "cancelled",
+        "delivered",
         "delivery",
         "ended_at",
         "ends",
@@ -53,6 +55,10 @@ class Entry:
         self.cancelled = False
         """An ``enqueue`` that was cancelled: nobody knows what became of the record."""
         self.awaited = False
+        self.bulk: object = None
+        """The bulk send it belongs to, if any; its records are in order among themselves."""
+        self.delivered = False
+        """A bulk send told so; it tells no metadata of single records."""
         self.watched = False
         self.ends = 0
         self.ended_at: float | None = None
@@ -66,6 +72,9 @@ class Entry:
             return None
         return self.delivery.result()
 
+    def acknowledged(self) -> bool:
+        return self.delivered or self.metadata() is not None
+
     def failure(self) -> KafkaError | None:
         if self.delivery is None:
             return self.error
@@ -76,6 +85,8 @@ class Entry:
         metadata = self.metadata()
         if metadata is not None:
             return f"{metadata.topic}-{metadata.partition}@{metadata.offset}"
+        if self.delivered:
+            return "delivered"
         failure = self.failure()
         if failure is None:
             return "cancelled" if self.cancelled else "pending"

@@ -162,7 +162,7 @@ class Simulation:
             topics = [*self.cluster.topics, *(topic for _, topic in self.chaos.deleted)]
             check(self.scenario, self.ledger, topics, self.violations)
             check_transactions(self.scenario, self.ledger, self.transactions, self.cluster, self.violations)
-            self.acknowledged = sum(entry.metadata() is not None for entry in self.ledger.entries)
+            self.acknowledged = sum(entry.acknowledged() for entry in self.ledger.entries)
         except Stuck as stuck:
             self.violations.add(str(stuck), "".join(f"\n  {line}" for line in who_waits(loop)))
         except BaseException as error:

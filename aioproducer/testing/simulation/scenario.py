@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from random import Random
 from typing import Any
 
 from aioproducer.errors import ConfigException
+from aioproducer.jaas import PLAIN_LOGIN_MODULE
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.testing.simulation.faults import KINDS
@@ -28,6 +29,15 @@ _VERSIONED = (
     ApiKey.END_TXN,
     ApiKey.TXN_OFFSET_COMMIT,
 )
+_LATER_KINDS = ("growth", "windows")
+"""Drawn from a stream of their own, as they came later."""
+_PASSWORD = "secret"
+_SASL = {
+    "listeners": "SASL_PLAINTEXT://:0",
+    "inter.broker.listener.name": "SASL_PLAINTEXT",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{PLAIN_LOGIN_MODULE} required user_alice="{_PASSWORD}";',
+    "connection.failed.authentication.delay.ms": 1,
+}
 KEYS = [b"a", b"b", b"c", b"d", b"e", None, None, None]
 
 
@@ -140,6 +150,9 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
     auto_create = random.random() < 0.5
     versions = _draw_versions(random)
     rates = _draw_rates(stream(seed, "rates"))
+    more = stream(seed, "more")
+    if rates:
+        rates |= {kind: 10 ** more.uniform(-2.3, -0.6) for kind in _LATER_KINDS if more.random() < 0.2}
     if versions:
         # Before topics had ids, clients could not tell a topic that was created anew from old news.
         rates.pop("recreate", None)
@@ -173,6 +186,11 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         applications = draw_applications(stream(seed, "applications"), duration, calm=calm)
         config, promise = _transactional(config), Promise.EXACTLY_ONCE
         work, producers, ending = [], 0, Ending.AFTER_ALL
+    more_config, more_broker_config = _draw_more(more, calm=calm)
+    config |= more_config
+    bulk = more.choice((0.0, 0.0, 0.1))
+    work = [replace(plan, bulk=bulk) for plan in work]
+    applications = [replace(plan, work=replace(plan.work, bulk=bulk)) for plan in applications]
     return Scenario(
         seed=seed,
         nodes=nodes,
@@ -182,6 +200,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
             "min.insync.replicas": random.randint(1, replication),
             "message.max.bytes": largest_batch,
             **_draw_broker_configs(random, calm),
+            **more_broker_config,
         },
         topics=topics,
         replication=replication,
@@ -213,6 +232,35 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
     )
 
 
+def _draw_more(random: Random, *, calm: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Configs of the producer and of the brokers."""
+    config: dict[str, Any] = {}
+    brokers: dict[str, Any] = {}
+    if random.random() < 0.2:
+        config["pipeline"] = "auto"
+    if random.random() < 0.1 and not calm:
+        config["partitioner_class"] = choose_partition
+    if random.random() < 0.15:
+        brokers = {**_SASL, "connections.max.reauth.ms": 600_000 if calm else random.choice((0, 300, 1000, 5000))}
+        config |= {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "alice",
+            "sasl_plain_password": _PASSWORD,
+        }
+    return config, brokers
+
+
+def choose_partition(
+    topic: str, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None, partitions: Sequence[Any]
+) -> int:
+    """A partitioner (partitioner.class) that now and then fails, or names a partition that there is not."""
+    chosen = len(value_bytes or b"")
+    if chosen % 41 == 40:
+        raise ValueError("not this one")
+    return -1 if chosen % 41 == 39 else chosen % len(partitions)
+
+
 def _draw_topic(random: Random, name: str, auto_create: bool, by_default: int) -> TopicPlan:
     partitions = random.choice((1, 1, 2, 3, 6))
     if auto_create and random.random() < 0.5:
@@ -224,11 +272,12 @@ def _draw_topic(random: Random, name: str, auto_create: bool, by_default: int) -
 def _draw_rates(random: Random) -> dict[str, float]:
     if random.random() < 0.1:
         return {}
+    first = [kind for kind in KINDS if kind not in _LATER_KINDS]
     if random.random() < 0.4:  # few kinds, but these often
-        few = random.sample(list(KINDS), random.randint(1, 3))
-        return {kind: 10 ** random.uniform(-1.3, -0.3) for kind in KINDS if kind in few}
+        few = random.sample(first, random.randint(1, 3))
+        return {kind: 10 ** random.uniform(-1.3, -0.3) for kind in first if kind in few}
     some = random.choice((0.15, 0.3, 0.5))
-    return {kind: 10 ** random.uniform(-2.3, -0.6) for kind in KINDS if random.random() < some}
+    return {kind: 10 ** random.uniform(-2.3, -0.6) for kind in first if random.random() < some}
 
 
 def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[dict[str, Any], Promise]:

@@ -102,7 +102,7 @@ class _Judged:
         self._transaction = transaction
         self._entries = entries
         self._seen = [entry for entry in entries if entry.number in visible]
-        self._missing = [entry for entry in entries if entry.metadata() is not None and entry.number not in visible]
+        self._missing = [entry for entry in entries if entry.acknowledged() and entry.number not in visible]
         self._offset_there = transaction.offset is not None and transaction.offset in cluster.committed_offsets(
             transaction.group
         )
@@ -146,4 +146,5 @@ class _Judged:
 def _failed(entry: Entry) -> bool:
     """The user was told so by the record's delivery, unless it was the user who withdrew the record."""
     withdrawn = entry.parked and entry.awaited
-    return entry.delivery is not None and entry.failure() is not None and not withdrawn
+    told = entry.delivery is not None or entry.bulk is not None
+    return told and entry.failure() is not None and not withdrawn

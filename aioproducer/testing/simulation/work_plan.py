@@ -22,6 +22,8 @@ class WorkPlan:
     enqueues: bool
     cancels: float
     flushes: float
+    bulk: float = 0.0
+    """How probable it is that many are sent at once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
-from aioproducer.testing.simulation.scenario import KEYS, LARGE, Scenario
+from aioproducer.testing.simulation.scenario import KEYS, LARGE, Scenario, TopicPlan
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.work_plan import WorkPlan
 
@@ -20,6 +20,9 @@ T = TypeVar("T")
 
 REFUSALS = (IllegalStateException, ProducerFencedException)
 """What a producer raises that takes no more records."""
+
+
+MOST_IN_BULK = 30
 
 
 class CallbackRaised(Exception):
@@ -83,9 +86,8 @@ class Work:
 
     # Records
 
-    def _fields(self) -> tuple[str, dict[str, Any]]:
+    def _fields(self, topic: TopicPlan) -> tuple[str, dict[str, Any]]:
         random = self._random
-        topic = random.choice(self._scenario.topics)
         size = random.randrange(100)
         if random.random() < self._plan.large:
             size = self._scenario.config["batch_size"] + random.randrange(LARGE)
@@ -102,11 +104,14 @@ class Work:
             fields["headers"] = (("null", None),)
         return topic.name, fields
 
-    def _entry(self) -> Entry:
-        return self._ledger.open(self._number, *self._fields())
+    def _entry(self, topic: TopicPlan | None = None) -> Entry:
+        topic = topic or self._random.choice(self._scenario.topics)
+        return self._ledger.open(self._number, *self._fields(topic))
 
     async def _hand_over(self) -> None:
-        if self._plan.enqueues and self._random.random() < 0.8:
+        if self._random.random() < self._plan.bulk:
+            await self._send_many()
+        elif self._plan.enqueues and self._random.random() < 0.8:
             await self._enqueue()
         else:
             entry = self._entry()
@@ -161,6 +166,38 @@ class Work:
         else:
             self._accepted(entry, delivery, parked=False)
         self._in_time("enqueue", entry.sent_at, self._longest_block)
+
+    async def _send_many(self) -> None:
+        topic = self._random.choice(self._scenario.topics)
+        entries = [self._entry(topic) for _ in range(self._random.randrange(1, MOST_IN_BULK))]
+        bulk = object()
+        for entry in entries:
+            entry.bulk, entry.cancelled = bulk, True  # until more is known
+        records = [entry.record for entry in entries]
+        began = self._loop.time()
+        call = self._producer.send_many(
+            topic.name,
+            [record.value for record in records],
+            keys=[record.key for record in records],
+            partitions=[record.partition for record in records],
+            timestamps_ms=[record.timestamp_ms for record in records],
+            headers=[record.headers for record in records],
+        )
+        try:
+            result = await self.maybe_cancelled(call)
+        except asyncio.CancelledError:
+            return
+        except REFUSALS as error:
+            for entry in entries:
+                entry.error = error
+            raise
+        failed = dict(result.errors)
+        for place, entry in enumerate(entries):
+            entry.cancelled, entry.error, entry.delivered = False, failed.get(place), place not in failed
+        if (result.count, result.failed) != (len(entries), len(failed)):
+            self._violations.add("a bulk send accounts for every record", f"{result} of {len(entries)}")
+        # Each record may have to wait for its place, but not any more after one has waited in vain.
+        self._in_time("send_many", began, len(entries) * self._longest_block + self._longest)
 
     async def _wait(self, delivery: Delivery) -> None:
         began = self._loop.time()

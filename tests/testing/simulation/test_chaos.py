@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.simulation.chaos import Chaos
+from aioproducer.testing.simulation.chaos import MOST_PARTITIONS, Chaos
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.listening import listen_on_network
 from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan, draw
@@ -58,6 +58,8 @@ def test_topics_are_created_when_their_time_has_come() -> None:
         ("restarts", {"stop", "start"}),
         ("outages", {"outage"}),
         ("recreate", {"delete", "create"}),
+        ("growth", {"grow"}),
+        ("windows", {"window"}),
     ],
 )
 def test_each_kind_happens_and_is_over_in_the_end(kind: str, seen: set[str]) -> None:
@@ -70,6 +72,11 @@ def test_each_kind_happens_and_is_over_in_the_end(kind: str, seen: set[str]) -> 
         assert [topic.name for topic in cluster.topics if topic.name == "now"] == ["now"]
     else:
         assert chaos.deleted == []
+    grown = {topic.name: len(topic.partitions) for topic in cluster.topics}
+    assert (grown["now"] > 2) == (kind == "growth")
+    assert max(grown.values()) <= MOST_PARTITIONS + 1
+    retained = {topic.config.producer_state_batches_to_retain for topic in cluster.topics}
+    assert (retained != {5}) == (kind == "windows")
 
 
 def test_all_at_once_leaves_the_cluster_well() -> None:

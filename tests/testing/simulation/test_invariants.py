@@ -45,6 +45,20 @@ def test_a_run_as_it_should_be(promise: Promise, rates: dict[str, float] | None)
     assert found(history) == []
 
 
+def test_a_bulk_send_tells_of_no_metadata_and_has_an_order_of_its_own() -> None:
+    history = History()
+    entries = [history.delivered(0) for _ in range(3)]
+    assert found(history) == []
+    entries[2].bulk, entries[2].delivered, entries[2].delivery = object(), True, None
+    entries[2].watched = False
+    history.topic.partitions[0].log.found.reverse()  # type: ignore[attr-defined]
+    broken = found(history)
+    assert "records of a partition are in order" in broken
+    assert "what is acknowledged is in the log" not in broken
+    history.topic.partitions[0].log.found.clear()  # type: ignore[attr-defined]
+    assert "what is acknowledged is in the log" in found(history)
+
+
 # Ends
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
+from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.delivery import Delivery, ProduceResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Ledger
@@ -42,6 +43,7 @@ class FakeProducer:
         self.records: list[Any] = []
         self.flushes = 0
         self.closed_after = 1 << 30
+        self.miscounts = 0
 
     def send(self, record: Any) -> Delivery:
         if len(self.records) >= self.closed_after:
@@ -54,6 +56,15 @@ class FakeProducer:
     async def enqueue(self, record: Any) -> Delivery:
         await asyncio.sleep(self._after)
         return self.send(record)
+
+    async def send_many(self, topic: str, values: list[Any], **columns: list[Any]) -> BulkResult:
+        """Those with a key fail."""
+        await asyncio.sleep(self._after)
+        keys = columns["keys"]
+        failed = [place for place, key in enumerate(keys) if key is not None]
+        self.records += columns["headers"]
+        count = len(values) + self.miscounts
+        return BulkResult(count, count - len(failed), {}, [(failed, failure(KafkaError("a key")))] if failed else [])
 
     async def flush(self) -> None:
         self.flushes += 1
@@ -108,6 +119,25 @@ def test_records_are_of_every_kind(enqueues: bool) -> None:
     assert {len(record.headers) for record in records} == {1, 2}
     assert max(len(record.value or b"") for record in records) > 1000
     assert all(entry.settled() for entry in case.ledger.entries)
+
+
+def test_many_at_once() -> None:
+    case = Case(replace(PLAN, records=20, bulk=1.0))
+    assert case.run() == set()
+    entries = case.ledger.entries
+    assert len(entries) == len(case.producer.records) > 100
+    assert [entry.delivered for entry in entries] == [entry.record.key is None for entry in entries]
+    assert all(entry.delivered == entry.acknowledged() == (entry.failure() is None) for entry in entries)
+    assert len({entry.bulk for entry in entries}) == 20
+
+
+def test_many_at_once_cancelled_or_refused() -> None:
+    case = Case(replace(PLAN, records=20, bulk=1.0, cancels=1.0))
+    assert case.run() == set()
+    assert any(entry.cancelled for entry in case.ledger.entries)
+    case = Case(replace(PLAN, records=5, bulk=1.0))
+    case.producer.miscounts = 1
+    assert case.run() == {"a bulk send accounts for every record"}
 
 
 def test_waiting_cancelling_and_flushing_do_no_harm() -> None:
