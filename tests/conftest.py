@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 HERE = Path(__file__).parent
 MARKED_FOLDERS = {
@@ -37,3 +37,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if marker := MARKED_FOLDERS.get(item.path.relative_to(HERE).parts[0]):
             item.add_marker(marker)
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("property")

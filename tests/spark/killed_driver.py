@@ -1,7 +1,7 @@
-"""Run by test_sink.py in a process of its own: a stream of text files to a topic, exactly once, three tasks an epoch.
+"""A stream of text files to a topic, exactly once, three tasks an epoch; and, run by test_sink.py in a process of its
+own, a driver of it that is killed in its first epoch, when some of the tasks have committed their rows.
 
-Arguments: the bootstrap servers, the topic, a directory with the files in ``in``, and whether the driver shall ``die``
-in its first epoch, when some of the tasks have committed their rows.
+Arguments: the bootstrap servers, the topic, and a directory with the files in ``in``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from aioproducer.spark import AioproducerDataSource
 from aioproducer.spark.writer import StreamWriter
 
-servers, topic, directory, fate = sys.argv[1:]
-DRIVER = os.getpid()
-WRITTEN = Path(directory, "a-task-has-written")
+
+def run_query(session: Any, sink: str, servers: str, topic: str, directory: Path) -> None:
+    """All that is there, one file an epoch."""
+    lines = session.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(directory / "in"))
+    options = {
+        "kafka.bootstrap.servers": servers,
+        "topic": topic,
+        "deliveryGuarantee": "exactly-once",
+        "checkpointLocation": str(directory / "checkpoint"),
+    }
+    writer = lines.repartition(3).writeStream.format(sink).options(**options).trigger(availableNow=True)
+    writer.start().awaitTermination()
 
 
 class Dying(AioproducerDataSource):
@@ -43,32 +50,25 @@ class DyingWriter(StreamWriter):
         return written
 
 
-os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-session = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.ui.enabled", False)
-    .config("spark.driver.memory", "512m")
-    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    .config("spark.sql.codegen.wholeStage", "false")
-    .config("spark.driver.host", "127.0.0.1")
-    .config("spark.driver.bindAddress", "127.0.0.1")
-    .config("spark.local.dir", str(Path(directory, "local")))
-    .config("spark.sql.warehouse.dir", str(Path(directory, "warehouse")))
-    .getOrCreate()
-)
-session.sparkContext.setLogLevel("ERROR")
-session.dataSource.register(AioproducerDataSource)
-session.dataSource.register(Dying)
-lines = session.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(Path(directory, "in")))
-query = (
-    lines.repartition(3)
-    .writeStream.format("dying" if fate == "die" else "aioproducer")
-    .option("kafka.bootstrap.servers", servers)
-    .option("topic", topic)
-    .option("deliveryGuarantee", "exactly-once")
-    .option("checkpointLocation", str(Path(directory, "checkpoint")))
-    .trigger(availableNow=True)
-    .start()
-)
-query.awaitTermination()
-session.stop()
+if __name__ == "__main__":
+    from pyspark.sql import SparkSession
+
+    servers, topic, directory = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    DRIVER = os.getpid()
+    WRITTEN = directory / "a-task-has-written"
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", False)
+        .config("spark.driver.memory", "512m")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.local.dir", str(directory / "local"))
+        .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    session.dataSource.register(Dying)
+    run_query(session, "dying", servers, topic, directory)

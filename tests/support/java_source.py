@@ -11,6 +11,8 @@ import pytest
 from aioproducer.testing.kafka_libs import KafkaUnavailable, fetch_kafka, find_java
 
 VERSION = "4.3.1"
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Most of what is run is over before it would be worth more."""
 
 
 def java_command(source: Path, *arguments: str, heap: str = "256m") -> list[str]:
@@ -24,4 +26,4 @@ def java_command(source: Path, *arguments: str, heap: str = "256m") -> list[str]
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(f"NOT CHECKED against Kafka's own classes: {missing}")
-    return [str(java), f"-Xmx{heap}", "-cp", f"{libs}{os.sep}*", str(source), *arguments]
+    return [str(java), *QUICK, f"-Xmx{heap}", "-cp", f"{libs}{os.sep}*", str(source), *arguments]

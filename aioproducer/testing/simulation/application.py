@@ -249,8 +249,6 @@ class _Living:
             transactions[0].end = End.ABORTED
             return
         except TransactionAbortableException:
-            if not transactions:  # what came of the one before, not taken back any more
-                raise
             if transactions[0].commit_asked_at is not None:
                 transactions[0].end = End.ABORTED
                 return

@@ -114,6 +114,7 @@ def where_a_log_begins_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DataDirectory, "log_start_moved", lambda self, batches, log_start_offset, producer_state: None)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("plant", PLANTED, ids=[plant.__name__ for plant in PLANTED])
 def test_a_planted_mistake_is_found(
     plant: Plant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

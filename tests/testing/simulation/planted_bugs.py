@@ -70,9 +70,10 @@ def a_deposed_leader_is_believed_not_to_have_appended(monkeypatch: pytest.Monkey
 @bug
 def memory_comes_back_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     def release(original: Any, self: Any, batch: Any) -> None:
+        allocated = batch.allocated
         original(self, batch)
         if batch.attempts > 1:
-            original(self, batch)
+            self._accumulator.pool.deallocate(allocated)
 
     wrap(monkeypatch, BatchCompleter, "_release", release)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
+from itertools import chain
 
 import pytest
 
@@ -11,13 +13,24 @@ from tests.support.compiled import interpreted_only
 from tests.testing.simulation.planted_bugs import BUGS
 from tests.testing.simulation.planted_transaction_bugs import TRANSACTION_BUGS
 
+log = logging.getLogger(__name__)
+
 SEEDS = 1000
 """Within so many seeds, from the first on, each is found; most within ten."""
 
+KNOWN = {
+    "an_unknown_outcome_is_sent_again_under_another_epoch": 428,
+    "a_deposed_leader_is_believed_not_to_have_appended": 236,
+    "retries_go_to_the_back": 188,
+}
+"""The seed that found a bug when it was last looked for, where no early one does: it is tried first."""
 
-def check_found(seeds: Iterable[int]) -> None:
-    found = next((report for report in map(simulate, seeds) if not report.ok), None)
+
+def check_found(bug: str, seeds: Iterable[int]) -> None:
+    known = [KNOWN[bug]] if bug in KNOWN else []
+    found = next((report for report in map(simulate, chain(known, seeds)) if not report.ok), None)
     assert found is not None, "no seed has found it"
+    log.info("%s is found by seed %d", bug, found.scenario.seed)
     misplanted = [
         violation for violation in found.violations if "TypeError" in violation or "AttributeError" in violation
     ]
@@ -30,7 +43,7 @@ def check_found(seeds: Iterable[int]) -> None:
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS[bug](monkeypatch)
-    check_found(range(SEEDS))
+    check_found(bug, range(SEEDS))
 
 
 @interpreted_only
@@ -39,4 +52,4 @@ def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("bug", TRANSACTION_BUGS)
 def test_a_planted_bug_of_transactions_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     TRANSACTION_BUGS[bug](monkeypatch)
-    check_found(seed for seed in range(SEEDS) if draw(seed).applications)
+    check_found(bug, (seed for seed in range(SEEDS) if draw(seed).applications))
