@@ -52,7 +52,9 @@ of any listener.
 node separately:
 
 ```python
-cluster.alter_broker_configs({"listeners": "PLAINTEXT://:9092,NEW://:9292"}, node_id=0)
+protocols = "PLAINTEXT:PLAINTEXT,NEW:PLAINTEXT"
+changed = {"listeners": "PLAINTEXT://:9092,NEW://:9292", "listener.security.protocol.map": protocols}
+cluster.alter_broker_configs(changed, node_id=0)
 await cluster.listeners_changed()  # it listens there now
 ```
 

@@ -33,6 +33,7 @@ from tests.support.leaks import no_leaks as no_leaks
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
     "README.md",
+    "docs/broker-configuration.md",
     "docs/broker-metrics.md",
     "docs/metrics.md",
     "docs/migrating.md",
@@ -96,6 +97,7 @@ class Reading:
         """In the loop where it awaits, else in a thread, where it may have a loop of its own."""
         self.names.update(self._at_hand)
         code = block.replace("localhost:9092", self._servers).replace("=…", f"={self._servers!r}")
+        code = code.replace("://:9092", "://:0").replace("://:9292", "://:0")  # listeners
         compiled = compile(code, "block", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         if compiled.co_flags & inspect.CO_COROUTINE:
             await eval(compiled, self.names)

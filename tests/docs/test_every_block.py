@@ -1,0 +1,68 @@
+"""No code in a document escapes: each block is run by a test, and each command has the options it is shown with."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from aioproducer.cli.app import make_app
+from tests.docs.test_code import DOCUMENTS
+
+ROOT = Path(__file__).parents[2]
+TEXTS = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"))
+}
+
+RUN_ELSEWHERE = {
+    ("README.md", "df.selectExpr("): "tests/spark/test_documents.py",
+    ("docs/migrating.md", "from aioproducer.compat.aiokafka import install"): "tests/docs/test_migrating.py",
+    ("docs/spark.md", ""): "tests/spark/test_documents.py",
+    ("docs/testing.md", ""): "tests/docs/test_testing.py",
+    # Celery itself is not needed for what is promised: made before the fork, used after it.
+    ("docs/threads.md", "from celery import"): "tests/sync/test_lifetime.py",
+}
+"""By document and first words of the block: the test that runs it."""
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    """The language and the code of each."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def commands(text: str) -> list[str]:
+    return [found.replace("\\\n", "") for found in re.findall(r"^    (aioproducer (?:.*\\\n)*.*)$", text, re.MULTILINE)]
+
+
+def test_every_block_of_python_is_run() -> None:
+    used = set()
+    for document, text in TEXTS.items():
+        for language, code in blocks(text):
+            if language not in ("py", "python") or (language == "python" and document in DOCUMENTS):
+                continue
+            found = [key for key in RUN_ELSEWHERE if key[0] == document and code.startswith(key[1])]
+            assert found, f"no test runs this block of {document}:\n{code}"
+            used |= set(found)
+    assert used == RUN_ELSEWHERE.keys()
+    for test in RUN_ELSEWHERE.values():
+        assert (ROOT / test).exists()
+
+
+@pytest.mark.parametrize(
+    ("document", "command"), [(document, command) for document, text in TEXTS.items() for command in commands(text)]
+)
+def test_every_command_is_one(document: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its options and arguments are taken; most commands are not carried out, because their own tests do that."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders.csv").touch()
+    _, *words = shlex.split(command, comments=True)
+    group = typer.main.get_command(make_app(words[0]))
+    while isinstance(group, click.Group):
+        name = words.pop(0)
+        group = group.commands[name]
+    group.make_context(group.name, words)
