@@ -16,6 +16,8 @@ from aioproducer.errors import (
     Outcome,
     ProducerFencedException,
 )
+from aioproducer.metrics import MetricName, MetricsSnapshot
+from aioproducer.metrics.metric_name import PRODUCER_GROUP
 from aioproducer.producer.admission import Admission
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.parked_record import ParkedRecord
@@ -58,6 +60,7 @@ class MockProducer(KafkaProducer):
         self._auto_complete = auto_complete
         self._topics = _checked(topics)
         self._history: list[ProducerRecord] = []
+        self._mock_metrics: dict[MetricName, float] = {}
         self._random = Random(0)
         self._hooked = True  # every record comes by the way in, where it is written down
 
@@ -101,6 +104,17 @@ class MockProducer(KafkaProducer):
         self._mock.forget()
         if self._mock.transactions is not None:
             self._mock.transactions.clear()
+
+    def metrics(self) -> MetricsSnapshot:
+        """What the real one has, and what ``set_mock_metrics`` was told."""
+        found = super().metrics()
+        return MetricsSnapshot({**found, **self._mock_metrics}) if self._mock_metrics else found
+
+    def set_mock_metrics(self, name: MetricName | str, value: float) -> None:
+        """From now on ``metrics()``, and so ``health()``, have this value; a plain name means ``producer-metrics``."""
+        if isinstance(name, str):
+            name = MetricName(name, PRODUCER_GROUP, (("client-id", self._config.client_id),))
+        self._mock_metrics[name] = value
 
     # Transactions
 

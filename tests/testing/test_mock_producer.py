@@ -13,6 +13,7 @@ from aioproducer import (
     ConsumerGroupMetadata,
     Delivery,
     KafkaProducer,
+    MetricName,
     OffsetAndMetadata,
     Outcome,
     ProducerInterceptor,
@@ -484,3 +485,16 @@ async def test_what_a_call_is_told_to_raise_has_the_outcome_of_a_record() -> Non
         with pytest.raises(IllegalStateException) as misused:
             _ = producer.send("t", b"1")
         assert not isinstance(misused.value, DeliveryError)
+
+
+async def test_figures_to_order() -> None:
+    async with MockProducer(client_id="me") as producer:
+        assert producer.health() == []
+        producer.set_mock_metrics("buffer-available-bytes", 0.0)
+        topic = MetricName("record-error-total", "producer-topic-metrics", (("client-id", "me"), ("topic", "t")))
+        producer.set_mock_metrics(topic, 3.0)
+        found = producer.metrics()
+        assert (found["buffer-available-bytes"], found.topic("t")["record-error-total"]) == (0.0, 3.0)
+        assert [finding.metric for finding in producer.health()] == ["buffer-available-bytes"]
+        await producer.send("t", b"1")
+        assert producer.metrics()["record-delivered-total"] == 1
