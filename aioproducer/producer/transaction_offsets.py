@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.net.coordinators import GROUP
-from aioproducer.producer.operation import Operation
+from aioproducer.producer.operation_slot import OperationSlot
+from aioproducer.producer.transaction_coordinator import TransactionCoordinator
 from aioproducer.producer.transaction_state import TransactionState
+from aioproducer.producer.transaction_status import TransactionStatus
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -17,11 +17,6 @@ from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
-
-if TYPE_CHECKING:
-    from aioproducer.producer.transaction_manager import TransactionManager
-
-_LAST_FIRST_PROTOCOL_VERSION = 4
 
 CALL = "send_offsets_to_transaction"
 
@@ -49,10 +44,11 @@ def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
 class TransactionOffsets:
     """Makes offsets a part of the transaction, those of one call after those of another."""
 
-    def __init__(self, manager: TransactionManager) -> None:
-        self._manager = manager
-        self.operation: Operation | None = None
-        """The last call, until somebody has been told of its end."""
+    def __init__(self, coordinator: TransactionCoordinator, status: TransactionStatus, slot: OperationSlot) -> None:
+        self._coordinator = coordinator
+        self._status = status
+        self.slot = slot
+        """Has the last call, until somebody has been told of its end."""
         self._asked: tuple[Offsets, ConsumerGroupMetadata] | None = None
         """What it is for."""
 
@@ -64,33 +60,30 @@ class TransactionOffsets:
         if not offsets:
             return
         asked = dict(offsets), group  # as they are now, whatever becomes of the caller's mapping
-        manager = self._manager
-        until = manager.until()
-        while (operation := self.operation) is not None and self._asked != asked:  # others' offsets: these come after
-            await manager.wait(operation, until)
-            self._leave(operation)
-        if operation is None:
-            manager.status.require(CALL, TransactionState.IN_TRANSACTION)
-            operation = self.operation = Operation(CALL, self._send(*asked))
+        slot = self.slot
+        until = slot.until()
+        while slot.name and self._asked != asked:  # others' offsets: these come after
+            await slot.vacated(until)
+        if not slot.name:
+            self._status.require(CALL, TransactionState.IN_TRANSACTION)
+            slot.begin(CALL, self._send(*asked))
             self._asked = asked
-        await manager.wait(operation, until)
-        if self.operation is operation:
-            self.operation = None
-        operation.result()
+        await slot.ended(until)
 
     async def _send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         """Asks both coordinators."""
-        manager = self._manager
-        identity, second_protocol = manager.identity, manager.second_protocol
-        if not second_protocol:
-            await manager.ask(
-                AddOffsetsToTxnRequest(manager.transactional_id, *identity, group.group_id),
+        coordinator = self._coordinator
+        who = coordinator.transactional_id
+        identity = coordinator.identity
+        if not coordinator.protocol.second:
+            await coordinator.ask(
+                AddOffsetsToTxnRequest(who, *identity, group.group_id),
                 AddOffsetsToTxnResponse,
                 lambda response: [response.error_code],
             )
-        manager.started()
+        coordinator.started()
         request = TxnOffsetCommitRequest(
-            manager.transactional_id,
+            who,
             group.group_id,
             *identity,
             group.generation_id,
@@ -98,24 +91,12 @@ class TransactionOffsets:
             group.group_instance_id,
             _topics(offsets),
         )
-        await manager.ask(
+        await coordinator.ask(
             request,
             TxnOffsetCommitResponse,
             lambda response: [partition.error_code for topic in response.topics for partition in topic.partitions],
-            None if second_protocol else _LAST_FIRST_PROTOCOL_VERSION,
-            coordinator=(GROUP, group.group_id),
+            group=group.group_id,
         )
-
-    async def settled(self) -> None:
-        """Returns when nothing is under way: its answer may not come after the end of the transaction."""
-        if (operation := self.operation) is not None:
-            await operation.settled()
-            self._leave(operation)
-
-    def _leave(self, operation: Operation) -> None:
-        if self.operation is operation:
-            self.operation = None
-            operation.leave()
 
 
 def _topics(offsets: Offsets) -> list[TxnOffsetCommitRequestTopic]:

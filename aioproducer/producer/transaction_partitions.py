@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aioproducer.errors import KafkaError
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.transaction_coordinator import TransactionCoordinator
+from aioproducer.producer.transaction_status import TransactionStatus
 from aioproducer.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
-
-if TYPE_CHECKING:
-    from aioproducer.producer.transaction_manager import TransactionManager
-
-_NEWEST_VERSION = 3
-"""Later ones are for brokers among themselves."""
 
 
 class TransactionPartitions:
@@ -29,11 +25,13 @@ class TransactionPartitions:
 
     def __init__(
         self,
-        manager: TransactionManager,
+        coordinator: TransactionCoordinator,
+        status: TransactionStatus,
         spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
         joined: Callable[[Iterable[PartitionQueue]], None],
     ) -> None:
-        self._manager = manager
+        self._coordinator = coordinator
+        self._status = status
         self._spawn = spawn
         self._joined = joined
         self._waiting: dict[PartitionQueue, None] = {}
@@ -51,9 +49,9 @@ class TransactionPartitions:
 
     async def _run(self) -> None:
         try:
-            while self._waiting and self._manager.status.goes_on():
+            while self._waiting and self._status.goes_on():
                 queues = tuple(self._waiting)
-                await self._manager.ask(self._request(queues), AddPartitionsToTxnResponse, _codes, _NEWEST_VERSION)
+                await self._coordinator.ask(self._request(queues), AddPartitionsToTxnResponse, _codes)
                 for queue in queues:
                     del self._waiting[queue]
                 self._joined(queues)
@@ -64,11 +62,12 @@ class TransactionPartitions:
             self._task = None
 
     def _request(self, queues: Iterable[PartitionQueue]) -> AddPartitionsToTxnRequest:
+        coordinator = self._coordinator
         topics: dict[str, AddPartitionsToTxnTopic] = {}
         for queue in queues:
             topics.setdefault(queue.topic, AddPartitionsToTxnTopic(queue.topic, [])).partitions.append(queue.partition)
         return AddPartitionsToTxnRequest(
-            [], self._manager.transactional_id, *self._manager.identity, list(topics.values())
+            [], coordinator.transactional_id, *coordinator.identity, list(topics.values())
         )
 
 

@@ -18,7 +18,7 @@ class TransactionStatus:
     """Rules only; to act on them is the ``TransactionManager``'s part."""
 
     def __init__(self, transactional_id: str) -> None:
-        self._transactional_id = transactional_id
+        self.transactional_id = transactional_id
         self.state = S.UNINITIALIZED
         self.error: KafkaError | None = None
         """Why the transaction, or the producer, has failed."""
@@ -68,7 +68,7 @@ class TransactionStatus:
         return failure
 
     def aborted(self) -> KafkaError:
-        return TransactionAbortedException(f"the transaction of {self._transactional_id!r} is being aborted")
+        return TransactionAbortedException(f"the transaction of {self.transactional_id!r} is being aborted")
 
     def _in_words(self) -> str:
         return self.state.value if self.error is None else f"{self.state.value}: {self.error}"

@@ -221,7 +221,7 @@ class MockProducer(KafkaProducer):
             self._random,
             topics=self._topics,
             auto_complete=self._auto_complete,
-            transactional=self._config.transactional_id is not None,
+            transactional_id=self._config.transactional_id,
             errors=self.errors,
             history=self._history,
         )

@@ -40,7 +40,7 @@ class MockSender:
         *,
         topics: Mapping[str, int],
         auto_complete: bool,
-        transactional: bool,
+        transactional_id: str | None,
         errors: MockErrors,
         history: list[ProducerRecord],
     ) -> None:
@@ -52,7 +52,7 @@ class MockSender:
         self._failures = failures
         self._partitioning = Partitioning(random, adaptive=False)
         self._auto_complete = auto_complete
-        self._transactional = transactional
+        self._transactional_id = transactional_id
         self._errors = errors
         self._history = history
         self._loop = asyncio.get_running_loop()
@@ -66,11 +66,13 @@ class MockSender:
             self._create(name, partitions)
 
     def start(self) -> None:
-        if not self._transactional:
+        if self._transactional_id is None:
             self._lot.open()
 
     def make_transactional(self, flush: Callable[[], Awaitable[None]]) -> MockTransactions:
+        assert self._transactional_id is not None
         self.transactions = MockTransactions(
+            self._transactional_id,
             self._errors,
             self._history,
             gate=lambda is_open: self._lot.open() if is_open else self._lot.shut(),

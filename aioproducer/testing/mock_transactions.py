@@ -6,15 +6,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from aioproducer.errors import (
-    IllegalStateException,
-    KafkaError,
-    TransactionAbortableException,
-    TransactionAbortedException,
-)
+from aioproducer.errors import KafkaError, TransactionAbortedException
 from aioproducer.producer.transaction_errors import FATAL_FOR_BATCHES
 from aioproducer.producer.transaction_offsets import Offsets, check
-from aioproducer.producer.transaction_state import TransactionState, check_transition
+from aioproducer.producer.transaction_state import TransactionState
+from aioproducer.producer.transaction_status import TransactionStatus
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, ProducerRecord, TopicPartition
 
@@ -27,14 +23,15 @@ GroupOffsets = dict[str, dict[TopicPartition, OffsetAndMetadata]]
 
 
 class MockTransactions:
-    """The states are the real ones (``transaction_state``); ``gate``, ``flush``, ``give_up`` and ``fatal`` mean what
-    they mean to a TransactionManager.
+    """What each state allows is as with a TransactionManager, and so is what ``gate``, ``flush``, ``give_up`` and
+    ``fatal`` mean.
 
     ``history`` gets the records of a transaction when it is committed.
     """
 
     def __init__(
         self,
+        transactional_id: str,
         errors: MockErrors,
         history: list[ProducerRecord],
         *,
@@ -43,9 +40,7 @@ class MockTransactions:
         give_up: Callable[[KafkaError], None],
         fatal: Callable[[KafkaError], None],
     ) -> None:
-        self.state = S.UNINITIALIZED
-        self.error: KafkaError | None = None
-        """Why the transaction, or the producer, has failed."""
+        self._status = TransactionStatus(transactional_id)
         self.records: list[ProducerRecord] = []
         """Those of the transaction that is open."""
         self.offsets: GroupOffsets = {}
@@ -63,22 +58,22 @@ class MockTransactions:
         self._fatal = fatal
 
     async def init(self) -> None:
-        self._require("init_transactions", S.UNINITIALIZED)
+        self._status.require("init_transactions", S.UNINITIALIZED)
         self._errors.strike("init_transactions")
-        self._become(S.INITIALIZING)
-        self._become(S.READY)
+        self._status.become(S.INITIALIZING)
+        self._status.become(S.READY)
 
     def begin(self) -> None:
-        self._require("begin_transaction", S.READY)
+        self._status.require("begin_transaction", S.READY)
         self._errors.strike("begin_transaction")
-        self._become(S.IN_TRANSACTION)
+        self._status.become(S.IN_TRANSACTION)
         self.last_end = None
         self.sent_offsets = False
         self._gate(True)
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         check(offsets, group)
-        self._require("send_offsets_to_transaction", S.IN_TRANSACTION)
+        self._status.require("send_offsets_to_transaction", S.IN_TRANSACTION)
         self._errors.strike("send_offsets_to_transaction")
         if not offsets:
             return
@@ -88,13 +83,13 @@ class MockTransactions:
         self.sent_offsets = True
 
     async def commit(self) -> None:
-        self._require("commit_transaction", S.IN_TRANSACTION)
+        self._status.require("commit_transaction", S.IN_TRANSACTION)
         self._errors.strike("commit_transaction")
-        self._become(S.COMMITTING)
+        self._status.become(S.COMMITTING)
         self._gate(False)
         await self._flush()
-        if self.state is not S.COMMITTING:  # a record has failed meanwhile
-            raise self._failure()
+        if self._status.state is not S.COMMITTING:  # a record has failed meanwhile
+            raise self._status.failure()
         self._history += self.records
         if self.offsets:
             self.offsets_history.append(self.offsets)
@@ -102,12 +97,12 @@ class MockTransactions:
         self._end(S.COMMITTING)
 
     async def abort(self) -> None:
-        self._require("abort_transaction", S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        self._status.require("abort_transaction", S.IN_TRANSACTION, S.ABORTABLE_ERROR)
         self._errors.strike("abort_transaction")
-        self._become(S.ABORTING)
+        self._status.become(S.ABORTING)
         self._gate(False)
-        self._give_up(TransactionAbortedException("the transaction is being aborted"))
-        self.error = None
+        self._give_up(self._status.aborted())
+        self._status.error = None
         self._end(S.ABORTING)
 
     async def finish(self) -> None:
@@ -119,33 +114,29 @@ class MockTransactions:
                 log.warning("the transaction was not ended as it should: %s", error)
 
     def is_open(self) -> bool:
-        return self.state in (S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        return self._status.is_open()
 
     def why_no_records(self) -> str:
-        if self.state is S.IN_TRANSACTION:
-            return ""
-        return f"records of a transactional producer belong to a transaction, and {self._state_in_words()}"
+        return self._status.why_no_records()
 
     def initialized(self) -> bool:
-        return self.state not in (S.UNINITIALIZED, S.INITIALIZING)
+        return self._status.state not in (S.UNINITIALIZED, S.INITIALIZING)
 
     def batch_failed(self, error: KafkaError) -> None:
         """A record of the transaction has failed, and the transaction with it."""
-        if self.state is S.FATAL_ERROR:
+        if self._status.state is S.FATAL_ERROR:
             return
         if error.code in FATAL_FOR_BATCHES:
             self._fatal(error)
-        elif self.state in (S.IN_TRANSACTION, S.COMMITTING):
-            self._become(S.ABORTABLE_ERROR)
-            self.error = error
+        elif self._status.goes_on():
+            self._status.become(S.ABORTABLE_ERROR, error)
             self._gate(False)
             asyncio.get_running_loop().call_soon(self._give_up_the_rest)
 
     def producer_failed(self, error: KafkaError) -> None:
         """The producer is of no further use."""
-        if self.state is not S.FATAL_ERROR:
-            self._become(S.FATAL_ERROR)
-            self.error = error
+        if self._status.state is not S.FATAL_ERROR:
+            self._status.become(S.FATAL_ERROR, error)
             self._gate(False)
 
     def clear(self) -> None:
@@ -156,33 +147,11 @@ class MockTransactions:
         self.sent_offsets = False
 
     def _give_up_the_rest(self) -> None:
-        if self.state is S.ABORTABLE_ERROR:
-            self._give_up(TransactionAbortedException(f"another record of the transaction failed: {self.error}"))
+        if self._status.state is S.ABORTABLE_ERROR:
+            self._give_up(TransactionAbortedException(f"another record of the transaction failed: {self._status.error}"))
 
     def _end(self, how: TransactionState) -> None:
         self.records = []
         self.offsets = {}
         self.last_end = how
-        self._become(S.READY)
-
-    def _become(self, state: TransactionState) -> None:
-        check_transition(self.state, state)
-        self.state = state
-
-    def _require(self, name: str, *states: TransactionState) -> None:
-        if self.state in states:
-            return
-        if self.error is not None:
-            raise self._failure()
-        raise IllegalStateException(f"{name} was called, but {self._state_in_words()}")
-
-    def _state_in_words(self) -> str:
-        return self.state.value if self.error is None else f"{self.state.value}: {self.error}"
-
-    def _failure(self) -> KafkaError:
-        assert self.error is not None, "there is no failure without an error"
-        if self.state is S.FATAL_ERROR:
-            return self.error.fresh()
-        failure = TransactionAbortableException(f"the transaction has failed and must be aborted: {self.error}")
-        failure.__cause__ = self.error
-        return failure
+        self._status.become(S.READY)

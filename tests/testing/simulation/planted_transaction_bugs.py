@@ -14,6 +14,7 @@ from aioproducer.net.coordinators import Coordinators
 from aioproducer.producer.operation import Operation
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.transaction_coordinator import TransactionCoordinator
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.protocol.api_key import ApiKey
 
@@ -125,32 +126,32 @@ def records_slip_in_while_the_transaction_is_committed(monkeypatch: pytest.Monke
 
 @bug
 def an_abort_is_not_told_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def end(original: Any, self: TransactionManager, *, committed: bool) -> None:
+    async def end(original: Any, self: TransactionCoordinator, *, committed: bool) -> None:
         if committed:
             await original(self, committed=committed)
 
-    wrap(monkeypatch, TransactionManager, "_end_at_coordinator", end)
+    wrap(monkeypatch, TransactionCoordinator, "end", end)
 
 
 @bug
 def who_is_fenced_believes_to_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def end(original: Any, self: TransactionManager, *, committed: bool) -> None:
+    async def end(original: Any, self: TransactionCoordinator, *, committed: bool) -> None:
         try:
             await original(self, committed=committed)
         except ProducerFencedException:
             pass
 
-    wrap(monkeypatch, TransactionManager, "_end_at_coordinator", end)
+    wrap(monkeypatch, TransactionCoordinator, "end", end)
 
 
 @bug
 def a_transaction_of_offsets_alone_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TransactionManager, "started", lambda self: None)
+    monkeypatch.setattr(TransactionCoordinator, "started", lambda self: None)
 
 
 @bug
 def offsets_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(original: Any, self: TransactionManager, request: Any, *args: Any, **kwargs: Any) -> Any:
+    async def ask(original: Any, self: TransactionCoordinator, request: Any, *args: Any, **kwargs: Any) -> Any:
         if request.API_KEY is not ApiKey.TXN_OFFSET_COMMIT:
             return await original(self, request, *args, **kwargs)
         try:
@@ -159,7 +160,7 @@ def offsets_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
         except TimeoutError:
             return None
 
-    wrap(monkeypatch, TransactionManager, "ask", ask)
+    wrap(monkeypatch, TransactionCoordinator, "ask", ask)
 
 
 @bug
