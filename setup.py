@@ -63,6 +63,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/partition_queue.py",
     "aioproducer/producer/produce_exchange.py",
     "aioproducer/producer/produce_request.py",
+    "aioproducer/producer/produce_result.py",
     "aioproducer/producer/producer_batch.py",
     "aioproducer/producer/readiness.py",
     "aioproducer/producer/record_accumulator.py",

@@ -22,7 +22,7 @@ from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.faults import Faults, ReceivedRequest, RequestFault
 from aioproducer.producer.buffer_pool import SPARE_BYTES, BatchBuffer
-from aioproducer.producer.delivery import ProduceResult
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.producer_batch import BATCH_COST, ProducerBatch
 from aioproducer.protocol.api_key import ApiKey

@@ -20,7 +20,8 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.delivery import Delivery, Loop, ProduceResult
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import Loop, ProduceResult
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parked_record import ParkedRecord

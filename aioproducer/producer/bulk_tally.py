@@ -14,7 +14,7 @@ from mypy_extensions import i64
 
 from aioproducer.errors import DeliveryError
 from aioproducer.producer.bulk_result import BulkResult, FailedRun, OffsetRange
-from aioproducer.producer.delivery import FORWARDED, SPAN, SUCCEEDED, Loop, ProduceResult
+from aioproducer.producer.produce_result import FORWARDED, SPAN, SUCCEEDED, Loop, ProduceResult
 from aioproducer.types import TopicPartition
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from aioproducer.errors import DeliveryError
-from aioproducer.producer.delivery import PENDING, Delivery, Loop, ProduceResult
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import PENDING, Loop, ProduceResult
 from aioproducer.producer.hooks import Hooks
 from aioproducer.types import Headers, ProducerRecord
 

@@ -29,7 +29,8 @@ from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.bulk_calls import BulkCalls
 from aioproducer.producer.bulk_send import BulkSend
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.delivery import FORWARDED, WHOLE, Delivery
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import FORWARDED, WHOLE
 from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.health import HealthFinding, HealthThresholds, findings

@@ -14,7 +14,8 @@ from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.buffer_pool import BatchBuffer
-from aioproducer.producer.delivery import Delivery, ProduceResult
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD

@@ -21,7 +21,8 @@ from aioproducer.errors import (
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.built_in_partitioner import BuiltInPartitioner, Partitioning
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.delivery import Delivery, Hooks, Loop, ProduceResult
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import Hooks, Loop, ProduceResult
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.buffer_pool import BatchBuffer
-from aioproducer.producer.delivery import ProduceResult
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import increment_sequence
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD

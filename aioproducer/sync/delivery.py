@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import final
 
 from aioproducer.errors import IllegalStateException, KafkaError, Outcome
-from aioproducer.producer.delivery import SUCCEEDED, ProduceResult
+from aioproducer.producer.produce_result import SUCCEEDED, ProduceResult
 from aioproducer.producer.delivery import Delivery as LoopDelivery
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.sync.handover import Handover, Waiter

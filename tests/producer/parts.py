@@ -11,8 +11,9 @@ from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.producer.buffer_pool import BatchBuffer, BufferPool
 from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.delivery import ProduceResult
+from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
 
@@ -102,6 +103,36 @@ def make_batch(
     for _ in range(records):
         _ = batch.append(NOW_MS, None, b"v", None)
     return batch
+
+
+def sizes(records: int) -> bytes:
+    """Of a batch of so many records, as its result has them."""
+    batch = make_batch(Loop(), records=records)
+    batch.freeze()
+    frozen: bytes = batch.sizes
+    return frozen
+
+
+def succeed(result: ProduceResult, records: int = 10, base_offset: int = 1000) -> bool:
+    return result.succeed(base_offset, -1, NOW_MS, sizes(records))
+
+
+def waiting(delivery: Delivery) -> Future:
+    """The future on which a task that awaits the delivery waits."""
+    future: Future = next(delivery.__await__())
+    return future
+
+
+class Hooks:
+    """Notes what interceptors would be told, and how deep in the user's code a callback is called."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.told: list[tuple[ProduceResult, list[tuple[int, Any]]]] = []
+
+    def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Any]]) -> None:
+        assert result.done()
+        self.told.append((result, records))
 
 
 class Accumulation:

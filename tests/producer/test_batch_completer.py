@@ -16,7 +16,8 @@ from aioproducer.errors import (
     Outcome,
     TimeoutException,
 )
-from aioproducer.producer.delivery import FORWARDED, Delivery
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import FORWARDED
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.records.compression import CompressionType

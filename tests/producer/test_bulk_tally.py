@@ -9,7 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from aioproducer.errors import KafkaError, Outcome
 from aioproducer.producer.bulk_tally import BulkTally
-from aioproducer.producer.delivery import ABORTED, FAILED, SUCCEEDED, Delivery, ProduceResult
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import ABORTED, FAILED, SUCCEEDED, ProduceResult
 
 from .parts import Loop, failure
 

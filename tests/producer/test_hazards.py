@@ -22,7 +22,7 @@ from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
 from aioproducer.net.client import HEAD_START
-from aioproducer.producer.delivery import ProduceResult
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.records.record_batch import read_batches
 from tests.support.compiled import interpreted_only

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException, SerializationException
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.delivery import HEADER_COST, INTERCEPTED_COST
+from aioproducer.producer.produce_result import HEADER_COST, INTERCEPTED_COST
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator

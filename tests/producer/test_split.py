@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from aioproducer import DeliveryError, KafkaProducer
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import Outcome, RecordTooLargeException
-from aioproducer.producer.delivery import Delivery, ProduceResult
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.split import may_split, split, target_size
 from aioproducer.protocol.api_keys import ApiKey

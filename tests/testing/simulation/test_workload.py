@@ -12,7 +12,8 @@ import pytest
 
 from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
 from aioproducer.producer.bulk_result import BulkResult
-from aioproducer.producer.delivery import Delivery, ProduceResult
+from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Ledger
 from aioproducer.testing.simulation.trace import Trace
