@@ -63,9 +63,8 @@ class Encoder:
             batch_size=batch_size,
             max_request_size=1024 * 1024,
             ignore_keys=False,
-            on_open=lambda queue, batch: None,
-            on_full=self._full,
         )
+        self._accumulator.on_full = self._full
         self._accumulator.detour = False
         topic = TopicQueues("t", Partitioning(Random(0)))
         topic.queues = [PartitionQueue("t", partition, None) for partition in range(PARTITIONS)]

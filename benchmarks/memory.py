@@ -22,8 +22,8 @@ from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.faults import Faults, ReceivedRequest, RequestFault
 from aioproducer.producer.buffer_pool import SPARE_BYTES, BatchBuffer
-from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.parked_record import PARKED_COST, ParkedRecord
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import BATCH_COST, ProducerBatch
 from aioproducer.protocol.api_key import ApiKey
 from benchmarks.arguments import positive
@@ -105,7 +105,7 @@ async def hold(sender: Sender, *, buffer_memory: int, senders: int, size: int, *
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        batches = producer._sender.incomplete()
+        batches = list(producer._sender._completer.incomplete)
         # What the transport and the broker, which is in this process too, have of what is in flight.
         in_flight = 2 * sum(len(batch.body) for batch in batches if batch.in_flight)
         counts = [batch.count for batch in batches]

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from aioproducer import KafkaProducer, MetricName, MetricsSnapshot
+from aioproducer import KafkaProducer, MetricName, MetricsSnapshot, metrics_topic
 from aioproducer.clock import ManualClock
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics_topic import MetricsTopicReporter, report
-from aioproducer.producer.producer import _PRODUCERS
 from aioproducer.protocol.api_keys import ApiKey
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import Exchange, ScriptedCluster, answer, never
@@ -53,7 +52,17 @@ async def test_a_report_at_each_interval_and_a_last_one(world: World) -> None:
 
 
 @virtual
-async def test_nothing_piles_up_while_no_broker_can_be_reached(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_nothing_piles_up_while_no_broker_can_be_reached(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carriers: list[KafkaProducer] = []
+
+    class Carrier(KafkaProducer):
+        def __init__(self, **config: Any) -> None:
+            super().__init__(**config)
+            carriers.append(self)
+
+    monkeypatch.setattr(metrics_topic, "KafkaProducer", Carrier)
     async with ScriptedCluster() as cluster:
         config = {"delivery_timeout_ms": 40_000, "request_timeout_ms": 20_000, "max_block_ms": 60_000}
         config |= {"reconnect_backoff_ms": 1000, "reconnect_backoff_max_ms": 1000}
@@ -62,8 +71,8 @@ async def test_nothing_piles_up_while_no_broker_can_be_reached(world: World, cap
             await asyncio.sleep(1.5)
             await cluster.stop_node(0)
             await asyncio.sleep(10)
-            (carrier,) = [each for each in _PRODUCERS if each.config.client_id.endswith("-metrics")]
-            assert carrier.metrics()["parked-records"] + len(carrier._sender.incomplete()) == 1
+            (carrier,) = carriers
+            assert carrier.metrics()["parked-records"] + len(carrier._sender._completer.incomplete) == 1
             with caplog.at_level(logging.WARNING, "aioproducer.metrics_topic"):
                 await asyncio.sleep(600)
             await cluster.start_node(0)

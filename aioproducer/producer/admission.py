@@ -21,17 +21,37 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.produce_result import Loop, ProduceResult
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.produce_result import Loop, ProduceResult
 from aioproducer.producer.record_accumulator import RecordAccumulator, as_bytes
 from aioproducer.producer.sender import Sender
 from aioproducer.types import Headers, ProducerRecord
 
 NO_PARTITION_YET: Final = 2**31 - 1
 """No topic has this many partitions."""
+
+
+def fields_of(
+    record: str | ProducerRecord,
+    value: Any,
+    key: Any,
+    partition: int | None,
+    timestamp_ms: int | None,
+    headers: Headers | None,
+) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
+    """A record as it is given to ``send``, in either way, for who sends it; IllegalArgumentException if it is none."""
+    if isinstance(record, str):  # a subclass of str
+        return str(record), value, key, partition, timestamp_ms, headers
+    if not isinstance(record, ProducerRecord):
+        raise IllegalArgumentException(f"the topic is a {type(record).__name__}; it must be a str or a ProducerRecord")
+    if any(given is not None for given in (value, key, partition, timestamp_ms, headers)):
+        raise IllegalArgumentException("a ProducerRecord brings its own value, key, partition, timestamp and headers")
+    if not isinstance(record.topic, str):
+        raise IllegalArgumentException(f"the record's topic is a {type(record.topic).__name__}; it must be a str")
+    return record
 
 
 class Admission:

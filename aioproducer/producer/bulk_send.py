@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aioproducer.errors import (
@@ -21,6 +20,8 @@ from aioproducer.producer.bulk_rows import Rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.parked_record import ParkedRecord
+from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.placement import placed
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.table_rows import TableRows
 
@@ -34,8 +35,8 @@ _REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, Serializat
 class BulkSend:
     """Appends rows as there is room, and keeps the account of them.
 
-    ``placed(record)`` waits until a parked record is in the accumulator or has failed. ``hooked``: there is code of the
-    user's to be called for every record; ``serialize``: serializers, if there are any, are a part of it.
+    ``hooked``: there is code of the user's to be called for every record; ``serialize``: serializers, if there are any,
+    are a part of it.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class BulkSend:
         topic: str,
         accumulator: RecordAccumulator,
         admission: Admission,
-        placed: Callable[[ParkedRecord], Awaitable[None]],
+        lot: ParkingLot,
         *,
         hooked: bool,
         serialize: bool,
@@ -51,7 +52,7 @@ class BulkSend:
         self._topic = topic
         self._accumulator = accumulator
         self._admission = admission
-        self._placed = placed
+        self._lot = lot
         self._serialize = serialize
         self._append = self._append_one if hooked else self._append_directly
         self._time = accumulator.loop.time
@@ -98,13 +99,12 @@ class BulkSend:
     def _append_one(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
         """The same for a record that has to wait, or for which code of the user's is to be called."""
         index = rows.first + at
-        placed: Delivery | ParkedRecord
         try:
             value, key, partition, timestamp_ms, headers = rows.record(at)
             if self._no_partition is not None and self._lacks(partition):
                 self._never_tried(range(index, index + 1), self._no_partition)
                 return at + 1, None
-            placed = self._admission.let_in(
+            admitted = self._admission.let_in(
                 self._topic, value, key, partition, timestamp_ms, headers, asyncio.Condition, serialize=self._serialize
             )
         except _REFUSED as error:
@@ -113,14 +113,14 @@ class BulkSend:
         except KafkaError as error:  # closed, failed, fenced, no transaction: it would be the same for all others
             self._over = error
             return at, None
-        if isinstance(placed, Delivery):
-            self._tally.took(placed._result, placed._index, index)
+        if isinstance(admitted, Delivery):
+            self._tally.took(admitted._result, admitted._index, index)
             return at + 1, None
-        self._tally.took(placed.result, 0, index)
-        return at + 1, placed
+        self._tally.took(admitted.result, 0, index)
+        return at + 1, admitted
 
     async def _wait(self, record: ParkedRecord) -> None:
-        await self._placed(record)
+        await placed(self._lot, record)
         error = record.result.error
         if error is None or isinstance(error, PartitionerException):
             return

@@ -12,8 +12,8 @@ from aioproducer.config import ProducerConfig
 from aioproducer.errors import ConfigException, IllegalStateException
 from aioproducer.plugins import is_async, made
 from aioproducer.producer.custom_partitioner import CustomPartitioner
-from aioproducer.producer.produce_result import Loop, ProduceResult
 from aioproducer.producer.interceptors import ProducerInterceptors, unacknowledged
+from aioproducer.producer.produce_result import Loop, ProduceResult
 from aioproducer.producer.record_accumulator import check_headers
 from aioproducer.producer.serializing import Serialize, sees_headers, serializing
 from aioproducer.types import Headers, PartitionInfo, ProducerRecord, TopicPartition

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from aioproducer.errors import DeliveryError
 from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.produce_result import PENDING, Loop, ProduceResult
 from aioproducer.producer.hooks import Hooks
+from aioproducer.producer.produce_result import PENDING, Loop, ProduceResult
 from aioproducer.types import Headers, ProducerRecord
 
 PARKED_COST: Final = 1280

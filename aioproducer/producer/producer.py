@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
-import threading
-import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -15,30 +11,26 @@ from typing import Any, Self
 from aioproducer.clock import Clock, SystemClock
 from aioproducer.config import ProducerConfig, producer_config
 from aioproducer.config_def import read_properties
-from aioproducer.errors import (
-    IllegalArgumentException,
-    IllegalStateException,
-    KafkaError,
-)
+from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
-from aioproducer.producer.admission import Admission
+from aioproducer.producer.admission import Admission, fields_of
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.bulk_calls import BulkCalls
 from aioproducer.producer.bulk_send import BulkSend
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.produce_result import FORWARDED, WHOLE
 from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.health import HealthFinding, HealthThresholds, findings
+from aioproducer.producer.home import Home, here
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.placement import placed
+from aioproducer.producer.produce_result import FORWARDED
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.record_calls import RecordCalls
 from aioproducer.producer.reporters import Reporters
@@ -46,13 +38,7 @@ from aioproducer.producer.sender import Sender
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.transactional_calls import TransactionalCalls
 from aioproducer.records.compression import CompressionType, check_codec
-from aioproducer.types import Headers, PartitionInfo, ProducerRecord
-
-_get_running_loop = asyncio._get_running_loop
-
-# Tells, per record, whether a call comes from the producer's own event loop: by the running loop, or on Python 3.11,
-# where asking for that costs a system call, by the thread (the loop is then checked for records not simply appended).
-_here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) else threading.get_ident
+from aioproducer.types import PartitionInfo
 
 
 class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
@@ -74,14 +60,13 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         self._config = producer_config(config)
         parse_addresses(self._config.bootstrap_servers)
         check_codec(CompressionType.of(self._config.compression_type), self._config.compression_level)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._forked = False
         self._closing: asyncio.Task[None] | None = None
         # What a run depends on besides its loop; a simulation replaces them.
         self._clock: Clock = SystemClock()
         self._random = Random()
         self._hooks = Hooks(self._config)
-        super().__init__(_here, hooked=self._hooks.any)
+        super().__init__(here, hooked=self._hooks.any)
+        self._home = Home(self._moved)
         self._metrics = ProducerMetrics(
             self._config.client_id,
             buffer_memory=self._config.buffer_memory,
@@ -113,8 +98,8 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         """Binds to the running loop and starts the Sender; does not wait for a broker. Starting twice is harmless."""
         if self._closing is not None:
             raise IllegalStateException("the producer is closed; make a new one")
-        if self._loop is not None:
-            self._check_place()
+        if self._home.loop is not None:
+            self._home.check()
             return
         loop = asyncio.get_running_loop()
         config = self._config
@@ -127,8 +112,6 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             batch_size=max(config.batch_size, 1),
             max_request_size=config.max_request_size,
             ignore_keys=config.partitioner_ignore_keys,
-            on_open=self._batch_opened,
-            on_full=self._batch_full,
             ratios=None if codec is CompressionType.NONE else CompressionRatioEstimator(),
             hooks=self._hooks,
         )
@@ -145,10 +128,9 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         )
         self._admission = self._make_admission(loop)
         if config.transactional_id is not None:
-            self._transactions = self._sender.make_transactional(self._flush)
-        self._loop = self._hooks.loop = loop
-        self._home = _here()
-        _PRODUCERS.add(self)
+            self._transactions = self._sender.make_transactional()
+        self._hooks.loop = loop
+        self._home.enter()
         self._sender.start()
         self._reporters.init(self)
 
@@ -176,9 +158,9 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     async def _close_within(self, timeout: float | None) -> None:
         if timeout is not None and timeout < 0:
             raise IllegalArgumentException(f"the time-out of close is {timeout}; it must be 0 or more seconds, or None")
-        if self._loop is None:
+        if self._home.loop is None:
             return
-        self._check_place()
+        self._home.check()
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(), name="aioproducer close")
         closing = self._closing
@@ -198,7 +180,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         try:
             if self._transactions is not None:
                 await self._transactions.finish()
-            await self._flush()
+            await self._sender.flush()
             await self._reporters.close()
             grace = self._config.request_timeout_ms / 1000
         finally:
@@ -209,7 +191,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
                 )
             )
             self._hooks.close()  # every record has ended; what follows may be cancelled
-            _PRODUCERS.discard(self)
+            self._home.leave()
             try:
                 await self._reporters.close(0.0)
             finally:
@@ -229,9 +211,9 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         serialize: bool = True,
     ) -> Delivery:
         record = fields_of(topic, value, key, partition, timestamp_ms, headers)
-        self._check_place()
-        placed = self._admission.let_in(*record, serialize=serialize)
-        return placed.delivery if isinstance(placed, ParkedRecord) else placed
+        self._home.check()
+        admitted = self._admission.let_in(*record, serialize=serialize)
+        return admitted.delivery if isinstance(admitted, ParkedRecord) else admitted
 
     async def _enqueue_otherwise(
         self,
@@ -245,42 +227,31 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         serialize: bool = True,
     ) -> Delivery:
         record = fields_of(topic, value, key, partition, timestamp_ms, headers)
-        self._check_place()
-        placed = self._admission.let_in(*record, asyncio.Condition, serialize=serialize)
-        if isinstance(placed, Delivery):
-            return await self._after_a_turn(placed) if self._accumulator.must_yield else placed
-        await self._placed(placed)
-        if placed.result.state != FORWARDED:
-            raise placed.result.raised(0)
-        return placed.delivery
+        self._home.check()
+        admitted = self._admission.let_in(*record, asyncio.Condition, serialize=serialize)
+        if isinstance(admitted, Delivery):
+            return await self._after_a_turn(admitted) if self._accumulator.must_yield else admitted
+        await placed(self._lot, admitted)
+        if admitted.result.state != FORWARDED:
+            raise admitted.result.raised(0)
+        return admitted.delivery
 
     async def _after_a_turn(self, delivery: Delivery) -> Delivery:
         await asyncio.sleep(0)
         return delivery
-
-    async def _placed(self, record: ParkedRecord) -> None:
-        """Waits until a record that has a Condition is in the accumulator, or has failed."""
-        condition = record.condition
-        try:
-            async with condition:
-                while record.waiting():
-                    await condition.wait()
-        except asyncio.CancelledError:
-            self._lot.withdraw(record)
-            raise
 
     def flush(self) -> Coroutine[Any, Any, None]:
         """Returns when everything accepted before the call has been delivered or has failed; ignores linger.ms.
 
         Called within an interceptor, serializer, partitioner or delivery callback, it raises IllegalStateException.
         """
-        self._check_place()
+        self._home.check()
         self._hooks.check_outside("flush()")
-        return self._flush()
+        return self._sender.flush()
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, leaders and replicas; TimeoutException if unknown after max.block.ms."""
-        self._check_place()
+        self._home.check()
         return await self._sender.partitions_for(topic)
 
     def explain(self, topic: str, partition: int) -> Explanation:
@@ -288,7 +259,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
 
         Changes nothing. Its cost is proportional to the number of batches that have not ended: not for the hot path.
         """
-        self._check_place()
+        self._home.check()
         if not topic:
             raise IllegalArgumentException("the topic is empty")
         given: object = partition
@@ -298,7 +269,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
 
     def metrics(self) -> MetricsSnapshot:
         """Kafka's producer metrics at this moment; see ``docs/metrics.md``."""
-        return self._metrics.snapshot(0.0 if self._loop is None else self._loop.time())
+        return self._metrics.snapshot(self._seconds())
 
     def health(self, thresholds: HealthThresholds | None = None) -> list[HealthFinding]:
         """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
@@ -320,106 +291,34 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             self._hooks,
             self._metrics,
             self._failures,
-            check_place=self._check_place,
+            check_place=self._home.check,
         )
 
     def _one_by_one(self, *, serialize: bool) -> bool:
         """Whether something is to be called for each record of a bulk send; its serializers only if they serialize."""
         return self._hooked if serialize else self._hooks.intercepts() or self._hooks.partitions()
 
-    def _batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        self._sender.batch_opened(queue, batch)
-
-    def _batch_full(self, queue: PartitionQueue) -> None:
-        self._sender.batch_full(queue)
-
-    async def _flush(self) -> None:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        pending = [batch.result for batch in self._sender.incomplete()]
-        pending += [record.result for record in self._lot.records()]
-        self._sender.flush_begun()
-        try:
-            while pending:
-                result = pending.pop()
-                if not result.done():
-                    future = loop.create_future()
-                    result.add_waiter(WHOLE, future)
-                    if result.state != FORWARDED:
-                        await future
-                if result.state == FORWARDED:
-                    pending += [target for _, target, _ in result.targets]
-        finally:
-            self._sender.flush_ended()
-            self._metrics.flushed(loop.time() - began)
-
     def _bulk_send(self, topic: str, *, serialize: bool = True) -> BulkSend:
         given: object = topic
         if not isinstance(given, str) or not given:
             raise IllegalArgumentException(f"the topic is {topic!r:.100}; it must be the name of one")
-        self._check_place()
+        self._home.check()
         self._admission.check_open()
         hooked = self._one_by_one(serialize=serialize)
-        return BulkSend(topic, self._accumulator, self._admission, self._placed, hooked=hooked, serialize=serialize)
+        return BulkSend(topic, self._accumulator, self._admission, self._lot, hooked=hooked, serialize=serialize)
 
     def _transactional_call_took(self, call: str, seconds: float) -> None:
         self._metrics.transactional_call(call, seconds)
 
     def _seconds(self) -> float:
-        assert self._loop is not None, "only a producer that was started makes transactional calls"
-        return self._loop.time()
+        loop = self._home.loop
+        return 0.0 if loop is None else loop.time()
 
     def _transactional(self, call: str) -> TransactionManager:
-        self._check_place()
+        self._home.check()
         self._hooks.check_outside(call)
         if self._closing is not None:
             raise IllegalStateException("the producer is closed")
         if self._transactions is None:
             raise IllegalStateException(f"{call} needs a transactional.id")
         return self._transactions
-
-    def _check_place(self) -> None:
-        if self._loop is None:
-            raise IllegalStateException(
-                "the producer is not started: use 'async with producer' or 'await producer.start()'"
-            )
-        if self._forked:
-            raise IllegalStateException(
-                f"the producer was started before this process (pid {os.getpid()}) was forked: make one after the fork"
-            )
-        if _get_running_loop() is not self._loop:
-            raise IllegalStateException(
-                "the producer belongs to another event loop: use it there, or make one for this loop"
-            )
-
-
-def fields_of(
-    record: str | ProducerRecord,
-    value: Any,
-    key: Any,
-    partition: int | None,
-    timestamp_ms: int | None,
-    headers: Headers | None,
-) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
-    """A record as it is given to ``send``, in either way, for who sends it; IllegalArgumentException if it is none."""
-    if isinstance(record, str):  # a subclass of str
-        return str(record), value, key, partition, timestamp_ms, headers
-    if not isinstance(record, ProducerRecord):
-        raise IllegalArgumentException(f"the topic is a {type(record).__name__}; it must be a str or a ProducerRecord")
-    if any(given is not None for given in (value, key, partition, timestamp_ms, headers)):
-        raise IllegalArgumentException("a ProducerRecord brings its own value, key, partition, timestamp and headers")
-    if not isinstance(record.topic, str):
-        raise IllegalArgumentException(f"the record's topic is a {type(record.topic).__name__}; it must be a str")
-    return record
-
-
-_PRODUCERS: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()
-
-
-def _after_fork_in_child() -> None:
-    for producer in _PRODUCERS:
-        producer._forked = True
-        producer._home = producer  # nowhere: the first thing each call sees
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from random import Random
 
 from aioproducer.backoff import backoff
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import AuthenticationException, AuthorizationException, KafkaError, error_for, with_advice
+from aioproducer.net.client import KafkaClient
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -24,25 +25,26 @@ _NO_TIMEOUT = 2**31 - 1
 class ProducerIdSource:
     """Asks for an id, and tells what comes of it.
 
-    ``request`` sends the question to the cluster. ``on_id()`` is called when there is an id; ``on_refused(error)`` when
-    the broker does not allow it, or does not believe who we are, at present: that may change while we live, so only
-    what is pending fails and the next record asks again; ``on_fatal(error)`` when it never will.
+    ``on_id()`` is called when there is an id; ``on_refused(error)`` when the broker does not allow it, or does not
+    believe who we are, at present: that may change while we live, so only what is pending fails and the next record
+    asks again; ``on_fatal(error)`` when it never will.
     """
 
     def __init__(
         self,
         config: ProducerConfig,
+        client: KafkaClient,
+        ids: ProducerIds,
         supervisor: Supervisor,
         random: Random,
         *,
-        request: Callable[[InitProducerIdRequest], Awaitable[InitProducerIdResponse]],
         on_id: Callable[[], None],
         on_refused: Callable[[KafkaError], None],
         on_fatal: Callable[[KafkaError], None],
     ) -> None:
-        self.ids = ProducerIds()
+        self.ids = ids
         self._config = config
-        self._request = request
+        self._client = client
         self._supervisor = supervisor
         self._random = random
         self._on_id = on_id
@@ -68,7 +70,7 @@ class ProducerIdSource:
         failures = 0
         while self.ids.current is None:
             try:
-                response = await self._request(request)
+                response = await self._client.request(request, InitProducerIdResponse)
                 if response.error_code != ErrorCode.NONE:
                     raise error_for(
                         response.error_code,

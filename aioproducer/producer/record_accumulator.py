@@ -22,9 +22,9 @@ from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.built_in_partitioner import BuiltInPartitioner, Partitioning
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.produce_result import Hooks, Loop, ProduceResult
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.produce_result import Hooks, Loop, ProduceResult
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.wall_clock import now_ms
 from aioproducer.records.record_writer import record_size_upper_bound
@@ -75,6 +75,10 @@ def _check_unicode(name: str) -> None:
         raise SerializationException(f"the header name {name!r} cannot be encoded: {error}") from error
 
 
+def _nothing(*args: object) -> None:
+    """Is done when nobody wants to know."""
+
+
 @final
 class TopicQueues:
     """A topic's partitions, and the choice among them."""
@@ -90,8 +94,8 @@ class TopicQueues:
 class RecordAccumulator:
     """The open batches of all partitions.
 
-    ``on_open(queue, batch)`` is called for each new batch, ``on_full(queue)`` when one is closed before it is
-    drained.
+    The Sender is told of each new batch (``on_open(queue, batch)``), and when one is closed before it is drained
+    (``on_full(queue)``).
     """
 
     def __init__(
@@ -103,8 +107,6 @@ class RecordAccumulator:
         batch_size: i64,
         max_request_size: i64,
         ignore_keys: bool,
-        on_open: Callable[[PartitionQueue, ProducerBatch], object],
-        on_full: Callable[[PartitionQueue], object],
         ratios: CompressionRatioEstimator | None = None,
         hooks: Hooks | None = None,
     ) -> None:
@@ -115,8 +117,8 @@ class RecordAccumulator:
         self.batch_size = batch_size
         self.max_request_size = max_request_size
         self.ignore_keys = ignore_keys
-        self.on_open = on_open
-        self.on_full = on_full
+        self.on_open: Callable[[PartitionQueue, ProducerBatch], object] = _nothing
+        self.on_full: Callable[[PartitionQueue], object] = _nothing
         self.ratios = ratios
         """What compression makes of the topics' records; None without compression."""
         self.hooks = hooks

@@ -24,14 +24,18 @@ async def _enqueued(delivery: Delivery) -> Delivery:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RecordCalls:
-    """A part of a producer. It may be used only where ``here()`` returns what it did when the producer was started."""
+    """A part of a producer. It may be used only at home, as ``here()`` tells (``home.py``)."""
 
     def __init__(self, here: Callable[[], object], *, hooked: bool) -> None:
         self._here = here
-        self._home: object = self  # nowhere yet
+        self._mark: object = self  # nowhere yet
         self._hooked = hooked
         """The user's code must be called for every record."""
         self._accumulator: RecordAccumulator
+
+    def _moved(self, mark: object) -> None:
+        """From now on ``here()`` returns this at home, and nowhere else."""
+        self._mark = mark
 
     def _send_otherwise(
         self, topic: Any, value: object, key: object, partition: Any, timestamp_ms: Any, headers: Any
@@ -136,7 +140,7 @@ def _append(
     headers: Any,
 ) -> Delivery | None:
     """The delivery of a record that was simply appended; None, with nothing done, if that is not possible."""
-    if type(topic) is not str or calls._hooked or calls._here() != calls._home:
+    if type(topic) is not str or calls._hooked or calls._here() != calls._mark:
         return None
     try:
         return calls._accumulator.append(topic, key, value, partition, timestamp_ms, headers)

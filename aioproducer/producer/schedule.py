@@ -57,6 +57,12 @@ class Schedule:
         self.ready.add(queue)
         self._wake()
 
+    def look_at(self, *queues: PartitionQueue) -> None:
+        """They may have something to send now that they could not send before."""
+        for queue in queues:
+            self.ready.add(queue)
+        self._wake()
+
     def again(self, queue: PartitionQueue, when: float, now: float) -> None:
         """The queue may have something to send from ``when`` on."""
         if when > now:

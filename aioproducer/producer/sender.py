@@ -7,7 +7,7 @@ It sleeps until something is ready, a deadline falls due, an answer came or a li
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Collection
 from random import Random
 
 from aioproducer.config import ProducerConfig
@@ -29,6 +29,7 @@ from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
+from aioproducer.producer.placement import tell_settled
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
@@ -36,10 +37,11 @@ from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.sender_pass import SenderPass
+from aioproducer.producer.sequences import ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
+from aioproducer.producer.wait_all import all_ended
 from aioproducer.producer.windows import InFlightWindows
-from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
 
@@ -85,7 +87,9 @@ class Sender:
         self.fatal: KafkaError | None = None
         """Why this producer is of no further use."""
         self._supervisor = Supervisor(self._crashed)
-        self._compressor = Compressor(sealer, self._loop, on_done=self._compressed, on_crash=self._supervisor.crash)
+        self._compressor = Compressor(
+            sealer, self._loop, on_done=self._schedule.look_at, on_crash=self._supervisor.crash
+        )
         self._completer = BatchCompleter(
             config,
             accumulator,
@@ -97,15 +101,7 @@ class Sender:
             compress=self._compressor.begin,
             history=self._history,
         )
-        self._id_source = ProducerIdSource(
-            config,
-            self._supervisor,
-            random,
-            request=self._request_id,
-            on_id=self._id_came,
-            on_refused=self._id_refused,
-            on_fatal=self._fatal,
-        )
+        self._ids = ProducerIds()
         self._windows = InFlightWindows(metrics.windows)
         self._latencies: NodeLatencies | None = None
         if config.partitioner_availability_timeout_ms > 0:
@@ -115,7 +111,7 @@ class Sender:
             Partitioning(random, adaptive=config.adaptive_partitioning, unavailable=self._unavailable),
             self._schedule.ready,
             self._windows,
-            self._id_source.ids if config.enable_idempotence else None,
+            self._ids if config.enable_idempotence else None,
             rack=config.client_rack if config.partitioner_rack_aware else None,
         )
         self._client = KafkaClient(
@@ -127,6 +123,16 @@ class Sender:
             on_refused=self._refused,
             topics_in_use=self._topics_in_use,
             metrics=metrics.network,
+        )
+        self._id_source = ProducerIdSource(
+            config,
+            self._client,
+            self._ids,
+            self._supervisor,
+            random,
+            on_id=lambda: self._schedule.look_at(*self._completer.incomplete.values()),
+            on_refused=self._id_refused,
+            on_fatal=self._fatal,
         )
         self._waits = MetadataWaits(self._client, lot, self._history, config.max_block_ms / 1000, self._ended)
         self._exchange = ProduceExchange(
@@ -171,9 +177,8 @@ class Sender:
             why_not_delivered=self._why_not_delivered,
             no_metadata=self._waits.too_long,
         )
-        # What the accumulator tells of.
-        self.batch_opened = self._pass.batch_opened
-        self.batch_full = self._pass.batch_full
+        accumulator.on_open = self._pass.batch_opened
+        accumulator.on_full = self._pass.batch_full
 
     def start(self) -> None:
         self._client.start()
@@ -182,19 +187,18 @@ class Sender:
             self._lot.open()
         self._alarm.ring()
 
-    def make_transactional(self, flush: Callable[[], Awaitable[None]]) -> TransactionManager:
+    def make_transactional(self) -> TransactionManager:
         """From now on records go in transactions; no record goes in before one has begun."""
-        ids = self._id_source.ids
-        ids.transactional = True
+        self._ids.transactional = True
         self.transactions = self._exchange.transactions = self._pass.transactions = TransactionManager(
             self._config,
             self._client,
-            ids,
+            self._ids,
             self._random,
             gate=lambda is_open: self._lot.open() if is_open else self._lot.shut(),
-            flush=flush,
+            flush=self.flush,
             give_up=self._give_up_waiting,
-            ready=self._partitions_joined,
+            ready=self._schedule.look_at,
             fatal=self._fatal,
             spawn=self._supervisor.spawn,
         )
@@ -204,11 +208,6 @@ class Sender:
     def _give_up_waiting(self, error: KafkaError) -> None:
         self._lot.fail_all(error)
         self._completer.give_up_waiting(error)
-        self._alarm.ring()
-
-    def _partitions_joined(self, queues: Iterable[PartitionQueue]) -> None:
-        for queue in queues:
-            self._schedule.ready.add(queue)
         self._alarm.ring()
 
     # What a send needs beyond the accumulator
@@ -234,14 +233,17 @@ class Sender:
         """When metadata last came; minus infinity before it has."""
         return self._client.metadata.updated_at
 
-    def incomplete(self) -> list[ProducerBatch]:
-        return list(self._completer.incomplete)
-
-    def flush_begun(self) -> None:
-        self._schedule.flush_begun(self._loop.time())
-
-    def flush_ended(self) -> None:
-        self._schedule.flush_ended()
+    async def flush(self) -> None:
+        """Returns when everything accepted by now has ended, whatever it was split into; nothing lingers meanwhile."""
+        began = self._loop.time()
+        accepted = [batch.result for batch in self._completer.incomplete]
+        accepted += [record.result for record in self._lot.records()]
+        self._schedule.flush_begun(began)
+        try:
+            await all_ended(accepted)
+        finally:
+            self._schedule.flush_ended()
+            self._metrics.flushed(self._loop.time() - began)
 
     # The task
 
@@ -250,16 +252,7 @@ class Sender:
             await self._alarm.rung()
             self._pass.run()
             if self._lot.settled:
-                await self._notify_placed()
-
-    async def _notify_placed(self) -> None:
-        """Wakes the ``enqueue`` callers whose records were placed or have failed."""
-        settled = self._lot.settled
-        told = tuple(settled)
-        for record in told:
-            async with record.condition:
-                record.condition.notify_all()
-        del settled[: len(told)]  # not before: whoever is not told now is told when the producer has failed
+                await tell_settled(self._lot)
 
     # What changes around it
 
@@ -270,18 +263,6 @@ class Sender:
     def _topics_in_use(self) -> set[str]:
         """Topics with records that have not ended: not to be forgotten, however long that takes."""
         return {queue.topic for queue in self._completer.incomplete.values()} | set(self._lot.metadata)
-
-    def _compressed(self, queue: PartitionQueue) -> None:
-        self._schedule.ready.add(queue)
-        self._alarm.ring()
-
-    async def _request_id(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
-        return await self._client.request(request, InitProducerIdResponse)
-
-    def _id_came(self) -> None:
-        for queue in self._completer.incomplete.values():
-            self._schedule.ready.add(queue)
-        self._alarm.ring()
 
     def _id_refused(self, error: KafkaError) -> None:
         self._lot.fail_all(error)
@@ -324,7 +305,7 @@ class Sender:
         self._stand_still()
         self._client.abort(error)
         if self._lot.settled:
-            self._supervisor.launch(self._notify_placed(), "aioproducer notify")
+            self._supervisor.launch(tell_settled(self._lot), "aioproducer notify")
 
     def abort(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and what is known of its outcome."""
@@ -343,7 +324,7 @@ class Sender:
         if self.transactions is not None:
             self.transactions.close()
         try:
-            await self._notify_placed()
+            await tell_settled(self._lot)
             await self._compressor.stopped()
             await self._supervisor.stop()
             if self.transactions is not None:

@@ -1,6 +1,6 @@
 """The transactional half of a producer: what users ask of a transaction, and what it lets the Sender do.
 
-States are in ``transaction_state``, what errors come to in ``transaction_verdict``, and the talk with the coordinator in
+States are in ``transaction_state``, what errors come to is in ``transaction_verdict``, and the coordinator is in
 ``transaction_coordinator``.
 
 What was begun at the coordinator is carried through, whoever gives up waiting for it: a commit that was asked for is
@@ -42,7 +42,7 @@ class TransactionManager:
     """What to do with the records of a transaction is the Sender's part:
 
     ``gate(open)`` lets records in or not; ``flush()`` returns when all have ended; ``give_up(error)`` fails those that
-    are not under way; ``ready(queues)`` says that partitions may be written to now; ``fatal(error)`` ends the producer.
+    are not under way; ``ready(*queues)`` says that partitions may be written to; ``fatal(error)`` ends the producer.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class TransactionManager:
         gate: Callable[[bool], None],
         flush: Callable[[], Awaitable[None]],
         give_up: Callable[[KafkaError], None],
-        ready: Callable[[Iterable[PartitionQueue]], None],
+        ready: Callable[..., None],
         fatal: Callable[[KafkaError], None],
         spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
     ) -> None:
@@ -220,7 +220,7 @@ class TransactionManager:
         self._coordinator.started()
         for queue in queues:
             queue.sequences.joined = self._ids.transaction
-        self._ready(queues)
+        self._ready(*queues)
 
     # Failures
 

@@ -66,9 +66,7 @@ class TransactionPartitions:
         topics: dict[str, AddPartitionsToTxnTopic] = {}
         for queue in queues:
             topics.setdefault(queue.topic, AddPartitionsToTxnTopic(queue.topic, [])).partitions.append(queue.partition)
-        return AddPartitionsToTxnRequest(
-            [], coordinator.transactional_id, *coordinator.identity, list(topics.values())
-        )
+        return AddPartitionsToTxnRequest([], coordinator.transactional_id, *coordinator.identity, list(topics.values()))
 
 
 def _codes(response: AddPartitionsToTxnResponse) -> list[int]:

@@ -1,10 +1,11 @@
-"""Waiting for many deliveries at once."""
+"""Waiting for many records at once, without a task or a future for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.produce_result import FORWARDED, PENDING, WHOLE, ProduceResult
 
 
 async def wait_all(deliveries: Iterable[Delivery]) -> None:
@@ -12,3 +13,16 @@ async def wait_all(deliveries: Iterable[Delivery]) -> None:
     for delivery in deliveries:
         while not delivery.done():
             await delivery.settled()
+
+
+async def all_ended(results: Iterable[ProduceResult]) -> None:
+    """Returns when every result has ended, and all that it was forwarded to."""
+    pending = list(results)
+    while pending:
+        result = pending.pop()
+        if result.state == PENDING:
+            future = result.loop.create_future()
+            result.add_waiter(WHOLE, future)
+            await future
+        if result.state == FORWARDED:
+            pending += [target for _, target, _ in result.targets]

@@ -13,11 +13,11 @@ from aioproducer.config import ProducerConfig
 from aioproducer.config_def import INT_MAX, LONG_MAX, read_properties
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
+from aioproducer.producer.admission import fields_of
 from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.health import HealthFinding, HealthThresholds
 from aioproducer.producer.producer import KafkaProducer as LoopProducer
-from aioproducer.producer.producer import fields_of
 from aioproducer.producer.record_accumulator import as_bytes, check_headers
 from aioproducer.sync import lifetime
 from aioproducer.sync.delivery import Delivery

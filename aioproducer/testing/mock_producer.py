@@ -199,7 +199,7 @@ class MockProducer(KafkaProducer):
 
     @property
     def _mock(self) -> MockSender:
-        if self._loop is None:
+        if self._home.loop is None:
             raise IllegalStateException("the mock is not started: use async with, or await producer.start()")
         sender: Any = self._sender
         assert isinstance(sender, MockSender)
@@ -239,7 +239,7 @@ class MockProducer(KafkaProducer):
             self._hooks,
             self._metrics,
             self._failures,
-            check_place=self._check_place,
+            check_place=self._home.check,
         )
 
     def _sent(self, record: ProducerRecord) -> None:

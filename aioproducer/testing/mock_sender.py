@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from random import Random
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException
@@ -14,9 +14,11 @@ from aioproducer.producer.explanation import Explanation, Obstacle
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.placement import tell_settled
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.wait_all import all_ended
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_transactions import MockTransactions
 from aioproducer.types import PartitionInfo, ProducerRecord, TopicPartition
@@ -61,6 +63,7 @@ class MockSender:
         self._completing = False
         self._notifying: asyncio.Task[None] | None = None
         self._offsets: dict[TopicPartition, int] = {}
+        accumulator.on_open = self._batch_opened
         failures.on_news = lambda: self._loop.call_soon(self._tell_failures)
         for name, partitions in topics.items():
             self._create(name, partitions)
@@ -69,14 +72,14 @@ class MockSender:
         if self._transactional_id is None:
             self._lot.open()
 
-    def make_transactional(self, flush: Callable[[], Awaitable[None]]) -> MockTransactions:
+    def make_transactional(self) -> MockTransactions:
         assert self._transactional_id is not None
         self.transactions = MockTransactions(
             self._transactional_id,
             self._errors,
             self._history,
             gate=lambda is_open: self._lot.open() if is_open else self._lot.shut(),
-            flush=flush,
+            flush=self.flush,
             give_up=self._give_up,
             fatal=self.fail,
         )
@@ -117,24 +120,15 @@ class MockSender:
         error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
         self._lot.fail_topic(topic, error)
         if self._lot.settled:
-            self._notifying = self._loop.create_task(self._notify())
-
-    async def _notify(self) -> None:
-        settled, self._lot.settled = self._lot.settled, []
-        for record in settled:
-            async with record.condition:
-                record.condition.notify_all()
+            self._notifying = self._loop.create_task(tell_settled(self._lot))
 
     # Batches, and their ends
 
-    def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+    def _batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._pending.append((queue, batch))
         if self._auto_complete and not self._completing:
             self._completing = True
             self._loop.call_soon(self._complete)
-
-    def batch_full(self, queue: PartitionQueue) -> None:
-        """It is pending as it was."""
 
     def incomplete(self) -> list[ProducerBatch]:
         return [batch for _, batch in self._pending]
@@ -199,12 +193,14 @@ class MockSender:
     def _tell_failures(self) -> None:
         self._failures.tell(self._loop.time())
 
-    def flush_begun(self) -> None:
+    async def flush(self) -> None:
+        """Delivers every record, and returns when those that wait have ended, too."""
+        began = self._loop.time()
+        parked = [record.result for record in self._lot.records()]
         while self.complete_next():
             pass
-
-    def flush_ended(self) -> None:
-        """Nothing is left to be done."""
+        await all_ended(parked)
+        self._metrics.flushed(self._loop.time() - began)
 
     # Ends, and what is asked about it
 

@@ -148,7 +148,9 @@ class MockTransactions:
 
     def _give_up_the_rest(self) -> None:
         if self._status.state is S.ABORTABLE_ERROR:
-            self._give_up(TransactionAbortedException(f"another record of the transaction failed: {self._status.error}"))
+            self._give_up(
+                TransactionAbortedException(f"another record of the transaction failed: {self._status.error}")
+            )
 
     def _end(self, how: TransactionState) -> None:
         self.records = []

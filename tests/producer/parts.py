@@ -163,10 +163,10 @@ class Accumulation:
             batch_size=batch_size,
             max_request_size=max_request_size,
             ignore_keys=ignore_keys,
-            on_open=self.batch_opened,
-            on_full=self.batch_full,
             ratios=ratios,
         )
+        self.accumulator.on_open = self.batch_opened
+        self.accumulator.on_full = self.batch_full
         self.accumulator.detour = False
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:

@@ -17,8 +17,8 @@ from aioproducer.errors import (
     TimeoutException,
 )
 from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.produce_result import FORWARDED
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.produce_result import FORWARDED
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import LedgerEntry, TimestampType

@@ -481,7 +481,7 @@ async def everyday(bug: Planted) -> tuple[list[Any], list[BaseException]]:
             raised.append(direct)
         ended = await asyncio.gather(*deliveries.values(), return_exceptions=True)
         sys.settrace(None)
-        fatal = producer._sender.fatal if producer._loop is not None else None
+        fatal = producer._sender.fatal if producer._home.loop is not None else None
         if bug.raised and fatal is not None:
             with pytest.raises(IllegalStateException, match="Bug"):
                 _ = producer.send("t", b"refused")

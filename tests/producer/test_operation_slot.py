@@ -41,7 +41,7 @@ async def test_all_who_wait_are_told(world: World) -> None:
 async def test_what_takes_too_long_goes_on(world: World, last_error: KafkaError | None) -> None:
     one = slot(last_error)
     one.begin("work", asyncio.sleep(1.5))
-    with pytest.raises(TimeoutException, match="work has not ended within max.block.ms=1000: it goes on") as told:
+    with pytest.raises(TimeoutException, match=r"work has not ended within max\.block\.ms=1000: it goes on") as told:
         await one.ended(one.until())
     assert ("nobody there" in str(told.value)) is (last_error is not None)
     assert one.name == "work"
@@ -53,7 +53,7 @@ async def test_what_takes_too_long_goes_on(world: World, last_error: KafkaError 
 async def test_there_is_room_for_one(world: World) -> None:
     one = slot()
     one.begin("work", asyncio.sleep(0.5))
-    with pytest.raises(IllegalStateException, match="work has not ended; .* before another"):
+    with pytest.raises(IllegalStateException, match=r"work has not ended; .* before another"):
         one.make_room("another")
     with pytest.raises(TimeoutException):
         await one.vacated(asyncio.get_running_loop().time())
@@ -63,7 +63,9 @@ async def test_there_is_room_for_one(world: World) -> None:
 
 
 @virtual
-async def test_what_nobody_was_told_of_does_not_stand_in_the_way(world: World, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_nobody_was_told_of_does_not_stand_in_the_way(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     one = slot()
     one.begin("work", fail())
     await asyncio.sleep(0.1)

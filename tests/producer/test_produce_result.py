@@ -16,17 +16,20 @@ from aioproducer.producer.produce_result import ABORTED, FAILED, FORWARDED, PEND
 
 from .parts import NOW_MS, Future, Hooks, Loop, failure, sizes, succeed, waiting
 
+
 def test_a_result_that_did_not_fail_has_no_error() -> None:
     result = ProduceResult(Loop(), "t", 0)
     succeed(result)
     with pytest.raises(IllegalStateException):
         result.raised(0)
 
+
 def test_only_what_is_pending_is_forwarded() -> None:
     result, other = ProduceResult(Loop(), "t", 0), ProduceResult(Loop(), "t", 0)
     succeed(result)
     with pytest.raises(IllegalStateException, match="still pending"):
         result.forward([(0, other, 0)])
+
 
 def test_a_failure_is_observed_by_those_who_would_be_told() -> None:
     loop = Loop()
@@ -42,6 +45,7 @@ def test_a_failure_is_observed_by_those_who_would_be_told() -> None:
     delivery.add_done_callback(lambda delivery: None)
     assert result.observed()
     assert not flush.done()
+
 
 @pytest.mark.parametrize("ask", ["result", "exception", "await"])
 def test_knows_whether_anybody_was_told_of_a_failure(ask: str) -> None:
@@ -60,6 +64,7 @@ def test_knows_whether_anybody_was_told_of_a_failure(ask: str) -> None:
             delivery.result()
     assert result.told
 
+
 @pytest.mark.parametrize("end", ["succeed", "fail", "forward"])
 def test_holds_nobody_any_more_once_it_is_over(end: str) -> None:
     """Handles are in no cycle that lasts: the garbage collector does not look at them."""
@@ -77,7 +82,9 @@ def test_holds_nobody_any_more_once_it_is_over(end: str) -> None:
         result.forward([(0, ProduceResult(Loop(), "t", 0), 0)])
     assert (result.waiters, result.callbacks, result.on_abandoned) == ([], [], None)
 
+
 # Abandoning a record that is parked
+
 
 class Parked:
     """A result as a parked record has it, and how often it was withdrawn."""
@@ -98,6 +105,7 @@ class Parked:
             future.cancel()
         self.loop.run()
 
+
 def test_the_last_task_that_gives_up_withdraws_the_record() -> None:
     parked = Parked()
     first, second = waiting(parked.delivery), waiting(parked.delivery)
@@ -107,10 +115,12 @@ def test_the_last_task_that_gives_up_withdraws_the_record() -> None:
     assert parked.withdrawn == 1
     assert parked.delivery.outcome is Outcome.NOT_SENT
 
+
 def test_tasks_that_give_up_together_withdraw_it_once() -> None:
     parked = Parked()
     parked.cancel(waiting(parked.delivery), waiting(parked.delivery))
     assert parked.withdrawn == 1
+
 
 @pytest.mark.parametrize("care", [lambda d: d.add_done_callback(print), lambda d: d.settled(), waiting])
 def test_nobody_withdraws_what_somebody_else_cares_for(care: Callable[[Delivery], object]) -> None:
@@ -120,6 +130,7 @@ def test_nobody_withdraws_what_somebody_else_cares_for(care: Callable[[Delivery]
     parked.cancel(task)
     assert parked.withdrawn == 0
     assert not parked.delivery.done()
+
 
 def test_nothing_is_withdrawn_once_it_was_placed_or_has_ended() -> None:
     placed, ended = Parked(), Parked()
@@ -131,7 +142,9 @@ def test_nothing_is_withdrawn_once_it_was_placed_or_has_ended() -> None:
     assert placed.withdrawn == ended.withdrawn == 0
     assert not placed.delivery.done()
 
+
 # Interceptors
+
 
 @pytest.mark.parametrize("succeeds", [True, False])
 def test_interceptors_are_told_the_end_before_anybody_else(succeeds: bool) -> None:
@@ -145,10 +158,12 @@ def test_interceptors_are_told_the_end_before_anybody_else(succeeds: bool) -> No
     assert hooks.told == [(result, [(0, (("h", b"0"),)), (2, (("h", b"2"),))])]
     assert told_before == [1]
 
+
 def test_an_interceptor_is_nobody_who_would_be_told_of_a_failure() -> None:
     result = ProduceResult(Loop(), "t", 0, Hooks())
     result.intercept(0, ())
     assert not result.observed()
+
 
 def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:
     """A parked record to its batch, and a split batch to its children, in record order."""
@@ -167,6 +182,7 @@ def test_interceptors_follow_a_result_wherever_it_is_forwarded() -> None:
     children[1].fail(failure())
     assert hooks.told == [(children[0], [(0, b), (1, a)]), (children[1], [(0, c), (1, d)])]
 
+
 @pytest.mark.parametrize("headers", [0, 1, 5])
 def test_what_is_kept_for_interceptors_is_counted_as_no_less_than_it_takes(headers: int) -> None:
     result = ProduceResult(Loop(), "t", 0, Hooks())
@@ -180,12 +196,14 @@ def test_what_is_kept_for_interceptors_is_counted_as_no_less_than_it_takes(heade
         tracemalloc.stop()
     assert taken <= result.kept <= 3 * taken
 
+
 def test_intercepting_what_is_done_tells_at_once() -> None:
     hooks = Hooks()
     result = ProduceResult(Loop(), "t", 0, hooks)
     succeed(result)
     result.intercept(3, ())
     assert hooks.told == [(result, [(3, ())])]
+
 
 def test_a_bug_in_telling_interceptors_leaves_nobody_waiting() -> None:
     class Broken(Hooks):
@@ -199,7 +217,9 @@ def test_a_bug_in_telling_interceptors_leaves_nobody_waiting() -> None:
         succeed(result)
     assert future.result().offset == 1000
 
+
 # Any course of things, against a model
+
 
 class ResultMachine(RuleBasedStateMachine):
     """A parked record goes into a batch, batches are split: everybody is told the right thing, once, in order."""
@@ -338,8 +358,10 @@ class ResultMachine(RuleBasedStateMachine):
                 succeed(result, self.PLACES)
             assert all(future.done() for _, future in self.futures)
 
+
 ResultMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
 TestResult = ResultMachine.TestCase
+
 
 @given(data=st.data())
 def test_a_record_is_found_wherever_its_result_was_forwarded(data: st.DataObject) -> None:
@@ -352,6 +374,7 @@ def test_a_record_is_found_wherever_its_result_was_forwarded(data: st.DataObject
     for index in range(35):
         child = max(number for number, first in enumerate(firsts) if first <= index)
         assert result.target(index) == (children[child], index - firsts[child] + shifts[child])
+
 
 def test_who_asks_at_a_result_that_was_forwarded_is_passed_on() -> None:
     loop = Loop()

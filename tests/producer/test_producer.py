@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer import DeliveryError, KafkaProducer, Outcome, ProducerRecord, TimestampType, wait_all
+from aioproducer import DeliveryError, KafkaProducer, Outcome, ProducerRecord, TimestampType
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
@@ -785,16 +785,6 @@ async def test_partitions_for_ends_with_the_producer() -> None:
         await producer.close(timeout=0)
         with pytest.raises(IllegalStateException, match="closed"):
             await waiting
-
-
-async def test_wait_all() -> None:
-    async with running() as (cluster, producer):
-        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-        first = producer.send("t", b"v")
-        await wait_all([first])
-        deliveries = [first, *(producer.send("t", value) for value in numbered(20))]
-        await wait_all(deliveries)
-        assert [delivery.exception() is None for delivery in deliveries] == [False] + [True] * 20
 
 
 # asyncio.run's teardown, forks

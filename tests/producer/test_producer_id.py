@@ -13,7 +13,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ClusterAuthorizationException, InvalidRequestException, KafkaError, NetworkException
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer.producer_id import ProducerIdSource
-from aioproducer.producer.sequences import ProducerIdAndEpoch
+from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 GIVEN = InitProducerIdResponse(producer_id=7, producer_epoch=3)
@@ -32,11 +32,13 @@ class Scene:
         self.told: list[Any] = []
         self.done = asyncio.Event()
         quick = {"bootstrap_servers": "b:1", "retry_backoff_ms": 1, "retry_backoff_max_ms": 1}
+        client: Any = self
         self.source = ProducerIdSource(
             producer_config({**quick, **config}),
+            client,
+            ProducerIds(),
             Supervisor(self.told.append),
             Random(1),
-            request=self.answer,
             on_id=lambda: self.tell("id"),
             on_refused=self.told.append,
             on_fatal=self.tell,
@@ -46,7 +48,8 @@ class Scene:
         self.told.append(what)
         self.done.set()
 
-    async def answer(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
+    async def request(self, request: InitProducerIdRequest, response_class: type) -> InitProducerIdResponse:
+        assert response_class is InitProducerIdResponse
         self.requests.append(request)
         answer = self.answers.pop(0)
         if isinstance(answer, KafkaError):

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException, SerializationException
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.produce_result import HEADER_COST, INTERCEPTED_COST
 from aioproducer.producer.murmur2 import partition_for_key
+from aioproducer.producer.produce_result import HEADER_COST, INTERCEPTED_COST
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.records.record_batch import BATCH_OVERHEAD as HEADER_SIZE
@@ -80,8 +80,6 @@ def test_nothing_is_appended_before_the_start() -> None:
         batch_size=1000,
         max_request_size=1000,
         ignore_keys=False,
-        on_open=here.batch_opened,
-        on_full=here.batch_full,
     )
     fresh.topics = here.accumulator.topics
     assert fresh.append("t", None, b"v", None, None, None) is None

@@ -168,3 +168,13 @@ def test_the_next_time_is_the_earliest_of_lingers_and_retries() -> None:
     assert scene.schedule.next() == 50.0
     scene.open(created=30.0)
     assert scene.schedule.next() == 35.0
+
+
+def test_what_may_be_sent_now_is_looked_at_and_one_wake_does() -> None:
+    scene = Scene()
+    others = [PartitionQueue("t", number, None) for number in (1, 2)]
+    for queue in others:
+        queue.leader = 1
+    scene.schedule.look_at(scene.queue, *others, scene.queue)
+    assert list(scene.schedule.ready.of(1)) == [scene.queue, *others]
+    assert scene.wakes == 1

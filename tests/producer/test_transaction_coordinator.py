@@ -87,7 +87,9 @@ def given(identity: ProducerIdAndEpoch, code: ErrorCode = ErrorCode.NONE) -> Ini
 
 @virtual
 async def test_it_is_asked_until_it_answers_and_looked_for_when_it_is_elsewhere(world: World) -> None:
-    scene = Scene(given(MINE, ErrorCode.NOT_COORDINATOR), given(MINE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), given(MINE))
+    scene = Scene(
+        given(MINE, ErrorCode.NOT_COORDINATOR), given(MINE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), given(MINE)
+    )
     await scene.coordinator.take_identity()
     assert scene.coordinator.identity == MINE
     assert scene.coordinator.last_error is None
@@ -98,7 +100,7 @@ async def test_it_is_asked_until_it_answers_and_looked_for_when_it_is_elsewhere(
 @virtual
 async def test_an_answer_that_is_final_is_raised_with_its_cause(world: World) -> None:
     scene = Scene(given(MINE, ErrorCode.INVALID_PRODUCER_EPOCH), final=raise_all)
-    with pytest.raises(KafkaError, match="INIT_PRODUCER_ID for transactional.id 'x': .*PRODUCER_FENCED") as told:
+    with pytest.raises(KafkaError, match=r"INIT_PRODUCER_ID for transactional\.id 'x'") as told:
         await scene.coordinator.take_identity()
     assert told.value.__cause__ is scene.coordinator.last_error
     assert scene.answers == []

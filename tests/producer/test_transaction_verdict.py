@@ -13,7 +13,7 @@ from aioproducer.protocol.api_key import ApiKey
 ASKED_IN = {
     ApiKey.INIT_PRODUCER_ID: {S.INITIALIZING, S.COMMITTING, S.ABORTING},
     ApiKey.END_TXN: {S.COMMITTING, S.ABORTING},
-    **dict.fromkeys(PARTS, {S.IN_TRANSACTION, S.COMMITTING, S.ABORTING, S.ABORTABLE_ERROR}),
+    **{api: {S.IN_TRANSACTION, S.COMMITTING, S.ABORTING, S.ABORTABLE_ERROR} for api in PARTS},
 }
 """The states in which a request of each API may be answered."""
 

@@ -13,7 +13,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection import Connection
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.producer import batch_completer, produce_exchange, sealer
+from aioproducer.producer import batch_completer, produce_exchange, sealer, sender
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
 from aioproducer.producer.hooks import Hooks
@@ -183,10 +183,10 @@ def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug
 def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def notify_nobody(self: Sender) -> None:
-        self._lot.settled.clear()
+    async def tell_nobody(lot: ParkingLot) -> None:
+        lot.settled.clear()
 
-    monkeypatch.setattr(Sender, "_notify_placed", notify_nobody)
+    monkeypatch.setattr(sender, "tell_settled", tell_nobody)
 
 
 @bug

@@ -1,0 +1,69 @@
+"""Where a producer lives: one event loop of one process, from its start on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+
+from aioproducer.errors import IllegalStateException
+
+_get_running_loop = asyncio._get_running_loop
+
+# Tells, per record, whether a call comes from the producer's own event loop: by the running loop, or on Python 3.11,
+# where asking for that costs a system call, by the thread (the loop is then checked for records not simply appended).
+here: Callable[[], object] = _get_running_loop if sys.version_info >= (3, 12) else threading.get_ident
+
+
+class Home:
+    """One per producer. ``moved(mark)`` is told what ``here()`` returns at home, for what each record checks."""
+
+    def __init__(self, moved: Callable[[object], None]) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The event loop; None until the producer was started."""
+        self._moved = moved
+        self._forked = False
+
+    def enter(self) -> None:
+        """From now on it is the loop that runs."""
+        self.loop = asyncio.get_running_loop()
+        self._moved(here())
+        _HOMES.add(self)
+
+    def leave(self) -> None:
+        """The producer has been closed."""
+        _HOMES.discard(self)
+
+    def check(self) -> None:
+        """IllegalStateException unless the caller is at home."""
+        if self.loop is None:
+            raise IllegalStateException(
+                "the producer is not started: use 'async with producer' or 'await producer.start()'"
+            )
+        if self._forked:
+            raise IllegalStateException(
+                f"the producer was started before this process (pid {os.getpid()}) was forked: make one after the fork"
+            )
+        if _get_running_loop() is not self.loop:
+            raise IllegalStateException(
+                "the producer belongs to another event loop: use it there, or make one for this loop"
+            )
+
+    def _left_behind(self) -> None:
+        """This process is a fork: the loop is that of the other one."""
+        self._forked = True
+        self._moved(self)  # nowhere: the first thing each call sees
+
+
+_HOMES: weakref.WeakSet[Home] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for home in _HOMES:
+        home._left_behind()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
