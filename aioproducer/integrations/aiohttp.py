@@ -24,7 +24,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
 from aioproducer.errors import IllegalStateException
-from aioproducer.integrations.answer import RETRY_AFTER, Answer, answer_to
+from aioproducer.integrations.answer import RETRY_AFTER, Answer, Answers
 from aioproducer.integrations.running import running
 from aioproducer.integrations.service_health import LIVE, READY, liveness, readiness
 
@@ -73,13 +73,15 @@ def error_middleware(*, retry_after: int = RETRY_AFTER) -> Middleware:
     streamed response or of a WebSocket: nothing else can be answered then.
     """
 
+    answers = Answers(retry_after=retry_after)
+
     @web.middleware
     async def answering(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except KafkaError as error:
             begun = request.writer.output_size > 0
-            answer = None if begun else answer_to(error, retry_after=retry_after)
+            answer = None if begun else answers.to(error)
             if answer is None:
                 raise
             return _response(answer)

@@ -17,7 +17,10 @@ the framework handles the exception.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from aioproducer import DeliveryError, KafkaError, Outcome
@@ -37,6 +40,9 @@ log = logging.getLogger(__name__)
 RETRY_AFTER: Final = 5
 """Seconds that clients are asked to wait by default."""
 
+INTERVAL: Final = 10.0
+"""Seconds between two lines of the log about answers of one kind."""
+
 
 class Answer(NamedTuple):
     """A response; ``body`` is for JSON."""
@@ -46,24 +52,55 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
 
 
-def answer_to(error: KafkaError, *, retry_after: int = RETRY_AFTER) -> Answer | None:
-    """The response to the client that wanted the record sent; None for an error of the service itself.
+class Answers:
+    """The responses of one service; ``retry_after`` is in seconds.
 
-    Its body has ``detail``, the name of the ``error``, and the record's ``outcome`` if it has one.
-
-    Errors of the record itself are shown as they are. Errors of the cluster go to the log, and clients get a plain
-    description, because the addresses of brokers do not concern them.
+    Errors of the record itself are shown to clients as they are. Errors of the cluster go to the log, and clients get a
+    plain description, because the addresses of brokers do not concern them. During an outage every request has the same
+    error, so each kind has a line at most every ten seconds.
     """
-    if isinstance(error, RecordTooLargeException):
-        return _answer(413, error, str(error))
-    if isinstance(error, SerializationException | InvalidRecordException | InvalidTimestampException):
-        return _answer(422, error, str(error))
-    if _may_yet_happen(error):
-        return _told(error, _answer(504, error, "no broker has confirmed the record in time; it may be in the log"))
-    if _may_work_later(error):
-        words = f"the record was not accepted; try again in {retry_after} s"
-        return _told(error, _answer(503, error, words, {"Retry-After": str(retry_after)}))
-    return None
+
+    def __init__(self, *, retry_after: int = RETRY_AFTER, clock: Callable[[], float] = monotonic) -> None:
+        self._retry_after = retry_after
+        self._clock = clock
+        self._lines: dict[tuple[int, str], _Line] = {}
+
+    def to(self, error: KafkaError) -> Answer | None:
+        """For the client that wanted the record sent; None for an error of the service itself.
+
+        Its body has ``detail``, the name of the ``error``, and the record's ``outcome`` if it has one.
+        """
+        if isinstance(error, RecordTooLargeException):
+            return _answer(413, error, str(error))
+        if isinstance(error, SerializationException | InvalidRecordException | InvalidTimestampException):
+            return _answer(422, error, str(error))
+        if _may_yet_happen(error):
+            words = "no broker has confirmed the record in time; it may be in the log"
+            return self._told(error, _answer(504, error, words))
+        if _may_work_later(error):
+            words = f"the record was not accepted; try again in {self._retry_after} s"
+            return self._told(error, _answer(503, error, words, {"Retry-After": str(self._retry_after)}))
+        return None
+
+    def _told(self, error: KafkaError, answer: Answer) -> Answer:
+        line = self._lines.setdefault((answer.status, type(error).__name__), _Line())
+        line.times += 1
+        now = self._clock()
+        if now >= line.next_at:
+            fields = {"event": "answered", "status": answer.status, **answer.body}
+            fields |= {"detail": str(error), "times": line.times}
+            more = f" ({line.times} times since the last such line)" if line.times > 1 else ""
+            log.warning("answered %d: %s%s", answer.status, error, more, extra={"kafka": fields})
+            line.times, line.next_at = 0, now + INTERVAL
+        return answer
+
+
+@dataclass(slots=True)
+class _Line:
+    """Of answers of one kind: how many since the last line, and when there may be another."""
+
+    times: int = 0
+    next_at: float = -math.inf
 
 
 def _may_yet_happen(error: KafkaError) -> bool:
@@ -86,9 +123,3 @@ def _answer(status: int, error: KafkaError, detail: str, headers: Mapping[str, s
     if isinstance(error, DeliveryError):
         body["outcome"] = error.outcome.value
     return Answer(status, body, headers or {})
-
-
-def _told(error: KafkaError, answer: Answer) -> Answer:
-    fields = {"event": "answered", "status": answer.status, **answer.body, "detail": str(error)}
-    log.warning("answered %d: %s", answer.status, error, extra={"kafka": fields})
-    return answer

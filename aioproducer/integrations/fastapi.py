@@ -28,7 +28,7 @@ from fastapi.websockets import WebSocketState
 
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
 from aioproducer.errors import IllegalStateException
-from aioproducer.integrations.answer import RETRY_AFTER, Answer, answer_to
+from aioproducer.integrations.answer import RETRY_AFTER, Answer, Answers
 from aioproducer.integrations.running import running
 from aioproducer.integrations.service_health import LIVE, READY, liveness, readiness
 
@@ -102,8 +102,10 @@ def add_error_handlers(app: FastAPI, *, retry_after: int = RETRY_AFTER) -> None:
     with a traceback in the log. An application that is mounted in another one needs handlers of its own.
     """
 
+    answers = Answers(retry_after=retry_after)
+
     async def respond(connection: Any, error: Exception) -> Response | None:
-        answer = answer_to(error, retry_after=retry_after) if isinstance(error, KafkaError) else None
+        answer = answers.to(error) if isinstance(error, KafkaError) else None
         if answer is None:
             raise error
         if not isinstance(connection, WebSocket) or _can_be_refused(connection):

@@ -21,7 +21,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     TransactionAbortedException,
 )
-from aioproducer.integrations.answer import answer_to
+from aioproducer.integrations.answer import Answers
 
 
 def ended(error: KafkaError, outcome: Outcome = Outcome.NOT_SENT) -> DeliveryError:
@@ -50,7 +50,7 @@ def ended(error: KafkaError, outcome: Outcome = Outcome.NOT_SENT) -> DeliveryErr
     ids=lambda value: getattr(type(value), "__name__", None),
 )
 def test_whose_fault_it_is_and_what_to_do(error: KafkaError, status: int, headers: dict[str, str]) -> None:
-    answer = answer_to(error, retry_after=7)
+    answer = Answers(retry_after=7).to(error)
     assert answer is not None
     assert (answer.status, answer.headers) == (status, headers)
     assert answer.body["error"] == type(error).__name__
@@ -69,7 +69,7 @@ def test_whose_fault_it_is_and_what_to_do(error: KafkaError, status: int, header
     ids=lambda error: type(error).__name__,
 )
 def test_the_services_own_errors_have_no_answer(error: KafkaError) -> None:
-    assert answer_to(error) is None
+    assert Answers().to(error) is None
 
 
 EVERY_CLASS = [
@@ -81,10 +81,10 @@ EVERY_CLASS = [
 
 def test_whatever_may_work_later_or_may_have_happened_has_an_answer() -> None:
     for one in EVERY_CLASS:
-        unknown = answer_to(ended(one("x"), Outcome.UNKNOWN))
+        unknown = Answers().to(ended(one("x"), Outcome.UNKNOWN))
         assert unknown is not None, one
         assert unknown.status in (504, 413, 422), one
-        refused = answer_to(ended(one("x")))
+        refused = Answers().to(ended(one("x")))
         assert refused is not None or not (one.retriable or one.abortable), one
         assert refused is None or refused.status != 504, one
 
@@ -92,12 +92,12 @@ def test_whatever_may_work_later_or_may_have_happened_has_an_answer() -> None:
 def test_the_others_of_a_refused_batch_may_be_sent_again() -> None:
     error = InvalidRecordException("refused")
     error.refused_records = {1: "no key"}
-    answers = [answer_to(ended(error).told_of(index)) for index in (0, 1)]
+    answers = [Answers().to(ended(error).told_of(index)) for index in (0, 1)]
     assert [answer and answer.status for answer in answers] == [503, 422]
 
 
 def test_what_concerns_the_cluster_is_told_to_the_log_and_not_to_clients(caplog: pytest.LogCaptureFixture) -> None:
-    answer = answer_to(ended(TimeoutException("secret-host:9092 is away")))
+    answer = Answers().to(ended(TimeoutException("secret-host:9092 is away")))
     assert answer is not None
     assert "secret-host" not in str(answer)
     (record,) = caplog.records
@@ -108,7 +108,23 @@ def test_what_concerns_the_cluster_is_told_to_the_log_and_not_to_clients(caplog:
 
 
 def test_what_concerns_the_record_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
-    answer = answer_to(ended(RecordTooLargeException("2 MB, more than max.request.size")))
+    answer = Answers().to(ended(RecordTooLargeException("2 MB, more than max.request.size")))
     assert answer is not None
     assert answer.body["detail"] == "2 MB, more than max.request.size"
     assert caplog.records == []
+
+
+def test_an_outage_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    now = 100.0
+    answers = Answers(clock=lambda: now)
+    for _ in range(1000):
+        answers.to(ended(TimeoutException("b1 is away")))
+        answers.to(ended(TimeoutException("b1 is away"), Outcome.UNKNOWN))
+    now += 10
+    answers.to(ended(TimeoutException("b1 is still away")))
+    assert [(vars(record)["kafka"]["status"], vars(record)["kafka"]["times"]) for record in caplog.records] == [
+        (503, 1),
+        (504, 1),
+        (503, 1000),
+    ]
+    assert caplog.messages[2] == "answered 503: b1 is still away (1000 times since the last such line)"
