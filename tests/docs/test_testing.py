@@ -29,6 +29,7 @@ def test_its_tests_pass(tmp_path: Path) -> None:
         "-q",
     ]
     command += ["--strict-markers", "-W", "error", "-o", "asyncio_mode=auto"]
+    command += ["-W", "ignore:Using `httpx` with"]  # Starlette's test client wishes for another
     command += ["-o", "asyncio_default_fixture_loop_scope=function"]
     path = str(Path(aioproducer.__file__).parents[1])
     done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": path}, capture_output=True, text=True)
