@@ -53,7 +53,7 @@ class KafkaProducer:
     """
 
     def __init__(self, **config: Any) -> None:
-        self._producer = LoopProducer(**config)
+        self._producer = self._make_producer(config)
         hooks = self._producer._hooks
         self._serializes = hooks.serializes
         # Interceptors and partitioners are called by the loop, so that each record waits for it.
@@ -326,6 +326,10 @@ class KafkaProducer:
             self._call(transaction.__aexit__, None, None, None)
 
     # Within
+
+    def _make_producer(self, config: Mapping[str, Any]) -> LoopProducer:
+        """What runs in the thread; a mock has another."""
+        return LoopProducer(**config)
 
     def _call(
         self, function: Callable[..., Awaitable[T]], *arguments: Any, wait: float | None = None, **more: Any

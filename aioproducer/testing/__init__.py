@@ -3,6 +3,7 @@
     ThreadedCluster      the embedded cluster, for use from any thread
     FaultScript          what goes wrong in it, and when
     MockProducer         a producer without brokers, and what its calls raise (MockErrors)
+    SyncMockProducer     the same for threads
     ApiKey, ErrorCode    the requests and errors that scripts name
 
 ``docs/testing.md`` explains them; pytest has the cluster as fixtures (``pytest_broker.py``). The producer imports
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from aioproducer.testing.fault_script import FaultScript
     from aioproducer.testing.mock_errors import MockErrors
     from aioproducer.testing.mock_producer import MockProducer
+    from aioproducer.testing.sync_mock_producer import SyncMockProducer
     from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 _HOMES = {
@@ -32,6 +34,7 @@ _HOMES = {
     "Hit": "aioproducer.testing.fault_rule",
     "MockErrors": "aioproducer.testing.mock_errors",
     "MockProducer": "aioproducer.testing.mock_producer",
+    "SyncMockProducer": "aioproducer.testing.sync_mock_producer",
     "ThreadedCluster": "aioproducer.testing.threaded_cluster",
 }
 
@@ -44,6 +47,7 @@ __all__ = [
     "Hit",
     "MockErrors",
     "MockProducer",
+    "SyncMockProducer",
     "ThreadedCluster",
 ]
 

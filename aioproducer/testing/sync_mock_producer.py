@@ -1,0 +1,74 @@
+"""The mock for programs with threads: the producer of ``aioproducer.sync``, without brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from aioproducer.errors import KafkaError, Outcome
+from aioproducer.sync import KafkaProducer
+from aioproducer.testing.mock_errors import MockErrors
+from aioproducer.testing.mock_producer import MockProducer
+from aioproducer.types import ProducerRecord
+
+T = TypeVar("T")
+
+
+class SyncMockProducer(KafkaProducer):
+    """A :class:`aioproducer.sync.KafkaProducer` on a :class:`MockProducer`, whose arguments it takes.
+
+    ::
+
+        with SyncMockProducer() as producer:
+            place_order(producer)
+            assert [record.value for record in producer.history] == [b"an order"]
+
+    Any thread may ask what was sent, and sees at least what it has sent itself; also when the producer is closed.
+    """
+
+    def __init__(
+        self, *, auto_complete: bool = True, topics: Mapping[str, int] | Iterable[str] = (), **config: Any
+    ) -> None:
+        super().__init__(auto_complete=auto_complete, topics=topics, **config)
+        self._hands_over = False  # each record waits for the mock, which writes it down as it was given
+
+    def _make_producer(self, config: Mapping[str, Any]) -> MockProducer:
+        self._mock = MockProducer(**config)
+        return self._mock
+
+    def ask(self, question: Callable[[MockProducer], T]) -> T:
+        """``question(mock)``, called in the mock's thread: for everything that has no name here."""
+        if self._closed:
+            self.close()  # waits for the end of the thread
+            return question(self._mock)
+
+        async def answer() -> T:
+            return question(self._mock)
+
+        return self._call(answer)
+
+    @property
+    def errors(self) -> MockErrors:
+        """What calls raise: ``errors.flush = error``."""
+        return self._mock.errors
+
+    @property
+    def history(self) -> list[ProducerRecord]:
+        """The records that were sent; those of a transaction once it is committed."""
+        return self.ask(lambda mock: mock.history)
+
+    def complete_next(self) -> bool:
+        """Delivers the oldest record that has not ended; False if there is none."""
+        return self.ask(lambda mock: mock.complete_next())
+
+    def error_next(self, error: KafkaError, *, outcome: Outcome = Outcome.NOT_SENT) -> bool:
+        """Ends the oldest record with this error; False if there is none."""
+        return self.ask(lambda mock: mock.error_next(error, outcome=outcome))
+
+    def clear(self) -> None:
+        """Forgets history, offsets, and the records that have not ended."""
+        self.ask(lambda mock: mock.clear())
+
+    def fence_producer(self) -> None:
+        """A newer producer has taken over: from now on calls raise ProducerFencedException."""
+        self.ask(lambda mock: mock.fence_producer())
