@@ -21,11 +21,17 @@ from aioproducer.types import OffsetAndMetadata, TopicPartition
 
 _LAST_WITH_ONE_GROUP = 7
 _LAST_WITH_NAMES = 9
+_WITHOUT_MEMBERS = "Empty"
+"""The state of a group that has offsets, and no members."""
 
 
-async def groups_of_node(client: KafkaClient, node: int) -> list[str]:
+async def groups_of_node(client: KafkaClient, node: int, *, without_members: bool) -> list[str]:
     """The ids of the groups that a node coordinates; raises what it answers."""
-    response = await client.request(ListGroupsRequest(), ListGroupsResponse, node_id=node)
+    request = ListGroupsRequest(states_filter=[_WITHOUT_MEMBERS] if without_members else [])
+    try:
+        response = await client.request(request, ListGroupsResponse, node_id=node)
+    except UnsupportedVersionException:  # a broker before 2.6
+        response = await client.request(ListGroupsRequest(), ListGroupsResponse, node_id=node)
     _check(response.error_code, f"the groups of node {node}")
     return [group.group_id for group in response.groups]
 

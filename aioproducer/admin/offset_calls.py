@@ -63,13 +63,20 @@ class OffsetCalls(AdminCalls):
 
         return await self._repeat("listing offsets", list(specs), attempt, RetriableException)
 
-    async def list_groups(self) -> list[str]:
-        """The ids of all groups that this client may see, also of those without members, in order."""
+    async def list_groups(self, *, without_members: bool = False) -> list[str]:
+        """The ids of all groups that this client may see, in order.
+
+        With ``without_members`` only of those without members, such as groups whose offsets a transaction commits;
+        brokers before 2.6 tell the others, too.
+        """
         client = self._client()
 
         async def attempt() -> list[str]:
             cluster = await client.cluster()
-            return sorted({group for node in cluster.nodes for group in await groups_of_node(client.client, node)})
+            found: set[str] = set()
+            for node in cluster.nodes:
+                found.update(await groups_of_node(client.client, node, without_members=without_members))
+            return sorted(found)
 
         return await client.retry("listing groups", attempt)
 

@@ -10,7 +10,9 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import GroupAuthorizationException, TimeoutException, UnsupportedVersionException
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from aioproducer.testing.fault_script import FaultScript
+from tests.broker.raw_client import RawClient
 
 QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -99,6 +101,20 @@ async def test_groups_of_every_node(admin: KafkaAdmin, cluster: EmbeddedCluster)
     for node in (0, 1):
         cluster.move_coordinator("g", node)
         assert await admin.list_groups() == ["g"]
+
+
+@pytest.mark.parametrize("newest", [3, 5])
+async def test_groups_without_members_alone_where_brokers_can_tell(newest: int) -> None:
+    async with EmbeddedCluster(newest_versions={ApiKey.LIST_GROUPS: newest}) as cluster:
+        cluster.create_topic("t", 2)
+        await commit(cluster)
+        member = await RawClient.connect(cluster.bootstrap_servers)
+        joining = JoinGroupRequest("m", 10_000, 10_000, "", None, "consumer", [JoinGroupRequestProtocol("range", b"")])
+        assert (await member.request(joining, 3)).error_code == ErrorCode.NONE
+        async with KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers, **QUICK) as admin:
+            assert await admin.list_groups() == ["g", "m"]
+            assert await admin.list_groups(without_members=True) == (["g"] if newest >= 4 else ["g", "m"])
+        await member.close()
 
 
 async def test_a_node_that_is_not_ready_to_list_its_groups_is_asked_again(
