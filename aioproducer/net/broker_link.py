@@ -105,7 +105,14 @@ class BrokerLink:
         if milliseconds > 0 and self.state is not LinkState.CLOSED:
             self.throttled_until = max(self.throttled_until, self._loop.time() + milliseconds / 1000)
             self._forget_throttle()
-            self._unthrottle = self._loop.call_at(self.throttled_until, self._on_change, self)
+            self._unthrottle = self._loop.call_at(self.throttled_until, self._throttled_enough)
+
+    def _throttled_enough(self) -> None:
+        # Not left to the clock: uvloop's has whole milliseconds, and may be a rounding error short of the time. Who is
+        # woken now would find the link throttled, and is woken only once.
+        self.throttled_until = 0.0
+        self._unthrottle = None
+        self.changed()
 
     def _forget_throttle(self) -> None:
         if self._unthrottle is not None:

@@ -390,6 +390,28 @@ async def test_requests_under_way_are_bounded(world: World) -> None:
         assert link.can_send(0)
 
 
+def test_a_throttle_is_over_when_that_is_told_whatever_the_clock_counts_in() -> None:
+    """uvloop's counts whole milliseconds. A time that is a rounding error beyond one was told, and had not come."""
+    uvloop = pytest.importorskip("uvloop", reason="uvloop is not installed")
+    told: dict[BrokerLink, bool] = {}
+
+    async def throttle() -> None:
+        time = asyncio.get_running_loop().time
+
+        def changed(link: BrokerLink) -> None:
+            told[link] = link.throttled_until <= time()
+
+        links = [BrokerLink(number, Address("broker", 1), 5, on_change=changed) for number in range(200)]
+        for number, link in enumerate(links):
+            link.throttle(1 + number % 50)
+        while len(told) < len(links):
+            await asyncio.sleep(0.01)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(throttle())
+    assert all(told.values())
+
+
 @virtual
 async def test_a_throttled_link_says_when_it_is_over(world: World) -> None:
     async with linked() as (_, watched):
