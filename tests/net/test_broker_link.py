@@ -396,16 +396,18 @@ def test_a_throttle_is_over_when_that_is_told_whatever_the_clock_counts_in() -> 
     told: dict[BrokerLink, bool] = {}
 
     async def throttle() -> None:
-        time = asyncio.get_running_loop().time
+        loop = asyncio.get_running_loop()
+        all_told = loop.create_future()
 
         def changed(link: BrokerLink) -> None:
-            told[link] = link.throttled_until <= time()
+            told[link] = link.throttled_until <= loop.time()
+            if len(told) == len(links):
+                all_told.set_result(None)
 
         links = [BrokerLink(number, Address("broker", 1), 5, on_change=changed) for number in range(200)]
         for number, link in enumerate(links):
             link.throttle(1 + number % 50)
-        while len(told) < len(links):
-            await asyncio.sleep(0.01)
+        await all_told
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(throttle())

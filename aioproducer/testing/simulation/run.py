@@ -356,8 +356,8 @@ class Simulation:
     # Checks while the loop runs
 
     async def _check_rest(self) -> None:
-        """With nothing to do, nothing is done but asking for metadata now and then, or, as Kafka's producer does, after
-        each back-off if a topic is wanted that there is not."""
+        """With nothing to do, nothing is done but to authenticate again in time, and to ask for metadata now and then,
+        or, as Kafka's producer does, after each back-off if a topic is wanted that there is not."""
         for number in range(len(self.producers)):
             await wait_all(self.ledger.deliveries(number))
         await asyncio.sleep(10)  # with acks=0 much may still be on its way
@@ -365,6 +365,8 @@ class Simulation:
         await asyncio.sleep(5)
         wanting = any(plan.created_at == NEVER for plan in self.scenario.topics)
         rounds = 5 / self.scenario.milliseconds("retry_backoff_ms" if wanting else "metadata_max_age_ms")
+        session = self.scenario.broker_configs.get("connections.max.reauth.ms", 0) / 1000
+        rounds += self.scenario.nodes * 5 / (0.85 * session) if session else 0
         if self.loop.steps - before > 200 + 50 * rounds * self.scenario.producers:
             self.violations.add(
                 "an idle producer rests", f"the loop has turned {self.loop.steps - before} times in 5 s"
