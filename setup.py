@@ -73,6 +73,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/sealer.py",
     "aioproducer/producer/sender_pass.py",
     "aioproducer/producer/sequences.py",
+    "aioproducer/producer/turn.py",
     "aioproducer/producer/wall_clock.py",
     "aioproducer/producer/windows.py",
 ]

@@ -24,9 +24,7 @@ from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.placement import placed
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.table_rows import TableRows
-
-YIELD_AFTER: Final = 0.001
-"""Seconds of appending after which everybody else has a turn of the loop."""
+from aioproducer.producer.turn import Turn
 
 _REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, SerializationException)
 """What is wrong with one record and no other; a PartitionerException is among them."""
@@ -55,8 +53,7 @@ class BulkSend:
         self._lot = lot
         self._serialize = serialize
         self._append = self._append_one if hooked else self._append_directly
-        self._time = accumulator.loop.time
-        self._turn = self._time()
+        self._turn = Turn(accumulator.loop)
         self._tally = BulkTally(accumulator.loop)
         self._over: KafkaError | None = None
         """Why no record is tried any more."""
@@ -74,9 +71,9 @@ class BulkSend:
                 at, parked = self._append(rows, at)
                 if parked is not None:
                     await self._wait(parked)
-            if self._time() - self._turn >= YIELD_AFTER:
+            if self._turn.over():
                 await asyncio.sleep(0)
-                self._turn = self._time()
+                self._turn.begin()
 
     async def ended(self, count: int) -> BulkResult:
         """What became of all ``count`` records, when they have ended."""

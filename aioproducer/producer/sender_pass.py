@@ -33,12 +33,7 @@ from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.transaction_manager import TransactionManager
-
-TURN: Final = 0.001
-"""Seconds of sending to one node after which everybody else has a turn of the loop first."""
-
-YIELD_AFTER: Final = 0.001
-"""Seconds of appending without a turn of the loop after which ``enqueue`` gives one."""
+from aioproducer.producer.turn import Turn
 
 WANTED_EVERY: Final = 1.0
 """Seconds between two times that metadata is told of a topic in use, which it forgets only after some that are not."""
@@ -96,7 +91,9 @@ class SenderPass:
         self._max_request_size = config.max_request_size
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._loop = accumulator.loop
-        self._last = self._loop.time()
+        self._since_last = Turn(self._loop)
+        """Since the last pass ``enqueue`` has had the loop for itself."""
+        self._sending = Turn(self._loop)
 
     # What the accumulator tells
 
@@ -117,14 +114,15 @@ class SenderPass:
         if batch.size() >= self._thread_bytes:
             self._compressor.begin(queue, batch)
         self._schedule.full(queue, now)
-        if now - self._last > YIELD_AFTER:
+        if self._since_last.over():
             self._accumulator.must_yield = True
 
     # A pass
 
     def run(self) -> None:
         """What is due ends or goes out, and what was freed is given to who waits for it."""
-        now = self._last = self._loop.time()
+        now = self._loop.time()
+        self._since_last.begin()
         self.count += 1
         self._accumulator.must_yield = False
         self._schedule.take_due(now)
@@ -167,6 +165,7 @@ class SenderPass:
             return
         self._note_latency(node, now, can_send=link.can_send(now))
         ready = self._schedule.ready.of(node)
+        self._sending.begin()
         while ready and link.can_send(now):
             drained = drain(
                 ready,
@@ -181,7 +180,7 @@ class SenderPass:
             self._exchange.send(link, drained, now)
             if self._lot.memory:
                 self._alarm.ring()  # a batch that is closed takes less than it was charged
-            if self._loop.time() - now > TURN:
+            if self._sending.over():  # everybody else has a turn first
                 if ready:
                     self._alarm.ring()
                 break
