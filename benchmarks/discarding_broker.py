@@ -14,7 +14,7 @@ import sys
 from contextlib import AbstractAsyncContextManager
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.cluster_state import Node
+from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.handlers import produce
 from aioproducer.broker.kafka_apis import APIS, Api

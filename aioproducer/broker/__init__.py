@@ -3,6 +3,7 @@
     cluster.py         EmbeddedCluster: starts and stops nodes, and serves tests
     cluster_contents.py   what is in it, for tests to look at and change
     cluster_state.py   what all nodes agree on: topics, leaders, producer ids
+    cluster_nodes.py   the nodes: which live, where they are reached, what they coordinate
     topic.py           topics and partitions
     replica_assignment.py which nodes get the replicas of new partitions
     broker_config.py, topic_config.py   the configs of brokers; those of topics

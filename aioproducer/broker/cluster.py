@@ -17,7 +17,8 @@ from aioproducer.broker.broker_server import BrokerServer
 from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.cluster_contents import ClusterContents
 from aioproducer.broker.cluster_journal import IN_MEMORY
-from aioproducer.broker.cluster_state import ClusterState, Node
+from aioproducer.broker.cluster_nodes import Node
+from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.faults import NO_FAULTS, Faults
@@ -129,7 +130,7 @@ class EmbeddedCluster(ClusterContents):
         await self._open_storage()
         started: list[int] = []
         try:
-            for node_id in self._state.node_ids:
+            for node_id in self._state.nodes.ids:
                 if node_id not in self._servers:
                     await self.start_node(node_id)
                     started.append(node_id)
@@ -212,7 +213,7 @@ class EmbeddedCluster(ClusterContents):
     def _listeners_changed(self, node_id: int) -> None:
         server = self._servers.get(node_id)
         if server is not None:
-            self._state.node_advertises(node_id, self._listening(node_id, server.sockets.end_points))
+            self._state.nodes.advertises(node_id, self._listening(node_id, server.sockets.end_points))
 
     async def listeners_changed(self) -> None:
         """Returns when all running nodes listen where their configs say, which may take a moment after a change of
@@ -293,7 +294,7 @@ class EmbeddedCluster(ClusterContents):
 
     def _bootstrap_servers(self, name: str | None) -> str:
         names = [end_point.listener for node in self._end_points.values() for end_point in node.values()]
-        nodes = self._state.alive_nodes(_named(name, list(dict.fromkeys(names))))
+        nodes = self._state.nodes.alive(_named(name, list(dict.fromkeys(names))))
         return ",".join(f"{node.host}:{node.port}" for node in nodes)
 
     @property

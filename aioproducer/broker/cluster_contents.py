@@ -138,7 +138,7 @@ class ClusterContents:
 
     def move_coordinator(self, key: str, node_id: int) -> None:
         """Makes another node the coordinator of a group or transactional id; what it knew moves along."""
-        self._state.move_coordinator(key, node_id)
+        self._state.nodes.move_coordinator(key, node_id)
 
     def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
         """What a group has committed, without the offsets of transactions that have not ended."""

@@ -1,4 +1,4 @@
-"""What all nodes of the embedded cluster agree on: live nodes, topics, leaders, producer ids.
+"""What all nodes of the embedded cluster agree on: topics, leaders, producer ids.
 
 Kafka's controller (``ReplicationControlManager``) decides these and every broker has a copy; here the nodes share one
 process, so they share the object.
@@ -9,15 +9,14 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random, SystemRandom
 from uuid import UUID
-from zlib import crc32
 
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
 from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal
+from aioproducer.broker.cluster_nodes import ClusterNodes, Node
 from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.replica_assignment import checked_replicas, spread_replicas
@@ -44,16 +43,6 @@ from aioproducer.errors import (
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """Where a node is reached by one of its listeners, and where it stands."""
-
-    id: int
-    host: str
-    port: int
-    rack: str | None = None
-
-
 class ClusterState:
     """The shared state of a cluster whose nodes have the ids given; ``random`` makes the ids of cluster and topics."""
 
@@ -70,13 +59,11 @@ class ClusterState:
         self.configs = ClusterConfigs(config)
         self.client_quotas = ClientQuotas()
         self.scram_credentials = ScramCredentials(journal.scram_credential_changed)
-        self.node_ids = tuple(node_ids)
+        self.nodes = ClusterNodes(node_ids)
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
         self.on_topic_deleted: list[Callable[[str], object]] = []
         """Who is told the name of each topic that is deleted."""
-        self._alive: dict[int, Mapping[str, Node]] = {}
-        self._coordinators: dict[str, int] = {}
         self._next_producer_id = 0
         self._next_first_replica = 0
         self._said_without_effect: set[str] = set()
@@ -88,30 +75,10 @@ class ClusterState:
 
     # nodes
 
-    @property
-    def alive_ids(self) -> list[int]:
-        return [node_id for node_id in self.node_ids if node_id in self._alive]
-
-    def alive_nodes(self, listener: str) -> list[Node]:
-        """The live nodes that advertise this listener."""
-        return [self._alive[node_id][listener] for node_id in self.alive_ids if listener in self._alive[node_id]]
-
-    @property
-    def controller_id(self) -> int:
-        """A live node, for clients that want to ask one: every node creates and deletes topics. -1 without any."""
-        return next(iter(self.alive_ids), -1)
-
-    def node(self, node_id: int, listener: str) -> Node | None:
-        """The live node with this id, if it advertises this listener."""
-        return self._alive.get(node_id, {}).get(listener)
-
-    def is_alive(self, node_id: int) -> bool:
-        return node_id in self._alive
-
     def node_started(self, node_id: int, advertised: Mapping[str, Node]) -> None:
         """The node is alive, and reached there by listener; partitions that have a replica on it and no leader get it
         as leader."""
-        self._alive[node_id] = advertised
+        self.nodes.started(node_id, advertised)
         for partition in self.partitions():
             if node_id in partition.replicas:
                 if partition.leader == NO_LEADER:
@@ -119,30 +86,25 @@ class ClusterState:
                 else:
                     partition.replicate(self.in_sync_replicas(partition))
 
-    def node_advertises(self, node_id: int, advertised: Mapping[str, Node]) -> None:
-        """A live node is reached there from now on."""
-        if node_id in self._alive:
-            self._alive[node_id] = advertised
-
     def node_stopped(self, node_id: int) -> None:
         """The node is gone; its partitions are led by the first live replica, or by none."""
-        self._alive.pop(node_id, None)
+        self.nodes.stopped(node_id)
         for partition in self.partitions():
             if node_id in partition.replicas:
                 partition.held.pop(node_id, None)
                 if partition.leader == node_id:
-                    self._elect(partition, self._first_alive(partition.replicas))
+                    self._elect(partition, self._leader_among(partition.replicas))
                 else:
                     partition.replicate(self.in_sync_replicas(partition))
 
     def in_sync_replicas(self, partition: Partition) -> list[int]:
-        return partition.in_sync_replicas(self.is_alive)
+        return partition.in_sync_replicas(self.nodes.is_alive)
 
     def hold_replica(self, topic: str, index: int, node_id: int, *, in_sync: bool) -> None:
         """From now on the replica on a live node, which does not lead, copies nothing. If it is not ``in_sync`` it has
         dropped out of the replicas that are."""
         partition = self.partition(topic, index)
-        if node_id not in partition.replicas or node_id == partition.leader or node_id not in self._alive:
+        if node_id not in partition.replicas or node_id == partition.leader or not self.nodes.is_alive(node_id):
             raise InvalidReplicaAssignmentException(f"node {node_id} is no live follower of {partition}")
         held, log = partition.held.get(node_id), partition.log
         if held is None or (in_sync and not held.in_sync):  # who comes back in sync has copied everything
@@ -155,19 +117,6 @@ class ClusterState:
         partition = self.partition(topic, index)
         partition.held.pop(node_id, None)
         partition.replicate(self.in_sync_replicas(partition))
-
-    def coordinator(self, key: str) -> int | None:
-        """The live node that coordinates a group or a transactional id; None without any."""
-        first = self._coordinators.get(key, crc32(key.encode()) % len(self.node_ids))
-        rotated = self.node_ids[first:] + self.node_ids[:first]
-        return next((node_id for node_id in rotated if node_id in self._alive), None)
-
-    def move_coordinator(self, key: str, node_id: int) -> None:
-        """From now on this node coordinates the group or transactional id, as long as it is alive."""
-        self._coordinators[key] = self.node_ids.index(node_id)
-
-    def _first_alive(self, replicas: Sequence[int]) -> int:
-        return next((node_id for node_id in replicas if node_id in self._alive), NO_LEADER)
 
     # topics
 
@@ -230,7 +179,7 @@ class ClusterState:
                 f"{count - present} partitions are to be added, and replicas are assigned to {len(assignments)}"
             )
         else:
-            new = [checked_replicas(replicas, factor, self.node_ids, self._alive) for replicas in assignments]
+            new = self._checked(assignments, factor)
         if validate_only:
             return
         for index, replicas in enumerate(new, start=present):
@@ -242,7 +191,7 @@ class ClusterState:
     def _new_partition(self, topic: Topic, index: int, replicas: tuple[int, ...]) -> Partition:
         batches = self._journal.batches(topic.name, topic.id, index, topic.config)
         log = PartitionLog(f"{topic.name}-{index}", topic.config, batches)
-        return Partition(topic.name, index, replicas, log, self._first_alive(replicas))
+        return Partition(topic.name, index, replicas, log, self._leader_among(replicas))
 
     def delete_topic(self, name: str) -> Topic:
         topic = self.topics.pop(name, None)
@@ -265,13 +214,17 @@ class ClusterState:
     def move_leader(self, topic: str, index: int, node_id: int) -> None:
         """Makes a live node the leader; it becomes a replica if it was none (as a reassignment would make it)."""
         partition = self.partition(topic, index)
-        if node_id not in self._alive:
+        if not self.nodes.is_alive(node_id):
             raise InvalidReplicaAssignmentException(f"node {node_id} is not alive")
         if node_id not in partition.replicas:
             partition.replicas = (node_id, *partition.replicas[1:])
             self._journal.topic_changed(self.topics[topic])
         if partition.leader != node_id:
             self._elect(partition, node_id)
+
+    def _leader_among(self, replicas: Iterable[int]) -> int:
+        first = self.nodes.first_alive(replicas)
+        return NO_LEADER if first is None else first
 
     def _elect(self, partition: Partition, leader: int) -> None:
         partition.elect(leader)
@@ -293,11 +246,14 @@ class ClusterState:
 
     def _assign(self, new: NewTopic) -> list[tuple[int, ...]]:
         if new.assignments:
-            factor = len(new.assignments[0])
-            return [checked_replicas(replicas, factor, self.node_ids, self._alive) for replicas in new.assignments]
+            return self._checked(new.assignments, len(new.assignments[0]))
         partitions = self.config.num_partitions if new.partitions == -1 else new.partitions
         factor = self.config.default_replication_factor if new.replication_factor == -1 else new.replication_factor
-        return spread_replicas(partitions, factor, self.alive_ids, self._next_first_replica)
+        return spread_replicas(partitions, factor, self.nodes.alive_ids, self._next_first_replica)
+
+    def _checked(self, assignments: Iterable[Sequence[int]], factor: int) -> list[tuple[int, ...]]:
+        alive = self.nodes.alive_ids
+        return [checked_replicas(replicas, factor, self.nodes.ids, alive) for replicas in assignments]
 
     def _new_id(self) -> UUID:
         return UUID(int=self.random.getrandbits(128), version=4)
@@ -329,7 +285,7 @@ class ClusterState:
     def _reconfigure(self, topic: Topic) -> None:
         topic.node_configs = {
             node_id: self.configs.topic(topic.configs, node_id)
-            for node_id in self.node_ids
+            for node_id in self.nodes.ids
             if self.configs.differs(node_id)
         }
         for partition in topic.partitions:

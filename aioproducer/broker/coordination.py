@@ -9,7 +9,7 @@ from aioproducer.errors import ApiException, NotCoordinatorException, error_for
 
 def coordinates(context: BrokerContext, key: str) -> bool:
     """Whether this node coordinates the group or transactional id."""
-    return context.state.coordinator(key) == context.node_id
+    return context.state.nodes.coordinator(key) == context.node_id
 
 
 def check_coordinator(context: BrokerContext, key: str) -> None:

@@ -169,7 +169,7 @@ class RequestRule:
         self._rules.check_node(to)
         return self._before(
             f"the coordinator of {key!r} moves to node {to}",
-            lambda request: request.state.move_coordinator(key, to),
+            lambda request: request.state.nodes.move_coordinator(key, to),
         )
 
     def expire_producers(self, topic: str, partition: int, *, producer_id: int | None = None) -> FaultRule:

@@ -5,7 +5,8 @@ from uuid import uuid4
 import pytest
 
 from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.cluster_state import ClusterState, Node
+from aioproducer.broker.cluster_nodes import Node
+from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.topic import NO_LEADER, NewTopic
 from aioproducer.errors import (
     ApiException,
@@ -162,32 +163,7 @@ class TestLeaders:
         state.node_started(1, reached(1))
         assert leaders(state, "a") == [0, 1]
 
-    def test_the_controller_is_alive(self) -> None:
-        state = make_state(2)
-        assert state.controller_id == 0
-        state.node_stopped(0)
-        assert state.controller_id == 1
-        state.node_stopped(1)
-        assert state.controller_id == -1
-
 
 def test_producer_ids_are_given_out_once() -> None:
     state = make_state()
     assert len({state.allocate_producer_id() for _ in range(100)}) == 100
-
-
-def test_a_coordinator_may_be_moved_to_a_node_and_comes_back_to_it() -> None:
-    state = make_state(3)
-    for node_id in (0, 2, 1):
-        state.move_coordinator("x", node_id)
-        assert coordinator_of(state, "x") == node_id
-    state.node_stopped(1)
-    assert coordinator_of(state, "x") == 2
-    state.node_started(1, reached(1))
-    assert coordinator_of(state, "x") == 1
-
-
-def coordinator_of(state: ClusterState, key: str) -> int:
-    found = state.coordinator(key)
-    assert found is not None
-    return found

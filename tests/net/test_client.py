@@ -282,7 +282,7 @@ async def test_a_broker_that_has_gone_is_forgotten_but_what_is_under_way_there_i
         call = asyncio.ensure_future(client.request(INIT, InitProducerIdResponse, node_id=0))
         await cluster.brokers[0].received(ApiKey.INIT_PRODUCER_ID)
         waiting = asyncio.ensure_future(_never_there(client))
-        cluster._state._alive.pop(0)  # as a broker that shuts down in its own time
+        cluster._state.nodes.stopped(0)  # as a broker that shuts down in its own time
         client.request_update()
         while client.links.get(0) is not None:
             await watched.metadata()
@@ -302,7 +302,7 @@ async def test_a_broker_is_measured_until_it_has_gone(world: World) -> None:
         found = watched.measured()
         assert found.node(0)["request-total"] == found.node(0)["response-total"] == 2  # ApiVersions, and the question
         assert found["connection-count"] == found["connection-creation-total"] - found["connection-close-total"]
-        cluster._state._alive.pop(0)
+        cluster._state.nodes.stopped(0)
         client.request_update()
         while client.links.get(0) is not None:
             await watched.metadata()
@@ -327,7 +327,7 @@ async def test_a_client_that_ends_while_a_forgotten_broker_owes_an_answer_leaves
         cluster.brokers[0].script(ApiKey.INIT_PRODUCER_ID, never())
         call = asyncio.ensure_future(client.request(INIT, InitProducerIdResponse, node_id=0))
         await cluster.brokers[0].received(ApiKey.INIT_PRODUCER_ID)
-        cluster._state._alive.pop(0)
+        cluster._state.nodes.stopped(0)
         client.request_update()
         while client.links.get(0) is not None:
             await watched.metadata()

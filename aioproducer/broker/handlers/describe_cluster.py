@@ -29,6 +29,6 @@ def handle(context: BrokerContext, request: Request, message: DescribeClusterReq
             error_code=code, error_message=f"endpoint type {kind} was asked for: this is a broker, type {_BROKERS}"
         )
     state = context.state
-    alive = state.alive_nodes(request.connection.listener)
+    alive = state.nodes.alive(request.connection.listener)
     nodes = [DescribeClusterBroker(node.id, node.host, node.port, node.rack) for node in alive]
-    return DescribeClusterResponse(cluster_id=state.cluster_id, controller_id=state.controller_id, brokers=nodes)
+    return DescribeClusterResponse(cluster_id=state.cluster_id, controller_id=state.nodes.controller_id, brokers=nodes)

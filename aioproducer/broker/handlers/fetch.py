@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from aioproducer.broker.cluster_state import Node
+from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
 from aioproducer.broker.leader_epoch import check_leader_epoch
@@ -165,7 +165,7 @@ class _Fetch:
         if data.error_code not in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
             return
         data.current_leader = LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
-        node = self._context.state.node(partition.leader, self._listener)
+        node = self._context.state.nodes.find(partition.leader, self._listener)
         if node is not None:
             leaders[node.id] = node
 

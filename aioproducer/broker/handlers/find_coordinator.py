@@ -41,10 +41,10 @@ def handle(context: BrokerContext, request: Request, message: FindCoordinatorReq
 def _find(context: BrokerContext, key: str, key_type: int, listener: str) -> Coordinator:
     if key_type not in (_GROUP, _TRANSACTION):
         return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
-    node_id = context.state.coordinator(key)
+    node_id = context.state.nodes.coordinator(key)
     if node_id is None:
         return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, "no node is alive")
-    node = context.state.node(node_id, listener)
+    node = context.state.nodes.find(node_id, listener)
     if node is None:
         reason = f"node {node_id} does not advertise the listener {listener}"
         return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, reason)

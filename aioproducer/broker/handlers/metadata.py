@@ -41,11 +41,11 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
     state = context.state
     version = request.header.api_version
     listener = request.connection.listener
-    alive = state.alive_nodes(listener)
+    alive = state.nodes.alive(listener)
     response = MetadataResponse(
         brokers=[MetadataResponseBroker(node.id, node.host, node.port, node.rack) for node in alive],
         cluster_id=state.cluster_id,
-        controller_id=state.controller_id,
+        controller_id=state.nodes.controller_id,
     )
     if message.include_cluster_authorized_operations:
         response.cluster_authorized_operations = _CLUSTER_OPERATIONS
@@ -107,7 +107,7 @@ def _describe_partition(context: BrokerContext, partition: Partition, request: R
     code, listener = ErrorCode.NONE, request.connection.listener
     if leader == NO_LEADER:
         code = ErrorCode.LEADER_NOT_AVAILABLE
-    elif state.is_alive(leader) and state.node(leader, listener) is None:
+    elif state.nodes.is_alive(leader) and state.nodes.find(leader, listener) is None:
         # Kafka names no leader that the client cannot reach.
         leader, code = NO_LEADER, ErrorCode.LEADER_NOT_AVAILABLE
         if request.header.api_version >= _LISTENER_NOT_FOUND_VERSION:
@@ -119,5 +119,5 @@ def _describe_partition(context: BrokerContext, partition: Partition, request: R
         leader_epoch=leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=in_sync,
-        offline_replicas=[replica for replica in partition.replicas if state.node(replica, listener) is None],
+        offline_replicas=[replica for replica in partition.replicas if state.nodes.find(replica, listener) is None],
     )

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from aioproducer.broker.cluster_state import Node
+from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_replication import DelayedReplication
 from aioproducer.broker.log_validator import batch_of_request
@@ -215,7 +215,7 @@ class _Append:
     def _current_leader(self, partition: Partition) -> LeaderIdAndEpoch:
         if self._version < _CURRENT_LEADER_VERSION:
             return LeaderIdAndEpoch()
-        node = self._context.state.node(partition.leader, self._listener)
+        node = self._context.state.nodes.find(partition.leader, self._listener)
         if node is not None:
             self._leaders[node.id] = node
         return LeaderIdAndEpoch(partition.leader, partition.leader_epoch)

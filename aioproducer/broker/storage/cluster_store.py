@@ -129,7 +129,7 @@ class ClusterStore(ClusterJournal):
         What a crash interrupted is completed: markers of transactions that were decided, directories of topics that
         were deleted. Raises :class:`DataDirectoryException`, and OSError.
         """
-        self._directory.open(len(state.node_ids))
+        self._directory.open(len(state.nodes.ids))
         try:
             self._restore(state, transactions, now_ms)
         except BaseException:
@@ -148,7 +148,7 @@ class ClusterStore(ClusterJournal):
         journal = self._journal
         cluster = journal.get("cluster")
         if cluster is None:
-            value = {"format": FORMAT, "cluster_id": state.cluster_id, "nodes": len(state.node_ids)}
+            value = {"format": FORMAT, "cluster_id": state.cluster_id, "nodes": len(state.nodes.ids)}
             self._put("cluster", value=value)
         else:
             state.cluster_id = cluster["cluster_id"]

@@ -205,7 +205,7 @@ async def test_members_commit_in_their_generation(cluster: EmbeddedCluster, clie
 
 @TWO_NODES
 async def test_only_the_coordinator_answers(cluster: EmbeddedCluster, connect: Connect) -> None:
-    coordinator = cluster._state.coordinator("g")
+    coordinator = cluster._state.nodes.coordinator("g")
     assert coordinator is not None
     other = await connect(1 - coordinator)
     assert (await other.request(joining(), 9)).error_code == ErrorCode.NOT_COORDINATOR

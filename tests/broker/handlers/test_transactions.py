@@ -346,7 +346,7 @@ async def test_offsets_of_a_fenced_producer_are_refused(producer: Producer) -> N
 
 @pytest.mark.parametrize("cluster", [{"nodes": 3}], indirect=True)
 async def test_only_the_coordinator_answers(cluster: EmbeddedCluster, connect: Connect) -> None:
-    coordinator = cluster._state.coordinator("x")
+    coordinator = cluster._state.nodes.coordinator("x")
     assert coordinator is not None
     codes = []
     for node in range(3):

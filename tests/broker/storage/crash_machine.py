@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.cluster_state import ClusterState, Node
+from aioproducer.broker.cluster_nodes import Node
+from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.group_offsets import GroupOffsets, OffsetAndMetadata
 from aioproducer.broker.storage.clean_shutdown import write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore

@@ -1,0 +1,72 @@
+"""The nodes of an embedded cluster: which of them live, where they are reached, and what they coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Where a node is reached by one of its listeners, and where it stands."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+class ClusterNodes:
+    """The nodes with these ids; none of them lives yet."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self.ids = tuple(ids)
+        self._alive: dict[int, Mapping[str, Node]] = {}
+        self._coordinators: dict[str, int] = {}
+
+    @property
+    def alive_ids(self) -> list[int]:
+        return [node_id for node_id in self.ids if node_id in self._alive]
+
+    def alive(self, listener: str) -> list[Node]:
+        """The live nodes that advertise this listener."""
+        return [self._alive[node_id][listener] for node_id in self.alive_ids if listener in self._alive[node_id]]
+
+    def find(self, node_id: int, listener: str) -> Node | None:
+        """The live node with this id, if it advertises this listener."""
+        return self._alive.get(node_id, {}).get(listener)
+
+    def is_alive(self, node_id: int) -> bool:
+        return node_id in self._alive
+
+    def first_alive(self, node_ids: Iterable[int]) -> int | None:
+        """The first of them that lives."""
+        return next((node_id for node_id in node_ids if node_id in self._alive), None)
+
+    @property
+    def controller_id(self) -> int:
+        """A live node, for clients that want to ask one: every node creates and deletes topics. -1 without any."""
+        return next(iter(self.alive_ids), -1)
+
+    def started(self, node_id: int, advertised: Mapping[str, Node]) -> None:
+        """The node is alive, and reached there by listener."""
+        self._alive[node_id] = advertised
+
+    def advertises(self, node_id: int, advertised: Mapping[str, Node]) -> None:
+        """The node is reached there from now on, if it lives."""
+        if node_id in self._alive:
+            self._alive[node_id] = advertised
+
+    def stopped(self, node_id: int) -> None:
+        """The node is gone."""
+        self._alive.pop(node_id, None)
+
+    def coordinator(self, key: str) -> int | None:
+        """The live node that coordinates a group or a transactional id; None without any."""
+        first = self._coordinators.get(key, crc32(key.encode()) % len(self.ids))
+        return self.first_alive(self.ids[first:] + self.ids[:first])
+
+    def move_coordinator(self, key: str, node_id: int) -> None:
+        """From now on this node coordinates the group or transactional id, as long as it is alive."""
+        self._coordinators[key] = self.ids.index(node_id)
