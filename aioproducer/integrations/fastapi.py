@@ -108,9 +108,11 @@ def add_error_handlers(app: FastAPI, *, retry_after: int = RETRY_AFTER) -> None:
         answer = answers.to(error) if isinstance(error, KafkaError) else None
         if answer is None:
             raise error
-        if not isinstance(connection, WebSocket) or _can_be_refused(connection):
+        if not isinstance(connection, WebSocket):
             return _response(answer)
-        if connection.client_state is not WebSocketState.DISCONNECTED:
+        if _can_be_refused(connection):
+            await connection.send_denial_response(_response(answer))
+        elif connection.client_state is not WebSocketState.DISCONNECTED:
             await connection.close(CLOSE_CODES[answer.status], answer.body["error"])
         return None
 
