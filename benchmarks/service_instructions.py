@@ -2,7 +2,7 @@
 
 Times of a service swing by a fifth on a shared machine, and what else runs there slows it down. Instructions tell which
 part of a request is the client's. The service is some 50 times as slow meanwhile: fewer requests share a batch, so that
-clients cost rather more than in real service.
+clients cost rather more than in real service. The garbage collector runs seldom: its work is the whole application's.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks.service_process import free_port, service, service_on
 from benchmarks.service_speed import order_of
 
 CLIENTS_AT_A_TIME = 200
+COLLECTOR = "tuned"
 STARTUP, PATIENCE = 180.0, 240.0
 """Seconds until the service is ready, and for the last answers."""
 
@@ -33,7 +34,6 @@ class Count:
     """Of one client; ``instructions`` of all ``requests``."""
 
     records: int
-    gc: str
     client: str
     requests: int
     instructions: int
@@ -52,25 +52,20 @@ class Instructions:
     def markdown(self) -> Iterator[str]:
         yield f"Instructions, by callgrind, {CLIENTS_AT_A_TIME} clients at a time."
         yield ""
-        yield "| records a request | GC | service on | thousand instructions a request | of them the client's |"
-        yield "|---:|---|---|---:|---:|"
+        yield "| records a request | service on | thousand instructions a request | of them the client's |"
+        yield "|---:|---|---:|---:|"
         for one in self.counts:
-            floor = next((it for it in self.counts if _kind(it) == _kind(one) and it.client == FLOOR), None)
+            floor = next((it for it in self.counts if (it.records, it.client) == (one.records, FLOOR)), None)
             own = "" if floor is None or one is floor else f"{(one.per_request - floor.per_request) / 1000:,.0f}"
-            yield f"| {one.records} | {one.gc} | {one.client} | {one.per_request / 1000:,.0f} | {own} |"
+            yield f"| {one.records} | {one.client} | {one.per_request / 1000:,.0f} | {own} |"
 
 
-def _kind(count: Count) -> tuple[int, str]:
-    return count.records, count.gc
-
-
-async def count(kind: tuple[int, str], client: str, servers: str) -> Count:
+async def count(records: int, client: str, servers: str) -> Count:
     port = free_port()
-    records, gc = kind
     load = partial(HttpLoad, port, "/orders", partial(order_of, records), CLIENTS_AT_A_TIME)
     with tempfile.TemporaryDirectory() as directory:
         callgrind = Callgrind(Path(directory) / "callgrind.out")
-        command = callgrind.command(service_on(client, port, servers, gc))
+        command = callgrind.command(service_on(client, port, servers, COLLECTOR))
         async with service(command, port, {}, startup=STARTUP) as running:
             async with load().flowing(patience=PATIENCE):
                 await asyncio.sleep(WARM_UP)
@@ -79,18 +74,17 @@ async def count(kind: tuple[int, str], client: str, servers: str) -> Count:
                 await asyncio.sleep(COUNTED)
             running.terminate()
             await running.ended()
-        return Count(records, gc, client, len(counted.replies), callgrind.instructions())
+        return Count(records, client, len(counted.replies), callgrind.instructions())
 
 
 async def count_all(
-    kinds: Sequence[tuple[int, str]], on: Sequence[str], servers: str, told: Callable[[str], object]
+    records: Sequence[int], on: Sequence[str], servers: str, told: Callable[[str], object]
 ) -> Instructions:
     if (tool := missing()) is not None:
         raise CallgrindFailed(f"{tool} is not installed: install valgrind, or leave out --parts instructions")
     counts = []
-    for kind in kinds:
+    for number in records:
         for client in on:
-            counts.append(await count(kind, client, servers))
-            records, gc = kind
-            told(f"{records} a request, GC {gc}, {client}: {counts[-1].per_request:,.0f} instructions")
+            counts.append(await count(number, client, servers))
+            told(f"{number} a request, {client}: {counts[-1].per_request:,.0f} instructions")
     return Instructions(counts)

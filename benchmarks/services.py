@@ -108,7 +108,7 @@ async def services(options: argparse.Namespace, told: Callable[[str], object]) -
                 speed = await measure_all(kinds, on, options.rounds, servers, options.clients, options.seconds, told)
                 made = replace(made, speed=speed)
             if "instructions" in options.parts:
-                made = replace(made, instructions=await count_all(kinds, on, servers, told))
+                made = replace(made, instructions=await count_all(options.records, on, servers, told))
     if "trouble" in options.parts:
         troubles = []
         for target in TARGETS:

@@ -14,16 +14,16 @@ def test_a_clients_own_part_is_what_it_takes_more_than_nothing() -> None:
     table = list(
         Instructions(
             [
-                Count(1, "default", "aioproducer", 100, 86_300_000),
-                Count(1, "default", "nothing", 100, 83_000_000),
-                Count(10, "default", "aioproducer", 100, 99_000_000),
+                Count(1, "aioproducer", 100, 86_300_000),
+                Count(1, "nothing", 100, 83_000_000),
+                Count(10, "aioproducer", 100, 99_000_000),
             ]
         ).markdown()
     )
     assert table[-3:] == [
-        "| 1 | default | aioproducer | 863 | 33 |",
-        "| 1 | default | nothing | 830 |  |",
-        "| 10 | default | aioproducer | 990 |  |",
+        "| 1 | aioproducer | 863 | 33 |",
+        "| 1 | nothing | 830 |  |",
+        "| 10 | aioproducer | 990 |  |",
     ]
 
 
@@ -34,6 +34,6 @@ async def test_a_client_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(service_instructions, name, value)
     async with EmbeddedCluster() as cluster:
         cluster.create_topic("orders", 3)
-        done = await service_instructions.count((1, "default"), "nothing", cluster.bootstrap_servers)
+        done = await service_instructions.count(1, "nothing", cluster.bootstrap_servers)
     assert done.requests > 0
     assert 200_000 < done.per_request < 20_000_000

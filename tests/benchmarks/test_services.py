@@ -50,10 +50,10 @@ def test_the_parts_that_were_measured_are_in_the_report() -> None:
     report = Report(ENVIRONMENT)
     assert "|" not in report.markdown()
     report = replace(report, speed=Speed(10, 5, [Run(1, "tuned", "aioproducer", 1, 10, 9.0, 2.0, 9.0, 30.0, [])]))
-    report = replace(report, instructions=Instructions([Count(1, "tuned", "nothing", 10, 7_000_000)]))
+    report = replace(report, instructions=Instructions([Count(1, "nothing", 10, 7_000_000)]))
     words = report.markdown()
     assert "| 1 | tuned | aioproducer | 9 |" in words
-    assert "| 1 | tuned | nothing | 700 |  |" in words
+    assert "| 1 | nothing | 700 |  |" in words
 
 
 def test_the_command_line() -> None:
