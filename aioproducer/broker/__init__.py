@@ -64,7 +64,7 @@
     record_extents.py  where its records begin and end: compiled
     producer_state.py  distinguishes retried batches from new ones
     transaction_*.py   transactions: their coordinator, what it knows of one, what a partition knows, their markers
-    group_offsets.py   what groups have committed
+    group_offsets.py, committed_offset.py   what groups have committed; one offset of it
     classic_group.py   the members of a group, and how far they agree
     group_coordinator.py  joins, waits for members, and removes those silent for too long
     coordination.py    what the handlers of a coordinator's APIs share

@@ -8,7 +8,7 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from aioproducer.broker.batches import Batches
-    from aioproducer.broker.group_offsets import OffsetAndMetadata, TopicPartitionKey
+    from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
     from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
     from aioproducer.broker.topic import Topic
     from aioproducer.broker.topic_config import TopicConfig

@@ -4,31 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
 
 from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal
-
-TopicPartitionKey = tuple[str, int]
-
-
-class CommittedPartition(Protocol):
-    """A partition as any message that commits offsets names it."""
-
-    committed_offset: int
-    committed_leader_epoch: int
-    committed_metadata: str | None
-
-
-class OffsetAndMetadata(NamedTuple):
-    """What a group commits for a partition."""
-
-    offset: int
-    leader_epoch: int
-    metadata: str
-
-    @staticmethod
-    def of(told: CommittedPartition) -> OffsetAndMetadata:
-        return OffsetAndMetadata(told.committed_offset, told.committed_leader_epoch, told.committed_metadata or "")
+from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
 
 
 class GroupOffsets:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from aioproducer.broker.channel_mute_state import ChannelMuteEvent, ChannelMuteState, next_mute_state
 from aioproducer.broker.listener_security import ListenerSecurity
@@ -17,15 +17,37 @@ from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.tls import certified_name
 
-if TYPE_CHECKING:
-    from aioproducer.broker.processor import Processor
-
 _LITTLE = 4
 """Bytes that are read even if no memory is left: the size of a request."""
 
 
+class ChannelOwner(Protocol):
+    """Who takes a channel's requests and is told what becomes of it: its processor."""
+
+    spare_buffers: list[bytearray]
+    """Shared by its channels; see :class:`FrameReader`."""
+
+    def channel_opened(self, channel: KafkaChannel) -> None:
+        """It is connected."""
+
+    def received(self, channel: KafkaChannel) -> None:
+        """Something has come, or the channel may go on."""
+
+    def incomplete(self, channel: KafkaChannel, frame: int | None) -> None:
+        """It waits for the rest of its frame of this number, or for nothing."""
+
+    def sent(self, channel: KafkaChannel) -> None:
+        """The kernel has taken over all that was written."""
+
+    def close_channel(self, channel: KafkaChannel, reason: str) -> None:
+        """It has to be dropped, for this reason."""
+
+    def channel_lost(self, channel: KafkaChannel) -> None:
+        """asyncio has let go of it."""
+
+
 class KafkaChannel(asyncio.BufferedProtocol):
-    """Cuts what a client sends into frames, and keeps them until its :class:`Processor` takes them, one at a time.
+    """Cuts what a client sends into frames, and keeps them until its owner takes them, one at a time.
 
     From a request until the kernel has taken its whole response, the channel is *muted*: no further request is taken.
     That keeps a client's requests in order. Meanwhile one complete request may wait; beyond that the socket is not
@@ -36,15 +58,15 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        processor: Processor,
+        owner: ChannelOwner,
         listener: str,
         address: str,
         index: int,
         memory: MemoryPool,
         security: ListenerSecurity,
     ) -> None:
-        self._processor = processor
-        self._frames = FrameReader(security.max_receive_size, processor.spare_buffers)
+        self._owner = owner
+        self._frames = FrameReader(security.max_receive_size, owner.spare_buffers)
         self._memory = memory
         self._stopped = False
         self._frame_count = 0
@@ -68,7 +90,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         self.mute_state = ChannelMuteState.NOT_MUTED
         self.in_flight: Request | None = None
         self.is_queued = False
-        """Among those whose receives the processor is about to take."""
+        """Among those whose receives the owner is about to take."""
         self.last_active = 0.0
 
     # what asyncio calls
@@ -83,7 +105,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         local, peer = transport.get_extra_info("sockname"), transport.get_extra_info("peername")
         if local and peer:
             self.id = f"{local[0]}:{local[1]}-{peer[0]}:{peer[1]}-{self._index}"
-        self._processor.channel_opened(self)
+        self._owner.channel_opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         buffer = self._frames.get_buffer(sizehint)
@@ -95,14 +117,14 @@ class KafkaChannel(asyncio.BufferedProtocol):
         try:
             frames = self._frames.buffer_updated(nbytes)
         except InvalidReceiveException as error:
-            self._processor.close_channel(self, str(error))
+            self._owner.close_channel(self, str(error))
             return
         if self._memory.is_limited:
             self._reserve(sum(map(len, frames)))
         if frames:
             self._frame_count += len(frames)
             self._received.extend(frames)
-            self._processor.received(self)
+            self._owner.received(self)
         self._read_on()
 
     def _reserve(self, received: int) -> None:
@@ -120,19 +142,19 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self.is_writing = False
-        self._processor.sent(self)
+        self._owner.sent(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         if self._memory.is_limited:
             self._memory.release(self, self._reserved)
             self._memory.forget(self)
-        self._processor.receive_deadlines.incomplete(self, None)
+        self._owner.incomplete(self, None)
         self.is_writing = False
         self.mute_state = ChannelMuteState.NOT_MUTED
-        self._processor.channel_lost(self)
+        self._owner.channel_lost(self)
 
-    # what the processor asks
+    # what its owner asks
 
     is_writing = False
     """The kernel has not taken over all of a response."""
@@ -218,7 +240,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         waits = self._reading and self._frames.pending > 0  # for the client, and nothing else
         if waits or self._waits:
             self._waits = waits
-            self._processor.receive_deadlines.incomplete(self, self._frame_count if waits else None)
+            self._owner.incomplete(self, self._frame_count if waits else None)
 
     def _read(self, reading: bool) -> None:
         transport = self._transport

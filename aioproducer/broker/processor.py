@@ -81,7 +81,7 @@ class Processor:
         self._lost: deque[KafkaChannel] = deque()
         self._sending: dict[KafkaChannel, SendResponse] = {}
         self._channels = IdleExpiryManager(max_idle_ms, clock.monotonic)
-        self.receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic, self.close_channel)
+        self._receive_deadlines = ReceiveDeadlines(receive_timeout_ms, clock.monotonic, self.close_channel)
         self._task: asyncio.Task[None] | None = None
         self._wake: asyncio.Future[None] | None = None
         self._flushed: asyncio.Future[None] | None = None
@@ -235,6 +235,10 @@ class Processor:
 
     # requests
 
+    def incomplete(self, channel: KafkaChannel, frame: int | None) -> None:
+        """The channel waits for the rest of its frame of this number, or for nothing."""
+        self._receive_deadlines.incomplete(channel, frame)
+
     def received(self, channel: KafkaChannel) -> None:
         """Something has come, or the channel may go on."""
         if channel.can_receive and not channel.is_queued:
@@ -316,6 +320,7 @@ class Processor:
         return len(self._responses)
 
     def channel_opened(self, channel: KafkaChannel) -> None:
+        """It is connected."""
         self._channels.update(channel, self._now())
         if self.new_connections.is_closed:
             channel.abort()
@@ -336,7 +341,7 @@ class Processor:
         self._gate.depart(self._listener, channel.address)
         if not self._channels:
             _settle(self._all_closed)
-            self.receive_deadlines.cancel()
+            self._receive_deadlines.cancel()
         self._wakeup()
 
     def _process_disconnected(self) -> None:

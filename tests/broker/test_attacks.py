@@ -79,16 +79,17 @@ async def test_a_large_request_of_a_slow_line_is_not_cut_off_as_long_as_it_goes_
     async with Served(clock, socket_request_receive_timeout_ms=10) as served:
         client = await served.connect()
         await client.send_bytes(struct.pack(">i", 10 * PROGRESS) + b"\0")
-        incomplete = [processor.receive_deadlines._incomplete for processor in served.server.processors]
+        incomplete = [processor._receive_deadlines._incomplete for processor in served.server.processors]
         while not (waiting := [channel for channels in incomplete for channel in channels]):  # noqa: ASYNC110
             await asyncio.sleep(0)
         (channel,) = waiting
+        (deadlines,) = [channels for channels in incomplete if channel in channels]
         for more in range(1, 5):
             await client.send_bytes(bytes(PROGRESS))
             while channel.pending <= more * PROGRESS:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             clock.advance(0.011)
-            while channel._processor.receive_deadlines._incomplete[channel][1] != clock.monotonic():  # noqa: ASYNC110
+            while deadlines[channel][1] != clock.monotonic():  # noqa: ASYNC110
                 await asyncio.sleep(0)
         await client.send_bytes(bytes(PROGRESS - 1))
         while channel.pending < 5 * PROGRESS:  # noqa: ASYNC110

@@ -5,9 +5,9 @@ Versions 2 to 10. Members of a group commit for it, or anybody for one that has 
 
 from __future__ import annotations
 
+from aioproducer.broker.committed_offset import OffsetAndMetadata
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
-from aioproducer.broker.group_offsets import OffsetAndMetadata
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Topic
 from aioproducer.error_code import ErrorCode

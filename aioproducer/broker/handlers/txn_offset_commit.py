@@ -6,9 +6,9 @@ of the group has to be one (KIP-447).
 
 from __future__ import annotations
 
+from aioproducer.broker.committed_offset import OffsetAndMetadata
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator, fencing_code
-from aioproducer.broker.group_offsets import OffsetAndMetadata
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException

@@ -26,7 +26,8 @@ from uuid import UUID
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_journal import ClusterJournal, Decision
 from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.group_offsets import GroupOffsets, OffsetAndMetadata, TopicPartitionKey
+from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
+from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism

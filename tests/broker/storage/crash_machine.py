@@ -18,7 +18,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.group_offsets import GroupOffsets, OffsetAndMetadata
+from aioproducer.broker.committed_offset import OffsetAndMetadata
+from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.storage.clean_shutdown import write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit
