@@ -26,7 +26,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalStateException, SerializationException
 from aioproducer.integrations.opentelemetry import OpenTelemetryReporter, TracingInterceptor, conventions, tracing
 from aioproducer.integrations.opentelemetry.conventions import DURATION_BUCKETS, SENDING
-from aioproducer.testing import MockProducer
+from aioproducer.testing import MockProducer, SyncMockProducer
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer
 
@@ -339,3 +339,14 @@ def test_names_are_those_of_the_conventions() -> None:
     }
     assert len(used) > 7
     assert used <= known
+
+
+def test_the_span_of_a_thread_is_the_parent_of_what_it_sends(traces: Traces) -> None:
+    """The producer for threads calls interceptors in a thread of its own."""
+    with SyncMockProducer(interceptor_classes=[traces.interceptor()]) as producer:
+        for number in range(2):
+            with traces.tracer.start_as_current_span(f"request {number}"):
+                producer.send("t", b"%d" % number).result(timeout=5)
+    requests = [traces.named(f"request {number}")[0].get_span_context() for number in range(2)]
+    parents = [span.parent for span in traces.named("send t")]
+    assert [parent and parent.span_id for parent in parents] == [request and request.span_id for request in requests]
