@@ -49,7 +49,8 @@ class Home:
             )
         if _get_running_loop() is not self.loop:
             raise IllegalStateException(
-                "the producer belongs to another event loop: use it there, or make one for this loop"
+                "the producer belongs to another event loop: use it there, or make one for this loop; aioproducer.sync "
+                "has one for threads"
             )
 
     def _left_behind(self) -> None:
