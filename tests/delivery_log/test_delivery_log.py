@@ -22,6 +22,7 @@ from aioproducer.protocol.api_keys import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never
+from tests.support.virtual_time import World, virtual
 
 NOW = 1_700_000_000_000
 
@@ -177,8 +178,8 @@ def test_without_a_sink_it_would_be_of_no_use() -> None:
 # Of a producer
 
 
-@pytest.mark.usefixtures("no_leaks")
-async def test_the_file_accounts_for_every_record_in_the_log(tmp_path: Path) -> None:
+@virtual
+async def test_the_file_accounts_for_every_record_in_the_log(world: World, tmp_path: Path) -> None:
     """Each counter from 1 on is sent once, ends once, and what is acked is at that offset with its stamps."""
     path = tmp_path / "deliveries.jsonl"
     async with ScriptedCluster() as cluster:

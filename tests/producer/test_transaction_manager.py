@@ -186,7 +186,8 @@ class TestFirstProtocol:
 
 @PROTOCOLS
 class TestFailures:
-    async def test_a_second_failure_changes_nothing(self, protocol: int) -> None:
+    @virtual
+    async def test_a_second_failure_changes_nothing(self, world: World, protocol: int) -> None:
         async with a_cluster(protocol) as cluster, transactional(cluster, max_block_ms=300) as producer:
             await producer.init_transactions()
             await producer.begin_transaction()
@@ -285,7 +286,8 @@ class TestFailures:
             with pytest.raises(KafkaError, match="INVALID_TXN_STATE"):
                 await producer.abort_transaction()
 
-    async def test_what_expires_fails_the_transaction(self, protocol: int) -> None:
+    @virtual
+    async def test_what_expires_fails_the_transaction(self, world: World, protocol: int) -> None:
         async with a_cluster(protocol) as cluster:
             config: dict[str, Any] = {"delivery_timeout_ms": 200, "request_timeout_ms": 150}
             async with transactional(cluster, **config) as producer:
@@ -463,7 +465,8 @@ class TestInitialization:
             await producer.init_transactions()
             await goes_on(cluster, producer)
 
-    async def test_after_a_time_out_only_the_same_call_is_possible(self) -> None:
+    @virtual
+    async def test_after_a_time_out_only_the_same_call_is_possible(self, world: World) -> None:
         async with a_cluster() as cluster, transactional(cluster, max_block_ms=50) as producer:
             held = Held()
             cluster.broker.always(ApiKey.INIT_PRODUCER_ID, held)
@@ -515,7 +518,8 @@ class TestTheBlock:
             await producer.abort_transaction()
             await goes_on(cluster, producer)
 
-    async def test_a_cancellation_is_not_lost_to_an_abort_that_takes_too_long(self) -> None:
+    @virtual
+    async def test_a_cancellation_is_not_lost_to_an_abort_that_takes_too_long(self, world: World) -> None:
         async with a_cluster() as cluster, transactional(cluster, max_block_ms=500) as producer:
             await producer.init_transactions()
             held = Held()

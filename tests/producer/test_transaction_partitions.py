@@ -137,7 +137,10 @@ class TestTheEnd:
             await goes_on(cluster, producer)
 
     @pytest.mark.parametrize("topic", ["missing", "not/allowed"])
-    async def test_a_record_for_a_topic_that_is_not_there_fails_it(self, protocol: int, topic: str) -> None:
+    @virtual
+    async def test_a_record_for_a_topic_that_is_not_there_fails_it(
+        self, world: World, protocol: int, topic: str
+    ) -> None:
         config: dict[str, Any] = {"configs": {"auto.create.topics.enable": False}}
         async with a_cluster(protocol, **config) as cluster, transactional(cluster, max_block_ms=300) as producer:
             await producer.init_transactions()

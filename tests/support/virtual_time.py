@@ -40,16 +40,17 @@ VirtualTest = Callable[..., Coroutine[Any, Any, None]]
 
 
 def virtual(test: VirtualTest) -> Callable[..., None]:
-    """Makes a coroutine, whose first parameter is ``world``, a test that runs in virtual time and leaves no task."""
+    """Makes a coroutine, whose first parameter (behind ``self``) is ``world``, a test that runs in virtual time and
+    leaves no task."""
 
-    async def checked(world: World, **fixtures: Any) -> None:
-        await test(world, **fixtures)
+    async def checked(*owner: object, world: World, **fixtures: Any) -> None:
+        await test(*owner, world, **fixtures)
         await asyncio.sleep(1)
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert not left, f"tasks left behind: {left}"
 
     @functools.wraps(test)
-    def run(**fixtures: Any) -> None:
+    def run(*owner: object, **fixtures: Any) -> None:
         world, random = World(), Random(0)
         network = Network(random, Conditions(), world, Trace())
 
@@ -57,7 +58,7 @@ def virtual(test: VirtualTest) -> Callable[..., None]:
             return SimulatedLoop(random, network, max_steps=5_000_000)
 
         with asyncio.Runner(loop_factory=make_loop) as runner:
-            runner.run(checked(world, **fixtures))
+            runner.run(checked(*owner, world=world, **fixtures))
         assert not network.open, "connections left open"
 
     # What pytest fills in by name is everything but the world.

@@ -241,7 +241,7 @@ def test_without_memory_a_record_fails_after_max_block_ms(
     cluster: ThreadedCluster, make_producer: MakeProducer
 ) -> None:
     cluster.faults.on(ApiKey.PRODUCE, times=None).never_answer()
-    producer = make_producer(buffer_memory=10_000, batch_size=1000, max_block_ms=50, parked_memory=100_000)
+    producer = make_producer(buffer_memory=10_000, batch_size=1000, max_block_ms=500, parked_memory=100_000)
     deliveries = [producer.send("t", bytes(900)) for _ in range(12)]
     assert all(isinstance(delivery.exception(30), BufferExhaustedException) for delivery in deliveries[10:])
     producer.close(timeout=0)

@@ -22,6 +22,9 @@ KNOWN = {
     "an_unknown_outcome_is_sent_again_under_another_epoch": 428,
     "a_deposed_leader_is_believed_not_to_have_appended": 236,
     "retries_go_to_the_back": 188,
+    "the_window_of_five_is_ignored": 870,
+    "a_gap_does_not_wait_for_batches_under_way": 188,
+    "the_epoch_that_the_end_of_a_transaction_brings_is_ignored": 440,
 }
 """The seed that found a bug when it was last looked for, where no early one does: it is tried first."""
 
