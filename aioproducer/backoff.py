@@ -7,8 +7,17 @@ from random import Random
 JITTER = 0.2
 
 
-def backoff(failures: int, initial: float, longest: float, random: Random) -> float:
-    """Seconds to wait after ``failures`` (at least 1) failures in a row."""
-    steps = min(failures - 1, 30)
-    middle = min(initial * 2**steps, longest)
-    return float(min(middle * (1 + JITTER * random.uniform(-1, 1)), longest))
+class ExponentialBackoff:
+    """How long to wait before trying again; as configs have it, in milliseconds."""
+
+    def __init__(self, initial_ms: float, longest_ms: float, random: Random) -> None:
+        self.initial = initial_ms / 1000
+        """Seconds, without jitter."""
+        self._longest = longest_ms / 1000
+        self._random = random
+
+    def wait(self, failures: int) -> float:
+        """Seconds to wait after ``failures`` (at least 1) failures in a row."""
+        steps = min(failures - 1, 30)
+        middle = min(self.initial * 2**steps, self._longest)
+        return float(min(middle * (1 + JITTER * self._random.uniform(-1, 1)), self._longest))

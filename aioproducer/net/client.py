@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import TypeVar
 
+from aioproducer.backoff import ExponentialBackoff
 from aioproducer.client_config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
@@ -79,10 +80,8 @@ class KafkaClient:
         self.metadata = Metadata(
             max_age=config.metadata_max_age_ms / 1000,
             max_idle=config.metadata_max_idle_ms / 1000,
-            refresh_backoff=config.retry_backoff_ms / 1000,
-            refresh_backoff_max=config.retry_backoff_max_ms / 1000,
+            backoff=ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random),
             rebootstrap_after=config.metadata_recovery_rebootstrap_trigger_ms / 1000 if config.rebootstraps else None,
-            random=random,
             creates_topics=creates_topics,
         )
         self._security = ClientSecurity(config, random)

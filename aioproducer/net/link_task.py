@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from random import Random
 
-from aioproducer.backoff import backoff
+from aioproducer.backoff import ExponentialBackoff
 from aioproducer.client_config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import AuthenticationException, KafkaError, NetworkException, TimeoutException, error_for
@@ -60,7 +60,7 @@ class LinkTask:
         self._security = security
         self._session_due: float | None = None
         """When the broker wants to be told anew who the client is."""
-        self._random = random
+        self._backoff = ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random)
         self._on_crash = on_crash
         self._metrics = metrics
         self._last_host: str | None = None
@@ -83,13 +83,7 @@ class LinkTask:
                 self._failed(error)
             else:
                 await self._serve()
-            config = self._config
-            wait = backoff(
-                link.failures,
-                config.reconnect_backoff_ms / 1000,
-                config.reconnect_backoff_max_ms / 1000,
-                self._random,
-            )
+            wait = self._backoff.wait(link.failures)
             link.backoff_until = self._loop.time() + wait
             link.change(LinkState.BACKOFF)
             await asyncio.sleep(wait)

@@ -10,9 +10,8 @@ import dataclasses
 import math
 import operator
 from collections.abc import Iterable, Mapping
-from random import Random
 
-from aioproducer.backoff import backoff
+from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.net.addresses import Address
@@ -41,10 +40,8 @@ class Metadata:
         *,
         max_age: float,
         max_idle: float,
-        refresh_backoff: float,
-        refresh_backoff_max: float,
+        backoff: ExponentialBackoff,
         rebootstrap_after: float | None = None,
-        random: Random,
         creates_topics: bool = True,
     ) -> None:
         self.cluster = Cluster()
@@ -52,12 +49,10 @@ class Metadata:
         """Counts the answers taken in."""
         self._max_age = max_age
         self._max_idle = max_idle
-        self._refresh_backoff = refresh_backoff
-        self._refresh_backoff_max = refresh_backoff_max
+        self._backoff = backoff
         self._rebootstrap_after = rebootstrap_after
-        self._random = random
         self._fruitless = 0
-        self._wait = refresh_backoff
+        self._wait = backoff.initial
         self._creates_topics = creates_topics
         self._used: dict[str, float] = {}
         self._update_needed = True
@@ -136,7 +131,7 @@ class Metadata:
             # the other would leave no room on the connection for anything else.
             self._last_attempt = now
         self._fruitless = self._fruitless + 1 if fruitless else 0
-        self._wait = backoff(max(self._fruitless, 1), self._refresh_backoff, self._refresh_backoff_max, self._random)
+        self._wait = self._backoff.wait(max(self._fruitless, 1))
 
     def update(self, response: MetadataResponse, now: float) -> None:
         """Takes an answer in."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TypeVar
 
-from aioproducer.backoff import backoff
+from aioproducer.backoff import ExponentialBackoff
 from aioproducer.client_config import ClientConfig
 from aioproducer.errors import (
     IllegalStateException,
@@ -32,13 +32,13 @@ class RetryingClient:
     """
 
     def __init__(self, config: ClientConfig, api_timeout_ms: int) -> None:
-        self._config = config
         self._api_timeout_ms = api_timeout_ms
-        self._random = Random()
+        random = Random()
+        self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self._supervisor = Supervisor(self._crashed)
         self._scopes: set[asyncio.Timeout] = set()
         self._fatal: KafkaError | None = None
-        self.client = KafkaClient(config, self._supervisor, self._random, creates_topics=False)
+        self.client = KafkaClient(config, self._supervisor, random, creates_topics=False)
         self.client.start()
 
     async def close(self) -> None:
@@ -88,7 +88,7 @@ class RetryingClient:
                     if last.refresh_metadata:
                         self.client.request_update()
                     failures += 1
-                    await asyncio.sleep(self._backoff(failures))
+                    await asyncio.sleep(self._backoff.wait(failures))
         except TimeoutError:
             if self._fatal is not None:
                 raise self._fatal.fresh() from self._fatal.__cause__
@@ -100,10 +100,6 @@ class RetryingClient:
             ) from last
         finally:
             self._scopes.discard(scope)
-
-    def _backoff(self, failures: int) -> float:
-        config = self._config
-        return backoff(failures, config.retry_backoff_ms / 1000, config.retry_backoff_max_ms / 1000, self._random)
 
     def _crashed(self, error: BaseException) -> None:
         """A task died that must not: nothing may wait on it."""

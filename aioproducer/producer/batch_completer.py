@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from random import Random
 
-from aioproducer.backoff import backoff
+from aioproducer.backoff import ExponentialBackoff
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, error_class, error_for, with_advice
@@ -53,7 +53,7 @@ class BatchCompleter:
         self._config = config
         self._accumulator = accumulator
         self._metrics = metrics
-        self._random = random
+        self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self._again = again
         self._compress = compress
         self._failures = failures
@@ -137,9 +137,7 @@ class BatchCompleter:
         self._attempt_ended(queue, batch, code, now)
         batch.last_error = code.name
         self._metrics.records_retried(queue.topic, batch.count, now)
-        wait = backoff(
-            batch.attempts, self._config.retry_backoff_ms / 1000, self._config.retry_backoff_max_ms / 1000, self._random
-        )
+        wait = self._backoff.wait(batch.attempts)
         batch.retry_at = now + wait
         log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
         queue.insert_retry(batch)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from random import Random
 
-from aioproducer.backoff import backoff
+from aioproducer.backoff import ExponentialBackoff
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import AuthenticationException, AuthorizationException, KafkaError, error_for, with_advice
@@ -46,7 +46,7 @@ class ProducerIdSource:
         self._config = config
         self._client = client
         self._supervisor = supervisor
-        self._random = random
+        self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self._on_id = on_id
         self._on_refused = on_refused
         self._on_fatal = on_fatal
@@ -88,13 +88,9 @@ class ProducerIdSource:
                 failures += 1
                 if refused:
                     self._on_refused(error)
-                await asyncio.sleep(self._backoff(failures))
+                await asyncio.sleep(self._backoff.wait(failures))
                 if refused:
                     self._refused = True
                     break
         self._asking = False
         self._on_id()
-
-    def _backoff(self, failures: int) -> float:
-        config = self._config
-        return backoff(failures, config.retry_backoff_ms / 1000, config.retry_backoff_max_ms / 1000, self._random)

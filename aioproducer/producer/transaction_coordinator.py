@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TypeVar
 
-from aioproducer.backoff import backoff
+from aioproducer.backoff import ExponentialBackoff
 from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, error_for, with_advice
@@ -54,7 +54,7 @@ class TransactionCoordinator:
         self._config = config
         self._client = client
         self._ids = ids
-        self._random = random
+        self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self._final = final
         self._coordinators = Coordinators(client)
         self._mine = TRANSACTION, self.transactional_id
@@ -144,7 +144,7 @@ class TransactionCoordinator:
                 if consequence(api, error) is Consequence.FIND_COORDINATOR:
                     self._coordinators.forget(*coordinator)
                 failures += 1
-                wait = self._backoff(failures)
+                wait = self._backoff.wait(failures)
                 if error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not self.knows:
                     wait = min(wait, BUSY_BACKOFF)
             await asyncio.sleep(wait)
@@ -153,7 +153,3 @@ class TransactionCoordinator:
         # Coordinators before 2.7 have but one word for both.
         code = ErrorCode.PRODUCER_FENCED if code == ErrorCode.INVALID_PRODUCER_EPOCH else code
         return f"{api.name} for transactional.id {self.transactional_id!r}: {with_advice('', code)}"
-
-    def _backoff(self, failures: int) -> float:
-        config = self._config
-        return backoff(failures, config.retry_backoff_ms / 1000, config.retry_backoff_max_ms / 1000, self._random)

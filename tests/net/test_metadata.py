@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import Node
@@ -23,8 +24,8 @@ ID = UUID(int=7)
 
 
 def make(**times: Any) -> Metadata:
-    given: dict[str, Any] = {"max_age": 300, "max_idle": 60, "refresh_backoff": 1, "refresh_backoff_max": 8}
-    return Metadata(**{**given, "random": Random(1), **times})
+    given: dict[str, Any] = {"max_age": 300, "max_idle": 60, "backoff": ExponentialBackoff(1000, 8000, Random(1))}
+    return Metadata(**{**given, **times})
 
 
 def partition(index: int, leader: int = 1, epoch: int = 0, error: int = 0) -> MetadataResponsePartition:
