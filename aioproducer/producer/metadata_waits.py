@@ -15,6 +15,7 @@ from aioproducer.errors import (
     with_advice,
 )
 from aioproducer.net.client import KafkaClient
+from aioproducer.net.cluster import TopicMetadata
 from aioproducer.producer.explain import no_metadata
 from aioproducer.producer.ledger import WaitHistory
 from aioproducer.producer.parking import ParkingLot
@@ -47,8 +48,12 @@ class MetadataWaits:
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions as soon as they are known, within max.block.ms."""
-        began = self._loop.time()
         self._client.use_topic(topic)
+        known = self._client.metadata.cluster.topics.get(topic)
+        return list((await self._metadata_of(topic) if known is None else known).partitions)
+
+    async def _metadata_of(self, topic: str) -> TopicMetadata:
+        began = self._loop.time()
         try:
             async with asyncio.timeout(self._max_block):
                 while (known := self._client.metadata.cluster.topics.get(topic)) is None:
@@ -60,7 +65,7 @@ class MetadataWaits:
                     await self._client.news.next()
         except TimeoutError:
             raise self.too_long(topic, began) from None
-        return list(known.partitions)
+        return known
 
     def metadata_arrived(self) -> None:
         cluster = self._client.metadata.cluster

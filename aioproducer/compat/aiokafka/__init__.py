@@ -17,6 +17,7 @@ producer.py              the class: its life cycle, and records
 transactional_calls.py   transactions, and errors by aiokafka's names
 configs.py               its arguments as configs of this package
 errors.py                aiokafka's errors for this package's
+future.py                what send() returns
 batch_builder.py         what create_batch() makes
 structs.py, theirs.py    aiokafka's tuples; its own modules, if it is installed
 installing.py            puts the producer in the place of aiokafka's

@@ -99,6 +99,17 @@ class BatchBuilder:
         return len(self.records)
 
 
+def as_pairs(headers: Iterable[tuple[str, bytes | None]]) -> Headers:
+    """Headers, which aiokafka takes as any iterable of any pairs, as this package takes them."""
+    if type(headers) is list:
+        for pair in headers:
+            if type(pair) is not tuple:
+                break
+        else:
+            return headers
+    return [(name, data) for name, data in headers]
+
+
 def _bytes(what: str, data: object) -> bytes | None:
     if data is None or isinstance(data, bytes):
         return data

@@ -172,6 +172,13 @@ def translated(error: OwnError, *, late: str = "") -> Exception:
     return _kind(error, late)(str(error))
 
 
+def told(error: OwnError) -> Exception:
+    """The same for an error that is not raised but told to a future."""
+    other = translated(error)
+    other.__cause__ = error
+    return other
+
+
 def _kind(error: OwnError, late: str = "") -> type[Exception]:
     cause = error.__cause__
     if isinstance(error, IllegalStateException | TransactionAbortableException) and isinstance(cause, OwnError):

@@ -6,9 +6,8 @@ import asyncio
 import random
 import ssl
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import fields
-from functools import partial
 from itertools import count
 from types import TracebackType
 from typing import Any, Final, Self, cast
@@ -18,7 +17,7 @@ from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.admin import KafkaAdmin
 from aioproducer.client_config import ClientConfig
 from aioproducer.compat.aiokafka import errors
-from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer
+from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer, as_pairs
 from aioproducer.compat.aiokafka.configs import (
     MISSING,
     addresses,
@@ -27,8 +26,10 @@ from aioproducer.compat.aiokafka.configs import (
     memory_configs,
     security_configs,
 )
+from aioproducer.compat.aiokafka.future import Ending, RecordFuture, settle
 from aioproducer.compat.aiokafka.structs import RecordMetadata, as_theirs
 from aioproducer.compat.aiokafka.transactional_calls import TransactionalCalls
+from aioproducer.types import Headers
 
 Partitioner = Callable[[bytes | None, Sequence[int], Sequence[int]], int]
 Future = asyncio.Future[RecordMetadata]  # with acks=0 it ends with None
@@ -55,6 +56,7 @@ class AIOKafkaProducer(TransactionalCalls):
     aiokafka's (``aioproducer.compat.aiokafka.errors``); ``docs/migrating.md`` says what differs.
     """
 
+    _ending: Ending
     _started = False
 
     def __init__(
@@ -161,6 +163,7 @@ class AIOKafkaProducer(TransactionalCalls):
                 except BaseException:
                     await self._producer.close(0)
                     raise
+        self._ending = Ending(asyncio.get_running_loop(), self._told_of)
         self._started = True
 
     async def _find_cluster(self) -> None:
@@ -217,10 +220,11 @@ class AIOKafkaProducer(TransactionalCalls):
         If it is cancelled meanwhile, the record is not sent; cancelling the future takes nothing back. What serializers
         or the partitioner raise is raised as it is; TypeError for what is not bytes after serialization.
         """
-        delivery = await self._append(topic, value, key, partition, timestamp_ms, headers)
-        future: Future = asyncio.get_running_loop().create_future()
-        delivery.add_done_callback(partial(_settle, self._told_of, future))
-        return future
+        try:
+            delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
+        except KafkaError as error:
+            raise self._translated(error, late=_UNKNOWN_TOPIC) from error
+        return RecordFuture(delivery, self._ending)
 
     async def send_and_wait(
         self,
@@ -232,7 +236,10 @@ class AIOKafkaProducer(TransactionalCalls):
         headers: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> RecordMetadata:
         """Sends a record and returns its metadata when it is delivered (None with acks=0)."""
-        delivery = await self._append(topic, value, key, partition, timestamp_ms, headers)
+        try:
+            delivery = await self._enqueue(topic, value, key, partition, timestamp_ms, headers)
+        except KafkaError as error:
+            raise self._translated(error, late=_UNKNOWN_TOPIC) from error
         try:
             told: RecordMetadata = self._told_of(await delivery)
         except KafkaError as error:
@@ -252,7 +259,8 @@ class AIOKafkaProducer(TransactionalCalls):
         it fails with the first error there was. Waits and raises as :meth:`send` does.
         """
         self._check_open()
-        partition = await self._choose(topic, partition, None)
+        with self._told(late=_UNKNOWN_TOPIC):
+            partition = await self._choose(topic, partition, None)
         batch.close()
         future: Future = asyncio.get_running_loop().create_future()
         if not batch.records:
@@ -282,20 +290,21 @@ class AIOKafkaProducer(TransactionalCalls):
                 )
                 for record in rest
             ]
-        left = len(deliveries)
+        left = iter(deliveries)
 
-        def ended(_: Delivery) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                failed = (delivery for delivery in deliveries if delivery.outcome is not None)
-                _settle(self._told_of, future, next(failed, deliveries[0]))
+        def look(_: Delivery | None = None) -> None:
+            # The others of its batch are done when the first of them is told, so this is told once for each batch.
+            for delivery in left:
+                if not delivery.done():
+                    delivery.add_done_callback(look)
+                    return
+            failed = (delivery for delivery in deliveries if delivery.outcome is not None)
+            settle(future, next(failed, deliveries[0]), self._told_of)
 
-        for delivery in deliveries:
-            delivery.add_done_callback(ended)
+        look()
         return future
 
-    async def _append(
+    def _enqueue(
         self,
         topic: str,
         value: Any,
@@ -303,29 +312,34 @@ class AIOKafkaProducer(TransactionalCalls):
         partition: int | None,
         timestamp_ms: int | None,
         headers: Iterable[tuple[str, bytes | None]] | None,
-    ) -> Delivery:
+    ) -> Coroutine[Any, Any, Delivery]:
+        """Every record comes here, so what only some of them need is in other places."""
         if value is None and key is None:
             raise AssertionError("a record needs a key or a value")
-        self._check_open()
         if self._key_serializer is not None:
             key = self._key_serializer(key)
         if self._value_serializer is not None:
             value = self._value_serializer(value)
-        unchecked = partition is not None and (topic, partition) not in self._known
-        if unchecked or (partition is None and self._partitioner is not None):
-            partition = await self._choose(topic, partition, key)
-        pairs = None if headers is None else [(name, data) for name, data in headers]
-        try:
-            return await self._producer.enqueue(
-                topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=pairs or None
-            )
-        except KafkaError as error:
-            raise self._translated(error, late=_UNKNOWN_TOPIC) from error
+        if headers is not None:
+            headers = as_pairs(headers)
+        if self._partitioner is not None if partition is None else (topic, partition) not in self._known:
+            return self._enqueue_there(topic, value, key, partition, timestamp_ms, headers)
+        return self._producer.enqueue(
+            topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
+        )
+
+    async def _enqueue_there(
+        self, topic: str, value: Any, key: Any, partition: int | None, timestamp_ms: int | None, headers: Headers | None
+    ) -> Delivery:
+        self._check_open()
+        there = await self._choose(topic, partition, key)
+        return await self._producer.enqueue(
+            topic, value, key=key, partition=there, timestamp_ms=timestamp_ms, headers=headers
+        )
 
     async def _choose(self, topic: str, partition: int | None, key: Any) -> int:
         """The partition that was named, if it is there, or the one that the partitioner says."""
-        with self._told(late=_UNKNOWN_TOPIC):
-            infos = await self._producer.partitions_for(topic)
+        infos = await self._producer.partitions_for(topic)
         everyone = [info.partition for info in infos]
         if partition is not None:
             if partition not in everyone:
@@ -336,19 +350,6 @@ class AIOKafkaProducer(TransactionalCalls):
         if self._partitioner is None:
             return random.choice(led or everyone)
         return self._partitioner(key, everyone, led)
-
-
-def _settle(told_of: Callable[[OwnMetadata], Any], future: Future, delivery: Delivery) -> None:
-    """What became of a record is told to who waits for it, unless that was cancelled."""
-    if future.done():
-        return
-    error = delivery.exception()
-    if error is None:
-        future.set_result(told_of(delivery.result()))
-    else:
-        failed = errors.translated(error)
-        failed.__cause__ = error
-        future.set_exception(failed)
 
 
 def _nothing(metadata: OwnMetadata) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aioproducer import RecordMetadata as OwnMetadata
+from aioproducer import TimestampType
 from aioproducer.compat.aiokafka.theirs import theirs
 
 
@@ -36,14 +37,14 @@ if not TYPE_CHECKING and (_theirs := theirs("structs")) is not None:
     RecordMetadata = _theirs.RecordMetadata
 
 
+# What calling a NamedTuple does, less one call of Python's for each: this is a third of what a record's future costs.
+_new: Final = tuple.__new__
+_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
+
+
 def as_theirs(metadata: OwnMetadata) -> RecordMetadata:
     """This package's metadata as aiokafka's."""
-    return RecordMetadata(
-        metadata.topic,
-        metadata.partition,
-        TopicPartition(metadata.topic, metadata.partition),
-        metadata.offset,
-        metadata.timestamp_ms,
-        metadata.timestamp_type.value,
-        None,
-    )
+    topic, partition = metadata.topic, metadata.partition
+    stamped = 1 if metadata.timestamp_type is _LOG_APPEND_TIME else 0
+    where = _new(TopicPartition, (topic, partition))
+    return _new(RecordMetadata, (topic, partition, where, metadata.offset, metadata.timestamp_ms, stamped, None))

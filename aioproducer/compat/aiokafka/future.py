@@ -1,0 +1,122 @@
+"""The future of a record: what ``send()`` returns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextvars import Context
+from functools import partial
+from typing import Any, NamedTuple
+
+from aioproducer import Delivery
+from aioproducer import RecordMetadata as OwnMetadata
+from aioproducer.compat.aiokafka import errors
+from aioproducer.compat.aiokafka.structs import RecordMetadata
+
+
+class Ending(NamedTuple):
+    """What the futures of one producer have in common."""
+
+    loop: asyncio.AbstractEventLoop
+    told_of: Callable[[OwnMetadata], Any]
+    """Makes of a delivery's metadata what the future ends with."""
+
+
+def settle(future: asyncio.Future[Any], delivery: Delivery, told_of: Callable[[OwnMetadata], Any]) -> None:
+    """What became of a record is told to who waits for it, unless that was cancelled."""
+    if future.done():
+        return
+    error = delivery.exception()
+    if error is None:
+        future.set_result(told_of(delivery.result()))
+    else:
+        future.set_exception(errors.told(error))
+
+
+class RecordFuture(asyncio.Future[RecordMetadata]):
+    """An ``asyncio.Future`` that becomes one only when it is needed: when somebody waits, cancels, adds a callback.
+
+    Until then the delivery knows all there is to know. Most futures are looked at when their record has been delivered,
+    so they never cost more than this object: no callback to be told by, and no tuples that the garbage collector has to
+    look through again and again, which took most of the time that a record took.
+    """
+
+    __slots__ = ("_delivery", "_ending")
+
+    def __init__(self, delivery: Delivery, ending: Ending) -> None:
+        # Without super().__init__(): that is what _begin is for. Every method below therefore comes before Future's.
+        self._delivery: Delivery | None = delivery
+        self._ending = ending
+
+    def _begin(self) -> None:
+        """From now on it is a future as any other."""
+        delivery = self._delivery
+        if delivery is None:
+            return
+        self._delivery = None
+        super().__init__(loop=self._ending.loop)
+        if delivery.done():
+            settle(self, delivery, self._ending.told_of)
+        else:
+            delivery.add_done_callback(partial(settle, self, told_of=self._ending.told_of))
+
+    def _delivered(self) -> Delivery | None:
+        """The delivery, if that can still answer for the future, and has gone well."""
+        delivery = self._delivery
+        if delivery is not None and delivery.done() and delivery.outcome is None:
+            return delivery
+        self._begin()
+        return None
+
+    def __await__(self) -> Generator[Any, None, RecordMetadata]:
+        delivery = self._delivered()
+        if delivery is None:
+            return (yield from super().__await__())
+        metadata: RecordMetadata = self._ending.told_of(delivery.result())
+        return metadata
+
+    __iter__ = __await__
+
+    def done(self) -> bool:
+        delivery = self._delivery
+        return super().done() if delivery is None else delivery.done()
+
+    def cancelled(self) -> bool:
+        return self._delivery is None and super().cancelled()
+
+    def result(self) -> RecordMetadata:
+        delivery = self._delivered()
+        if delivery is None:
+            return super().result()
+        metadata: RecordMetadata = self._ending.told_of(delivery.result())
+        return metadata
+
+    def exception(self) -> BaseException | None:
+        return super().exception() if self._delivered() is None else None
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._ending.loop
+
+    def add_done_callback(self, callback: Callable[[Any], object], /, *, context: Context | None = None) -> None:
+        self._begin()
+        super().add_done_callback(callback, context=context)
+
+    def remove_done_callback(self, callback: Callable[[Any], object], /) -> int:
+        self._begin()
+        return super().remove_done_callback(callback)
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        self._begin()
+        return super().cancel(msg)
+
+    def set_result(self, result: RecordMetadata, /) -> None:
+        self._begin()
+        super().set_result(result)
+
+    def set_exception(self, exception: type | BaseException, /) -> None:
+        self._begin()
+        super().set_exception(exception)
+
+    def __repr__(self) -> str:
+        self._begin()
+        return super().__repr__()

@@ -1,0 +1,140 @@
+"""What send() returns is a future in every way, whenever it is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from aioproducer import Delivery
+from aioproducer.compat.aiokafka import errors
+from aioproducer.compat.aiokafka.future import Ending, RecordFuture
+from aioproducer.errors import DeliveryError, KafkaError, Outcome
+from aioproducer.producer.produce_result import ProduceResult
+from tests.producer.parts import succeed
+
+Sent = tuple[ProduceResult, Any]
+"""The future by no type, because it ends with a number in the place of metadata."""
+Use = Callable[[RecordFuture], Awaitable[Any]]
+
+
+def sent() -> Sent:
+    loop = asyncio.get_running_loop()
+    result = ProduceResult(loop, "orders", 3)
+    return result, RecordFuture(Delivery(result, 5), Ending(loop, lambda metadata: metadata.offset))
+
+
+def fail(result: ProduceResult) -> None:
+    assert result.fail(DeliveryError.of(KafkaError("refused"), Outcome.NOT_SENT, ("orders", 3)))
+
+
+async def by_wait(future: RecordFuture) -> Any:
+    done, pending = await asyncio.wait([future])
+    assert (done, pending) == ({future}, set())
+    return future.result()
+
+
+async def by_gather(future: RecordFuture) -> Any:
+    return (await asyncio.gather(future, future))[1]
+
+
+async def by_as_completed(future: RecordFuture) -> Any:
+    (first,) = asyncio.as_completed([future])
+    return await first
+
+
+async def by_callback(future: RecordFuture) -> Any:
+    told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    future.add_done_callback(told.set_result)
+    assert await told is future, "a callback is given the future that it was added to"
+    return future.result()
+
+
+async def by_await(future: RecordFuture) -> Any:
+    return await future
+
+
+async def twice(future: RecordFuture) -> Any:
+    await asyncio.wait([asyncio.ensure_future(by_await(future)), asyncio.shield(future)])
+    return await future
+
+
+USES = [by_await, by_wait, by_gather, by_as_completed, by_callback, twice]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "afterwards"])
+@pytest.mark.parametrize("use", USES)
+async def test_who_waits_is_told_of_the_metadata(use: Use, late: bool) -> None:
+    result, future = sent()
+    if late:
+        succeed(result)
+    else:
+        asyncio.get_running_loop().call_soon(succeed, result)
+    assert await use(future) == 1005
+    assert (future.done(), future.cancelled(), future.result(), future.exception()) == (True, False, 1005, None)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "afterwards"])
+@pytest.mark.parametrize("use", USES)
+async def test_who_waits_is_told_of_the_error(use: Use, late: bool) -> None:
+    result, future = sent()
+    if late:
+        fail(result)
+    else:
+        asyncio.get_running_loop().call_soon(fail, result)
+    with pytest.raises(errors.KafkaError, match="refused") as raised:
+        await use(future)
+    assert isinstance(raised.value.__cause__, KafkaError)
+    assert (future.done(), future.exception()) == (True, raised.value)
+
+
+async def test_before_its_end_it_has_none() -> None:
+    _, future = sent()
+    assert isinstance(future, asyncio.Future)
+    assert asyncio.isfuture(future)
+    assert asyncio.ensure_future(future) is future
+    assert (future.done(), future.cancelled(), future.get_loop()) == (False, False, asyncio.get_running_loop())
+    for look in (future.result, future.exception):
+        with pytest.raises(asyncio.InvalidStateError):
+            look()
+    assert "pending" in repr(future)
+
+
+@pytest.mark.parametrize("end", [succeed, fail])
+async def test_one_that_was_cancelled_stays_so(end: Callable[[ProduceResult], object]) -> None:
+    result, future = sent()
+    assert future.cancel("enough")
+    end(result)
+    assert (future.done(), future.cancelled(), future.cancel()) == (True, True, False)
+    with pytest.raises(asyncio.CancelledError, match="enough"):
+        await future
+
+
+async def test_one_that_is_done_cannot_be_cancelled() -> None:
+    result, future = sent()
+    succeed(result)
+    assert not future.cancel()
+    assert (future.cancelled(), await future) == (False, 1005)
+
+
+async def test_a_callback_may_be_taken_back() -> None:
+    result, future = sent()
+    called: list[Any] = []
+    future.add_done_callback(called.append)
+    assert future.remove_done_callback(called.append) == 1
+    succeed(result)
+    await asyncio.sleep(0)
+    assert not called
+
+
+async def test_whoever_ends_it_first_has_ended_it() -> None:
+    result, one = sent()
+    other = RecordFuture(Delivery(result, 6), Ending(one.get_loop(), lambda metadata: metadata.offset))
+    one.set_result(7)
+    other.set_exception(LookupError("mine"))
+    succeed(result)
+    assert one.result() == 7
+    with pytest.raises(LookupError, match="mine"):
+        await other
