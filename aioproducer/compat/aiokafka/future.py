@@ -69,8 +69,9 @@ class RecordFuture(asyncio.Future[RecordMetadata]):
         return None
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        delivery = self._delivered()
-        if delivery is None:
+        delivery = self._delivery  # not by _delivered(), whose call every record would pay for
+        if delivery is None or not delivery.done() or delivery.outcome is not None:
+            self._begin()
             return (yield from super().__await__())
         metadata: RecordMetadata = self._ending.told_of(delivery.result())
         return metadata
