@@ -157,6 +157,7 @@ async def test_tests_of_users_put_something_else_in_its_place() -> None:
         app.dependency_overrides[get_producer] = lambda: producer
         async with asking(app) as client:
             assert (await client.post("/sent", content=b"value")).status_code == 201
+            assert (await client.get("/health/ready")).status_code == 200
 
 
 async def test_websockets_have_it_too_and_who_forgot_it_is_told() -> None:

@@ -47,7 +47,7 @@ def test_what_they_show_runs(
         with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
             producer.send("in", b"streamed")
         servers = {"kafka.bootstrap.servers": cluster.bootstrap_servers}
-        frame = spark.range(3).selectExpr("id", "CAST(id AS STRING) AS key")
+        frame = spark.range(0, 3, 1, 1).selectExpr("id", "CAST(id AS STRING) AS key")
         frame.write.parquet(str(tmp_path / "orders.parquet"))
         streamed = spark.readStream.format("aioproducer").options(**servers, subscribe="in")
         names = {
