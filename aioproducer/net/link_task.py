@@ -203,7 +203,7 @@ class LinkTask:
 
     async def _authenticate(self, connection: Connection) -> None:
         again_in = await self._security.authenticate(connection, self._link.versions)
-        self._session_due = None if again_in is None else self._loop.time() + again_in
+        self._session_due = None if again_in is None else round(self._loop.time() + again_in, 3)  # see _idle_at
 
     async def _reauthenticate(self, connection: Connection) -> None:
         """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it.
@@ -269,9 +269,8 @@ class LinkTask:
             log.info("%s is reached again", link, extra={"kafka": self._fields("broker_reached")})
         link.last_error = None
         link.change(LinkState.READY)
-        idle = self._config.connections_max_idle_ms / 1000
         while not self._lost.is_set():
-            due = math.inf if idle < 0 else connection.last_active + idle
+            due = self._idle_at(connection)
             if self._session_due is not None:
                 due = min(due, self._session_due)
             try:
@@ -281,12 +280,18 @@ class LinkTask:
                 if self._session_due is not None and self._loop.time() >= self._session_due:
                     await self._reauthenticate(connection)
                     continue
-                quiet = self._loop.time() - connection.last_active
-                if not connection.in_flight and quiet >= idle:
-                    link.resting = True
-                    connection.close(NetworkException(f"idle for connections.max.idle.ms={idle * 1000:.0f}"))
-                elif connection.in_flight:
+                if connection.in_flight:
                     connection.last_active = self._loop.time()
+                elif self._loop.time() >= self._idle_at(connection):
+                    link.resting = True
+                    idle = self._config.connections_max_idle_ms
+                    connection.close(NetworkException(f"idle for connections.max.idle.ms={idle}"))
+
+    def _idle_at(self, connection: Connection) -> float:
+        """When it has been idle for connections.max.idle.ms."""
+        idle = self._config.connections_max_idle_ms
+        # uvloop's clock has whole milliseconds: a sum that is a bit beyond one would be waited for in turn after turn.
+        return math.inf if idle < 0 else round(connection.last_active + idle / 1000, 6)
 
 
 async def close(link: BrokerLink, grace: float) -> None:

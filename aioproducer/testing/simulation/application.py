@@ -79,9 +79,9 @@ class Application:
     async def probe(self) -> None:
         """All is well again: the transactional id can be used, and every partition takes a transaction."""
         around = self._around
-        deadline = around.loop.time() + around.recovery
+        deadline = around.loop.exact_time() + around.recovery
         while (failure := await self._try_once()) is not None:
-            if around.loop.time() > deadline:
+            if around.loop.exact_time() > deadline:
                 around.violations.add(
                     "a transactional id can be used again", f"{self._plan.transactional_id}: {failure!r}"
                 )
@@ -95,7 +95,7 @@ class Application:
         number, producer = await around.start(
             {"transactional_id": plan.transactional_id, "transaction_timeout_ms": timeout_ms}
         )
-        life = Life(plan.transactional_id, number, around.loop.time())
+        life = Life(plan.transactional_id, number, around.loop.exact_time())
         around.transactions.lives.append(life)
         return _Living(plan, around, self._random, life, producer)
 
@@ -144,11 +144,11 @@ class _Living:
         self.life.closing = True
         around.transactions.trace("close", self.life.producer)
         timeout = self._random.choice((None, None, 0.0, scenario.close_timeout))
-        began = around.loop.time()
+        began = around.loop.exact_time()
         await self._producer.close(timeout)
         names = ("max_block_ms", "delivery_timeout_ms", "request_timeout_ms")
         allowed = sum(map(scenario.milliseconds, names)) if timeout is None else timeout
-        around.violations.in_time("close", began, around.loop.time(), allowed)
+        around.violations.in_time("close", began, around.loop.exact_time(), allowed)
         around.closed(self.life.producer)
 
     async def use(self) -> None:
@@ -313,7 +313,7 @@ class _Living:
     # Waiting
 
     def _now(self) -> float:
-        return self._around.loop.time()
+        return self._around.loop.exact_time()
 
     async def _until_ended(self, what: str, call: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Calls until it has ended: waiting may be given up, and what is waited for goes on."""

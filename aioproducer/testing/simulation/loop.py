@@ -38,10 +38,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     connection come in order. What it leaves open is drawn from ``random``: the order in which sockets are found ready,
     how late a timer fires, and, with the probability ``stalls`` per turn, for how long the loop is held up.
     ``collects``: garbage is collected all the time, so that a task that nobody holds on to is gone.
+    ``coarse``: its clock has whole milliseconds and a delay is rounded to them, as in uvloop: a timer may fire early.
     """
 
     def __init__(
-        self, random: Random, network: Network, *, stalls: float = 0.0, collects: bool = False, max_steps: int = 50_000
+        self,
+        random: Random,
+        network: Network,
+        *,
+        stalls: float = 0.0,
+        collects: bool = False,
+        coarse: bool = False,
+        max_steps: int = 50_000,
     ) -> None:
         super().__init__()
         self._selector = self  # BaseEventLoop asks it: see select
@@ -54,6 +62,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.max_steps = max_steps
         self.stalls = stalls
         self.collects = collects
+        self.coarse = coarse
         self.set_debug(False)  # a run is the same in Python's development mode
         self.steps = 0
         """Turns of the loop so far."""
@@ -63,7 +72,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # Time
 
     def time(self) -> float:
-        """Seconds. Looking at the clock takes a microsecond, so that no two looks agree by chance."""
+        now = self.exact_time()
+        return math.floor(now * 1000) / 1000 if self.coarse else now
+
+    def exact_time(self) -> float:
+        """Seconds, for whoever watches. A look at a clock takes a microsecond, so that no two agree by chance."""
         self._now += 1e-6
         return self._now
 
@@ -86,6 +99,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> asyncio.TimerHandle:
         if self._longest_delay:
             when += self._random.uniform(0, self._longest_delay)
+        if self.coarse:
+            milliseconds = math.floor(self._now * 1000)
+            when = (milliseconds + max(0, round((when - milliseconds / 1000) * 1000))) / 1000
         return super().call_at(when, callback, *args, context=context)
 
     def timers(self) -> list[asyncio.TimerHandle]:
@@ -198,8 +214,8 @@ class SimulatedClock:
         self._off = 0.0
 
     def monotonic(self) -> float:
-        return self._loop.time()
+        return self._loop.exact_time()
 
     def time_ms(self) -> int:
         self._off = self._jump() or self._off
-        return EPOCH_MS + int((self._loop.time() + self._off) * 1000)
+        return EPOCH_MS + int((self._loop.exact_time() + self._off) * 1000)

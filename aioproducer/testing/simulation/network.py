@@ -117,7 +117,7 @@ class Network:
     def when(self, end: Endpoint, latency: float) -> float:
         """When what leaves this end now gets to the other."""
         server = end.peer.address if end.is_client else end.address
-        return max(self._loop.time() + self._vary(latency), self.faults.unreachable_until(server))
+        return max(self._loop.exact_time() + self._vary(latency), self.faults.unreachable_until(server))
 
     def _vary(self, latency: float) -> float:
         return latency * self.random.uniform(0.5, 1.5)
@@ -192,7 +192,7 @@ class Network:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         if fate is Fate.LOST:
             gave_up = TimeoutError(errno.ETIMEDOUT, "Connection timed out")
-            self.at(self._loop.time() + _NEVER, lambda: attempt.failed(gave_up))
+            self.at(self._loop.exact_time() + _NEVER, lambda: attempt.failed(gave_up))
         elif fate is Fate.REFUSED:
             self.at(attempt.when(), attempt.refused)
         else:
@@ -215,7 +215,7 @@ class Network:
         self._loop.call_soon(listener.connected, end)
 
     def time(self) -> float:
-        return self._loop.time()
+        return self._loop.exact_time()
 
 
 class _Attempt:

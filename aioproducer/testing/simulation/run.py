@@ -102,7 +102,9 @@ class Simulation:
         self.faults.on_batch = BatchWatch(self.violations)
         self.network = Network(stream(seed, "network"), scenario.conditions, self.faults, self.trace)
         self.network.watch = WireWatch(scenario, self.violations)
-        self.loop = SimulatedLoop(stream(seed, "loop"), self.network, stalls=stalls, collects=scenario.collects)
+        self.loop = SimulatedLoop(
+            stream(seed, "loop"), self.network, stalls=stalls, collects=scenario.collects, coarse=scenario.coarse
+        )
         began = self._began = self.loop.now
         self.trace.clock = lambda: self.loop.now - began
         self.loop.set_exception_handler(self._unhandled)
@@ -121,7 +123,7 @@ class Simulation:
             listen=listen_on_network,
         )
         self.chaos = Chaos(scenario, self.cluster, self.faults, self.trace, stream(seed, "chaos"))
-        self.ledger = Ledger(self.loop.time, self.trace)
+        self.ledger = Ledger(self.loop.exact_time, self.trace)
         self.transactions = TransactionLedger(self.trace)
         if "recreate" not in scenario.rates:
             self.ledger.on_end = lambda entry: check_end(entry, self.cluster, self.violations)
@@ -282,7 +284,7 @@ class Simulation:
     async def _close_early(self, producer: KafkaProducer) -> None:
         scenario = self.scenario
         await asyncio.sleep(scenario.ends_at)
-        began = self.loop.time()
+        began = self.loop.exact_time()
         self.trace("close", scenario.ending.value)
         match scenario.ending:
             case Ending.CLOSED:
@@ -290,10 +292,10 @@ class Simulation:
                 self._in_time("close", began)
             case Ending.CLOSED_IN_TIME:
                 await producer.close(scenario.close_timeout)
-                self.violations.in_time("close", began, self.loop.time(), scenario.close_timeout)
+                self.violations.in_time("close", began, self.loop.exact_time(), scenario.close_timeout)
             case Ending.ABORTED:
                 await producer.close(0)
-                self.violations.in_time("close", began, self.loop.time(), 0.0)
+                self.violations.in_time("close", began, self.loop.exact_time(), 0.0)
             case Ending.TORN_DOWN:
                 for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
                     if task.get_name().startswith("aioproducer"):
@@ -301,20 +303,20 @@ class Simulation:
                 await asyncio.sleep(0.01)
                 self._check_all_ended(self.producers.index(producer))
                 await producer.close()
-                self.violations.in_time("close", began, self.loop.time(), 0.01)
+                self.violations.in_time("close", began, self.loop.exact_time(), 0.01)
             case Ending.CANCELLED:
                 closing = self.loop.create_task(producer.close(), name="closing")
                 await asyncio.wait([closing], timeout=scenario.close_timeout)
                 closing.cancel()
                 await asyncio.wait([closing])
-                self.violations.in_time("close", began, self.loop.time(), scenario.close_timeout)
+                self.violations.in_time("close", began, self.loop.exact_time(), scenario.close_timeout)
             case Ending.AFTER_ALL:
                 raise AssertionError(scenario.ending)
         self._check_all_ended(self.producers.index(producer))
 
     async def _finish(self, number: int, producer: KafkaProducer) -> None:
         """All is well again: the producer still works, and ends in good order."""
-        began = self.loop.time()
+        began = self.loop.exact_time()
         match self._random.randrange(3):
             case 0:
                 await producer.flush()
@@ -325,7 +327,7 @@ class Simulation:
         if not self.faults.fatal:
             await self._probe(number, producer)
             await self._check_rest()
-        began = self.loop.time()
+        began = self.loop.exact_time()
         await producer.close()
         self._in_time("close", began)
         self._check_all_ended(number)
@@ -334,9 +336,8 @@ class Simulation:
         """Every partition takes records again, sooner or later: back-offs may have become long."""
         for topic in self.cluster.topics:
             for partition in topic.partitions:
-                deadline = (
-                    self.loop.time() + 30 + 3 * self.scenario.milliseconds("socket_connection_setup_timeout_max_ms")
-                )
+                longest = self.scenario.milliseconds("socket_connection_setup_timeout_max_ms")
+                deadline = self.loop.exact_time() + 30 + 3 * longest
                 while True:
                     entry = self.ledger.open(number, topic.name, {"partition": partition.index, "value": b"probe"})
                     try:
@@ -348,7 +349,7 @@ class Simulation:
                         await wait_all([delivery])
                     if entry.metadata() is not None:
                         break
-                    if self.loop.time() > deadline:
+                    if self.loop.exact_time() > deadline:
                         self.violations.add("the producer recovers", f"{entry}: {entry.failure()}")
                         return
                     await asyncio.sleep(0.3)
@@ -374,7 +375,7 @@ class Simulation:
 
     def _in_time(self, what: str, began: float) -> None:
         names = ("max_block_ms", "delivery_timeout_ms", "request_timeout_ms")
-        self.violations.in_time(what, began, self.loop.time(), sum(map(self.scenario.milliseconds, names)))
+        self.violations.in_time(what, began, self.loop.exact_time(), sum(map(self.scenario.milliseconds, names)))
 
     def _check_all_ended(self, number: int) -> None:
         pending = self.ledger.pending(number)

@@ -102,6 +102,8 @@ class Scenario:
     """Brokers before KIP-1269, among newer ones."""
     collects: bool
     """Garbage is collected all the time."""
+    coarse: bool
+    """The clock has whole milliseconds, as uvloop's."""
     calm: bool
     """Nothing goes wrong and times are generous, so everything has to be delivered."""
     rates: dict[str, float] = field(default_factory=dict)
@@ -137,7 +139,8 @@ class Scenario:
             f"{self.conditions}",
             f"newest versions {self.newest_versions}, before KIP-1269: {self.old_nodes}, "
             f"transactions {self.transaction_version}"
-            + (", garbage is collected all the time" if self.collects else ""),
+            + (", garbage is collected all the time" if self.collects else "")
+            + (", the clock has whole milliseconds" if self.coarse else ""),
             f"faults for {self.faults_until:.3f} s: {rates or 'none'}",
             f"{self.ending.value} ({self.ends_at:.3f} s, time-out {self.close_timeout:.3f} s)",
         ]
@@ -226,6 +229,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         racks=[random.choice((None, "a", "b")) for _ in range(nodes)],
         old_nodes=[node for node in range(nodes) if random.random() < 0.2],
         collects=random.random() < 0.1,
+        coarse=more.random() < 0.3,
         calm=calm,
         rates={kind: rate for kind, rate in rates.items() if kind in kinds},
         faults_until=random.uniform(0.5, 1.5) * duration + random.choice((0.0, 1.0)),

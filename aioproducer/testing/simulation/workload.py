@@ -174,7 +174,7 @@ class Work:
         for entry in entries:
             entry.bulk, entry.cancelled = bulk, True  # until more is known
         records = [entry.record for entry in entries]
-        began = self._loop.time()
+        began = self._loop.exact_time()
         call = self._producer.send_many(
             topic.name,
             [record.value for record in records],
@@ -200,7 +200,7 @@ class Work:
         self._in_time("send_many", began, len(entries) * self._longest_block + self._longest)
 
     async def _wait(self, delivery: Delivery) -> None:
-        began = self._loop.time()
+        began = self._loop.exact_time()
         try:
             metadata = await self.maybe_cancelled(_outcome(delivery))
             if metadata != delivery.result():
@@ -232,7 +232,7 @@ class Work:
 
     async def _flush(self) -> None:
         pending = self._ledger.pending(self._number)
-        began = self._loop.time()
+        began = self._loop.exact_time()
         try:
             await self.maybe_cancelled(self._producer.flush())
         except asyncio.CancelledError:
@@ -244,7 +244,7 @@ class Work:
 
     async def _ask_for_partitions(self) -> None:
         topic = self._random.choice(self._scenario.topics)
-        began = self._loop.time()
+        began = self._loop.exact_time()
         try:
             await self.maybe_cancelled(self._producer.partitions_for(topic.name))
         except asyncio.CancelledError:
@@ -264,7 +264,7 @@ class Work:
         self._producer.health()
 
     def _in_time(self, what: str, began: float, allowed: float) -> None:
-        self._violations.in_time(what, began, self._loop.time(), allowed)
+        self._violations.in_time(what, began, self._loop.exact_time(), allowed)
 
 
 async def _outcome(delivery: Delivery) -> Any:

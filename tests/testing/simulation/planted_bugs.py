@@ -25,6 +25,7 @@ from aioproducer.producer.sender import Sender
 from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.split import split
+from aioproducer.producer.topic_directory import TopicDirectory
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 
@@ -273,6 +274,15 @@ def a_lost_connection_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None
             original(self, node, now)
 
     wrap(monkeypatch, SenderPass, "_send_to", send_to)
+
+
+@bug
+def a_partition_that_comes_back_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def queue(original: Any, self: Any, *partition: Any) -> Any:
+        self._gone.clear()
+        return original(self, *partition)
+
+    wrap(monkeypatch, TopicDirectory, "_queue", queue)
 
 
 @bug

@@ -46,6 +46,25 @@ def test_a_timer_never_fires_early_and_seldom_much_too_late(seed: int) -> None:
     assert all(0 <= seconds < 0.01 for seconds in found)
 
 
+def test_a_clock_of_whole_milliseconds_has_timers_that_fire_a_little_early() -> None:
+    world = World(coarse=True)
+
+    async def late() -> list[float]:
+        loop = world.loop
+        fired: list[float] = []
+        for number in range(200):
+            due = loop.time() + number / 1000 + 0.0003 * (number % 3)
+            loop.call_at(due, _fired, fired, loop, due)
+        await asyncio.sleep(1)
+        assert all(round(moment * 1000) / 1000 == moment for moment in (loop.time() for _ in range(2000)))
+        return fired
+
+    found = world.run(late)
+    assert len(found) == 200
+    assert -0.001 < min(found) < 0, "half a millisecond, or a rounding error"
+    assert max(found) < 0.01
+
+
 def _fired(late: list[float], loop: SimulatedLoop, due: float) -> None:
     late.append(loop.time() - due)
 

@@ -20,8 +20,9 @@ SEEDS = 1000
 
 KNOWN = {
     "an_unknown_outcome_is_sent_again_under_another_epoch": (428,),
-    "a_deposed_leader_is_believed_not_to_have_appended": (87, 236),
+    "a_deposed_leader_is_believed_not_to_have_appended": (87, 843),
     "retries_go_to_the_back": (188,),
+    "a_partition_that_comes_back_begins_anew": (745,),
     "the_window_of_five_is_ignored": (87, 870),
     "a_gap_does_not_wait_for_batches_under_way": (188,),
     "the_epoch_that_the_end_of_a_transaction_brings_is_ignored": (440,),
