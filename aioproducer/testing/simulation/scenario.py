@@ -155,7 +155,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
     rates = _draw_rates(stream(seed, "rates"))
     more = stream(seed, "more")
     if rates:
-        rates |= {kind: 10 ** more.uniform(-2.3, -0.6) for kind in _LATER_KINDS if more.random() < 0.2}
+        rates |= {kind: 10 ** more.uniform(-2.3, -0.6) for kind in _LATER_KINDS if more.random() < 0.1}
     if versions:
         # Before topics had ids, clients could not tell a topic that was created anew from old news.
         rates.pop("recreate", None)
@@ -191,7 +191,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         work, producers, ending = [], 0, Ending.AFTER_ALL
     more_config, more_broker_config = _draw_more(more, calm=calm)
     config |= more_config
-    bulk = more.choice((0.0, 0.0, 0.1))
+    bulk = more.choice((0.0, 0.0, 0.0, 0.0, 0.1))
     work = [replace(plan, bulk=bulk) for plan in work]
     applications = [replace(plan, work=replace(plan.work, bulk=bulk)) for plan in applications]
     return Scenario(
@@ -229,7 +229,7 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         racks=[random.choice((None, "a", "b")) for _ in range(nodes)],
         old_nodes=[node for node in range(nodes) if random.random() < 0.2],
         collects=random.random() < 0.1,
-        coarse=more.random() < 0.3,
+        coarse=more.random() < 0.2,
         calm=calm,
         rates={kind: rate for kind, rate in rates.items() if kind in kinds},
         faults_until=random.uniform(0.5, 1.5) * duration + random.choice((0.0, 1.0)),
@@ -240,11 +240,11 @@ def _draw_more(random: Random, *, calm: bool) -> tuple[dict[str, Any], dict[str,
     """Configs of the producer and of the brokers."""
     config: dict[str, Any] = {}
     brokers: dict[str, Any] = {}
-    if random.random() < 0.2:
+    if random.random() < 0.1:
         config["pipeline"] = "auto"
-    if random.random() < 0.1 and not calm:
+    if random.random() < 0.05 and not calm:
         config["partitioner_class"] = choose_partition
-    if random.random() < 0.15:
+    if random.random() < 0.1:
         brokers = {**_SASL, "connections.max.reauth.ms": 600_000 if calm else random.choice((0, 300, 1000, 5000))}
         config |= {
             "security_protocol": "SASL_PLAINTEXT",

@@ -109,7 +109,7 @@ class Work:
         return self._ledger.open(self._number, *self._fields(topic))
 
     async def _hand_over(self) -> None:
-        if self._random.random() < self._plan.bulk:
+        if self._plan.bulk and self._random.random() < self._plan.bulk:
             await self._send_many()
         elif self._plan.enqueues and self._random.random() < 0.8:
             await self._enqueue()
