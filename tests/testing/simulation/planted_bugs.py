@@ -128,10 +128,14 @@ def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug
 def the_window_of_five_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    def init(original: Any, self: Any, ids: Any, window: int = 5) -> None:
-        original(self, ids, 50)
+    def may_drain_new(original: Any, self: Any) -> bool:
+        told, self.window = self.window, 50
+        try:
+            return bool(original(self))
+        finally:
+            self.window = told
 
-    wrap(monkeypatch, PartitionSequences, "__init__", init)
+    wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
 
 
 @bug

@@ -23,7 +23,7 @@ KNOWN = {
     "a_deposed_leader_is_believed_not_to_have_appended": (87, 236),
     "retries_go_to_the_back": (188,),
     "a_partition_that_comes_back_begins_anew": (1399,),
-    "the_window_of_five_is_ignored": (87, 870),
+    "the_window_of_five_is_ignored": (2621,),
     "a_gap_does_not_wait_for_batches_under_way": (188,),
     "the_epoch_that_the_end_of_a_transaction_brings_is_ignored": (440,),
     "records_slip_in_while_the_transaction_is_committed": (408, 1561),
