@@ -20,7 +20,6 @@ from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.produce_request import match_answers, seal
-from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.sender import Sender
 from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.sequences import PartitionSequences
@@ -167,14 +166,14 @@ def expiry_is_looked_at_only_with_answers(monkeypatch: pytest.MonkeyPatch) -> No
 
 @bug
 def flush_forgets_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def flush(original: Any, self: KafkaProducer) -> None:
+    async def flush(original: Any, self: Sender) -> None:
         records, self._lot.records = self._lot.records, list  # type: ignore[method-assign]
         try:
             await original(self)
         finally:
             self._lot.records = records  # type: ignore[method-assign]
 
-    wrap(monkeypatch, KafkaProducer, "_flush", flush)
+    wrap(monkeypatch, Sender, "flush", flush)
 
 
 @bug
