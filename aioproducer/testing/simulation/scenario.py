@@ -31,6 +31,8 @@ _VERSIONED = (
 )
 _LATER_KINDS = ("growth", "windows")
 """Drawn from a stream of their own, as they came later."""
+_SESSIONS_MS = (0, 2000, 2000, 5000)
+"""Brokers let nobody authenticate again within a second."""
 _PASSWORD = "secret"
 _SASL = {
     "listeners": "SASL_PLAINTEXT://:0",
@@ -245,7 +247,7 @@ def _draw_more(random: Random, *, calm: bool) -> tuple[dict[str, Any], dict[str,
     if random.random() < 0.05 and not calm:
         config["partitioner_class"] = choose_partition
     if random.random() < 0.1:
-        brokers = {**_SASL, "connections.max.reauth.ms": 600_000 if calm else random.choice((0, 300, 1000, 5000))}
+        brokers = {**_SASL, "connections.max.reauth.ms": 600_000 if calm else random.choice(_SESSIONS_MS)}
         config |= {
             "security_protocol": "SASL_PLAINTEXT",
             "sasl_mechanism": "PLAIN",
