@@ -9,6 +9,7 @@ from itertools import chain
 import pytest
 
 from aioproducer.testing.simulation import draw, simulate
+from aioproducer.testing.simulation.scenario import Scenario
 from tests.support.compiled import interpreted_only
 from tests.testing.simulation.planted_bugs import BUGS
 from tests.testing.simulation.planted_transaction_bugs import TRANSACTION_BUGS
@@ -32,6 +33,11 @@ KNOWN = {
 """Seeds that found a bug when it was last looked for, where no early one does: they are tried first."""
 
 
+def is_crowded(scenario: Scenario) -> bool:
+    """Everything is for one partition, in many requests at a time: there rare bugs show first."""
+    return len(scenario.topics) == 1 and scenario.config["max_in_flight_requests_per_connection"] > 5
+
+
 def check_found(bug: str, seeds: Iterable[int]) -> None:
     found = next((report for report in map(simulate, chain(KNOWN.get(bug, ()), seeds)) if not report.ok), None)
     assert found is not None, "no seed has found it"
@@ -48,7 +54,7 @@ def check_found(bug: str, seeds: Iterable[int]) -> None:
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_found(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS[bug](monkeypatch)
-    check_found(bug, range(SEEDS))
+    check_found(bug, sorted(range(SEEDS), key=lambda seed: bug in KNOWN and not is_crowded(draw(seed))))
 
 
 @interpreted_only
