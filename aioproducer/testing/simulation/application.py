@@ -305,6 +305,8 @@ class _Living:
             transaction.end = End.ABORTED
             raise
         transaction.end = End.COMMITTED
+        if (entry := self._work.taken_now()) is not None:
+            self._around.violations.add("no record is taken between transactions", entry)
 
     async def _abort(self, transaction: Transaction) -> None:
         await self._until_ended("abort_transaction", self._producer.abort_transaction)
