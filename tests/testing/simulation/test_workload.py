@@ -20,6 +20,7 @@ from aioproducer.testing.simulation.trace import Trace
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.work_plan import WorkPlan
 from aioproducer.testing.simulation.workload import Work
+from aioproducer.types import ProducerRecord
 
 from .histories import History, failure
 from .simulated import World
@@ -46,7 +47,8 @@ class FakeProducer:
         self.closed_after = 1 << 30
         self.miscounts = 0
 
-    def send(self, record: Any) -> Delivery:
+    def send(self, topic: Any, value: Any = None, **fields: Any) -> Delivery:
+        record = topic if isinstance(topic, ProducerRecord) else ProducerRecord(topic, value, **fields)
         if len(self.records) >= self.closed_after:
             raise IllegalStateException("the producer is closed")
         self.records.append(record)
@@ -54,9 +56,9 @@ class FakeProducer:
         self._loop.call_later(self._after, self._end, result)
         return Delivery(result, 0)
 
-    async def enqueue(self, record: Any) -> Delivery:
+    async def enqueue(self, topic: Any, value: Any = None, **fields: Any) -> Delivery:
         await asyncio.sleep(self._after)
-        return self.send(record)
+        return self.send(topic, value, **fields)
 
     async def send_many(self, topic: str, values: list[Any], **columns: list[Any]) -> BulkResult:
         """Those with a key fail."""
