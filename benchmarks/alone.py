@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 from benchmarks import results
-from benchmarks.environment import best_loop
+from benchmarks.environment import Environment, best_loop
 from benchmarks.worker import loop_factory
 
 
@@ -41,6 +41,14 @@ class Verdict(NamedTuple):
         """As lines of Markdown."""
         rows = [(one.target, one.measured, "met" if one.met else "**not met**") for one in verdicts]
         return ["| target | measured | |", "|---|---:|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def page(environment: Environment, tables: Sequence[str], problems: Sequence[str] = ()) -> str:
+    """What a command prints, as Markdown: where it measured, what came of it, and what was not as it should be."""
+    lines = [*(f"- {name}: {value}" for name, value in environment.lines()), "", *tables]
+    if problems:
+        lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
+    return "\n".join(lines) + "\n"
 
 
 class Plotted(Protocol):

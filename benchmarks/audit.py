@@ -145,7 +145,7 @@ class Report:
         return lines
 
     def markdown(self) -> str:
-        return "\n".join([*(f"- {name}: {value}" for name, value in self.environment.lines()), "", *self.tables(), ""])
+        return alone.page(self.environment, self.tables())
 
 
 def measured(records: int, memory: str) -> tuple[Audited, float | None]:

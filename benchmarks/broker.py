@@ -114,7 +114,7 @@ class Report:
         ]
 
     def markdown(self) -> str:
-        return "\n".join([*(f"- {name}: {value}" for name, value in self.environment.lines()), "", *self.tables(), ""])
+        return alone.page(self.environment, self.tables())
 
 
 async def serve() -> None:

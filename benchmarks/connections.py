@@ -98,10 +98,7 @@ class Report:
         return [*lines, "", *Verdict.table(self.verdicts())]
 
     def markdown(self) -> str:
-        lines = [*(f"- {name}: {value}" for name, value in self.environment.lines()), "", *self.tables()]
-        if problems := self.problems():
-            lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
-        return "\n".join(lines) + "\n"
+        return alone.page(self.environment, self.tables(), self.problems())
 
 
 def _p99(rounds: list[dict[str, float]]) -> float:

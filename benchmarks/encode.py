@@ -155,7 +155,7 @@ class Report:
         return [*lines, "", *Verdict.table(self.verdicts())]
 
     def markdown(self) -> str:
-        return "\n".join([*(f"- {name}: {value}" for name, value in self.environment.lines()), "", *self.tables(), ""])
+        return alone.page(self.environment, self.tables())
 
 
 def turn(shape: Shape, round_: int, batch_size: int) -> Run:

@@ -54,13 +54,8 @@ class Report:
         return found + [f"{one.service}: {problem}" for one in self.troubles for problem in one.problems]
 
     def markdown(self) -> str:
-        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        lines += ["", *self.tables()]
-        if self.troubles:
-            lines += ["", *self.trouble()]
-        if problems := self.problems():
-            lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
-        return "\n".join(lines) + "\n"
+        lines = [*self.tables(), "", *self.trouble()] if self.troubles else self.tables()
+        return alone.page(self.environment, lines, self.problems())
 
     def tables(self) -> list[str]:
         """What each client came to, as lines of Markdown."""

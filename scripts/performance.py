@@ -6,7 +6,7 @@ python -m benchmarks curves --json benchmarks/measured/curves.json
 python -m benchmarks encode --json benchmarks/measured/encode.json
 python -m benchmarks spark --json benchmarks/measured/spark.json
 python -m benchmarks audit --json benchmarks/measured/audit.json
-python -m benchmarks services --json benchmarks/measured/services.json
+python -m benchmarks services --parts speed,instructions,trouble --json benchmarks/measured/services.json
 python -m benchmarks broker --json benchmarks/measured/broker.json
 python -m benchmarks connections --json benchmarks/measured/connections.json
 PYTHONPATH=. python scripts/performance.py
