@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from aioproducer.config import ProducerConfig
-from aioproducer.errors import KafkaError, TransactionAbortableException, TransactionAbortedException
+from aioproducer.errors import KafkaError, TransactionAbortableException
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.operation_slot import OperationSlot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -253,7 +253,7 @@ class TransactionManager:
 
     def _give_up_the_rest(self) -> None:
         if self.status.state is S.ABORTABLE_ERROR:
-            self._give_up(TransactionAbortedException(f"another record of the transaction failed: {self.status.error}"))
+            self._give_up(self.status.another_failed())
 
     def _fail_for_good(self, error: KafkaError) -> None:
         if self.status.state is not S.FATAL_ERROR:

@@ -70,5 +70,9 @@ class TransactionStatus:
     def aborted(self) -> KafkaError:
         return TransactionAbortedException(f"the transaction of {self.transactional_id!r} is being aborted")
 
+    def another_failed(self) -> KafkaError:
+        """For records that did nothing wrong, of a transaction that has failed."""
+        return TransactionAbortedException(f"another record of the transaction failed: {self.error}")
+
     def _in_words(self) -> str:
         return self.state.value if self.error is None else f"{self.state.value}: {self.error}"

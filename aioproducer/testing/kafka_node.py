@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import struct
@@ -72,7 +73,12 @@ class KafkaNode:
 
     def pause(self) -> None:
         """SIGSTOP: connections stay open and nothing is answered, as with a machine that hangs."""
-        self._live().send_signal(signal.SIGSTOP)
+        process = self._live()
+        process.send_signal(signal.SIGSTOP)
+        if hasattr(os, "waitid"):  # which macOS has from Python 3.13 on
+            # The signal is sent to one thread, and the others answer until that one has had its turn. WNOWAIT leaves
+            # the status to Popen, should the process have ended instead.
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         self._live().send_signal(signal.SIGCONT)

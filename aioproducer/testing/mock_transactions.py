@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from aioproducer.errors import KafkaError, TransactionAbortedException
+from aioproducer.errors import KafkaError
 from aioproducer.producer.transaction_errors import FATAL_FOR_BATCHES
 from aioproducer.producer.transaction_offsets import Offsets, check
 from aioproducer.producer.transaction_state import TransactionState
@@ -148,9 +148,7 @@ class MockTransactions:
 
     def _give_up_the_rest(self) -> None:
         if self._status.state is S.ABORTABLE_ERROR:
-            self._give_up(
-                TransactionAbortedException(f"another record of the transaction failed: {self._status.error}")
-            )
+            self._give_up(self._status.another_failed())
 
     def _end(self, how: TransactionState) -> None:
         self.records = []

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,3 +88,36 @@ def test_stop_kills_what_does_not_stop(tmp_path: Path) -> None:
         stubborn.stop(timeout=0.1)
         assert not stubborn.running
         stubborn.kill()
+
+
+BUSY = """
+import threading, time
+def work():
+    while True:
+        sum(range(50))
+        time.sleep(0.0001)
+for _ in range(8):
+    threading.Thread(target=work).start()
+print("ready", flush=True)
+"""
+
+
+def states_of_threads(pid: int) -> set[str]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return {(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the states of threads from /proc")
+def test_a_paused_node_has_no_thread_that_runs(tmp_path: Path) -> None:
+    busy = node(tmp_path, sys.executable, "-c", BUSY)
+    with ProcessGuard() as guard:
+        busy.start(guard)
+        while "ready" not in busy.log_tail():
+            busy.check_running()
+        for _ in range(20):
+            busy.pause()
+            assert states_of_threads(busy.pid) == {"T"}
+            busy.pause()
+            busy.resume()
+            time.sleep(0.002)  # for its threads to be at work again
+        busy.kill()
