@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from random import Random
+from typing import Final
 
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.client_config import ClientConfig
@@ -31,6 +32,10 @@ try:
     SOFTWARE_VERSION = re.sub(r"[^a-zA-Z0-9.-]", "-", version("aioproducer"))
 except PackageNotFoundError:
     SOFTWARE_VERSION = "0"
+
+REAUTHENTICATION_INTERVAL: Final = 1.01
+"""Seconds from one renewal of a session to the next, at least: brokers refuse a second one within a second, by their
+own clock (Kafka's ``KafkaChannel``)."""
 
 
 class LinkTask:
@@ -60,6 +65,8 @@ class LinkTask:
         self._security = security
         self._session_due: float | None = None
         """When the broker wants to be told anew who the client is."""
+        self._renewable_at = -math.inf
+        """From when on it lets itself be told."""
         self._backoff = ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random)
         self._on_crash = on_crash
         self._metrics = metrics
@@ -146,6 +153,7 @@ class LinkTask:
             if reason is error or isinstance(error, asyncio.CancelledError):
                 raise
             raise reason from error
+        self._renewable_at = -math.inf
         if self._security.is_secure:
             self._metrics.authentications.authenticated(self._loop.time())
         self._answers_to_connect = connection.answers
@@ -206,15 +214,18 @@ class LinkTask:
         self._session_due = None if again_in is None else round(self._loop.time() + again_in, 3)  # see _idle_at
 
     async def _reauthenticate(self, connection: Connection) -> None:
-        """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it.
+        """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it. A session that
+        the broker will not renew yet, as it is so short, ends, and is renewed a little later.
 
         It does not count as use of the connection: one that is idle stays idle, and is closed when its time is over.
         """
         idle_since = None if connection.in_flight else connection.last_active
         answers_due = connection.answers + len(connection.in_flight)
-        began = self._loop.time()
         self._link.reauthenticating = True
         try:
+            if self._loop.time() < self._renewable_at and await self._is_lost_by(self._renewable_at):
+                return
+            began = self._loop.time()
             await self._authenticate(connection)
         except KafkaError as error:
             if isinstance(error, AuthenticationException):
@@ -222,6 +233,7 @@ class LinkTask:
             connection.close(error)
         else:
             now = self._loop.time()
+            self._renewable_at = now + REAUTHENTICATION_INTERVAL
             self._metrics.authentications.reauthenticated(now - began, now)
         finally:
             self._link.reauthenticating = False
@@ -273,19 +285,25 @@ class LinkTask:
             due = self._idle_at(connection)
             if self._session_due is not None:
                 due = min(due, self._session_due)
-            try:
-                async with asyncio.timeout_at(None if due == math.inf else due):
-                    await self._lost.wait()
-            except TimeoutError:
-                if self._session_due is not None and self._loop.time() >= self._session_due:
-                    await self._reauthenticate(connection)
-                    continue
-                if connection.in_flight:
-                    connection.last_active = self._loop.time()
-                elif self._loop.time() >= self._idle_at(connection):
-                    link.resting = True
-                    idle = self._config.connections_max_idle_ms
-                    connection.close(NetworkException(f"idle for connections.max.idle.ms={idle}"))
+            if await self._is_lost_by(due):
+                return
+            if self._session_due is not None and self._loop.time() >= self._session_due:
+                await self._reauthenticate(connection)
+            elif connection.in_flight:
+                connection.last_active = self._loop.time()
+            elif self._loop.time() >= self._idle_at(connection):
+                link.resting = True
+                idle = self._config.connections_max_idle_ms
+                connection.close(NetworkException(f"idle for connections.max.idle.ms={idle}"))
+
+    async def _is_lost_by(self, when: float) -> bool:
+        """Waits for the end of the connection until then."""
+        try:
+            async with asyncio.timeout_at(None if when == math.inf else when):
+                await self._lost.wait()
+        except TimeoutError:
+            return False
+        return True
 
     def _idle_at(self, connection: Connection) -> float:
         """When it has been idle for connections.max.idle.ms."""

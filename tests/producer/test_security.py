@@ -182,6 +182,28 @@ async def test_no_request_goes_out_while_it_is_said_again(world: World) -> None:
         assert [record.value for record in cluster.log("t").records()] == [b"%d" % number for number in range(3000)]
 
 
+@virtual
+async def test_a_session_that_ends_before_it_may_be_renewed(world: World) -> None:
+    """Brokers renew no session twice within a second, and a transactional producer would not survive being refused."""
+    configs = {**CONFIGS, "connections.max.reauth.ms": 400}
+    async with (
+        EmbeddedCluster(configs=configs, listen=listen_on_network, clock=LoopsClock()) as cluster,
+        KafkaProducer(**alice(cluster, transactional_id="t")) as producer,
+    ):
+        cluster.create_topic("t")
+        await producer.init_transactions()
+        for number in range(100):
+            async with producer.transaction():
+                _ = await producer.send("t", b"%d" % number)
+            await asyncio.sleep(0.1)
+        counted = figures(cluster)
+        assert counted["successful-reauthentication-total"] >= 5
+        assert "failed-reauthentication-total" not in counted
+        assert "expired-connections-killed-count" not in counted
+        batches = [batch for batch in cluster.log("t").batches() if not batch.is_control]
+        assert [record.value for batch in batches for record in batch.records()] == [b"%d" % n for n in range(100)]
+
+
 class TestTls:
     @pytest.fixture(scope="class")
     @classmethod

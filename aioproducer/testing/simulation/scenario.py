@@ -31,8 +31,8 @@ _VERSIONED = (
 )
 _LATER_KINDS = ("growth", "windows")
 """Drawn from a stream of their own, as they came later."""
-_SESSIONS_MS = (0, 2000, 2000, 5000)
-"""Brokers let nobody authenticate again within a second."""
+_SESSIONS_MS = (0, 300, 1000, 5000)
+"""Also those that end before brokers let anybody renew them: a second after the last time."""
 _PASSWORD = "secret"
 _SASL = {
     "listeners": "SASL_PLAINTEXT://:0",
