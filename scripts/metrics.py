@@ -61,8 +61,9 @@ Where a figure differs from Kafka's of the same name:
 - `bufferpool-wait-time-ns-total`, `bufferpool-wait-ratio` and `metadata-wait-time-ns-total` measure for how long *any*
   record waited. Kafka adds up the times of all waiting threads; here a thousand records can wait at once, and none of
   them is a thread. `waiting-threads` is the number of records that wait for memory.
-- `record-error` also counts records that a forced close ends. As in Kafka it counts records that are refused: too
-  large, not serializable, without metadata or memory in time; misuse is not counted.
+- `record-error` also counts records that a forced close ends, and those of a bulk call that were never tried because of
+  a close. As in Kafka it counts records that are refused: too large, not serializable, without metadata or memory in
+  time; misuse is not counted.
 - `metadata-wait` does not count waiting in `partitions_for()`.
 
 Written by `python scripts/metrics.py`; do not edit.

@@ -206,10 +206,14 @@ class Admission:
         self._loop.call_soon(self._report_unseen, result, ended)
         return Delivery(result, 0)
 
-    def refused(self, topic: str, error: BaseException, count: int = 1) -> None:
-        """Counts records that are not let in for what they are; not misuse, nor what the user's code raises."""
+    def refused(self, topic: str, error: BaseException) -> None:
+        """Counts a record that is not let in for what it is; not misuse, nor what the user's code raises."""
         if isinstance(error, ApiException | SerializationException | PartitionerException):
-            self._metrics.records_failed(topic, count, self._loop.time())
+            self._metrics.records_failed(topic, 1, self._loop.time())
+
+    def never_tried(self, topic: str, count: int) -> None:
+        """Counts records of a bulk call that was under way when its producer was closed, or could do no more."""
+        self._metrics.records_failed(topic, count, self._loop.time())
 
     def missing(self, error: KafkaError) -> None:
         """A record was not let in, and nothing is raised for it: a transaction may not be committed without it."""

@@ -97,6 +97,7 @@ class BulkSend:
         """The same for a record that has to wait, or for which code of the user's is to be called."""
         index = rows.first + at
         try:
+            self._admission.check_open()
             value, key, partition, timestamp_ms, headers = rows.record(at)
             if self._no_partition is not None and self._lacks(partition):
                 self._never_tried(range(index, index + 1), self._no_partition)
@@ -132,7 +133,7 @@ class BulkSend:
         return queues is not None and isinstance(partition, int) and partition >= len(queues.queues)
 
     def _never_tried(self, indices: range, error: KafkaError) -> None:
-        self._admission.refused(self._topic, error, len(indices))
+        self._admission.never_tried(self._topic, len(indices))
         self._refused(indices, error)
 
     def _refused(self, indices: range, error: KafkaError) -> None:

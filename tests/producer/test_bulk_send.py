@@ -19,6 +19,7 @@ from aioproducer.errors import (
     InvalidRecordException,
     KafkaError,
     PartitionerException,
+    ProducerFencedException,
     RecordTooLargeException,
     SerializationException,
     TimeoutException,
@@ -306,6 +307,7 @@ async def test_close_in_the_midst_delivers_what_was_accepted_and_accounts_for_th
         assert [index for index, _ in result.errors] == list(range(result.delivered, 5000))
         assert isinstance(result.errors[-1][1], IllegalStateException)
         assert values(cluster) == numbered(result.delivered)
+        assert producer.metrics()["record-error-total"] == result.failed
 
 
 async def test_a_forced_close_in_the_midst_ends_the_call() -> None:
@@ -317,6 +319,7 @@ async def test_a_forced_close_in_the_midst_ends_the_call() -> None:
         result = await sending
         assert result.failed == 5000
         assert {error.outcome for _, error in result.errors} == {Outcome.UNKNOWN, Outcome.NOT_SENT}
+        assert producer.metrics()["record-error-total"] == 5000
 
 
 # The user's code
@@ -376,6 +379,17 @@ async def test_without_a_transaction_nothing_is_sent() -> None:
         with pytest.raises(IllegalStateException, match="belong to a transaction"):
             await producer.send_many("t", numbered(10))
         assert cluster.broker.count(ApiKey.PRODUCE) == 0
+
+
+async def test_a_newer_producer_in_the_midst_ends_the_call() -> None:
+    async with running(transactional_id="x", buffer_memory=5000, batch_size=1000) as (cluster, producer):
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.PRODUCER_FENCED))
+        result = await producer.send_many("t", numbered(5000))
+        assert result.failed == 5000
+        assert isinstance(result.errors[-1][1], ProducerFencedException)
+        assert producer.metrics()["record-error-total"] == 5000
 
 
 async def test_an_abort_in_the_midst_ends_the_call() -> None:
