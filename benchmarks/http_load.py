@@ -39,6 +39,8 @@ class HttpLoad:
         self._stopped = False
         self._wanted = 0
         self._enough = asyncio.Event()
+        self._answering = 0
+        self._all_answering = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def flowing(self, *, patience: float) -> AsyncIterator[None]:
@@ -74,6 +76,19 @@ class HttpLoad:
             self._enough.clear()
             await self._enough.wait()
 
+    async def all_answering(self) -> None:
+        """Until each client has a connection on which it got an answer.
+
+        A busy service accepts some of many connections seconds after the others, and until then has fewer clients.
+        """
+        await self._all_answering.wait()
+
+    def answering(self, more: int) -> None:
+        """So many connections more that have had an answer; -1 when one of them is lost."""
+        self._answering += more
+        if self._answering == self._clients:
+            self._all_answering.set()
+
     def ended(self, reply: Reply) -> None:
         """One request more."""
         self.replies.append(reply)
@@ -99,6 +114,7 @@ class _Connection(asyncio.Protocol):
         self._number: int | None = None
         self._began = 0.0
         self._received = b""
+        self._answered = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -124,6 +140,9 @@ class _Connection(asyncio.Protocol):
             return
         self._received = body[length:]
         self._ended(int(head[9:12]))
+        if not self._answered:
+            self._answered = True
+            self._load.answering(1)
         if b"\r\nconnection: close" in head:
             self._transport.close()
         else:
@@ -131,6 +150,8 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._ended(None)
+        if self._answered:
+            self._load.answering(-1)
         if not self.lost.done():
             self.lost.set_result(None)
 

@@ -16,13 +16,16 @@ from benchmarks.http_load import HttpLoad
 from benchmarks.quantiles import quantiles
 from benchmarks.ratios import Spread, ratios
 from benchmarks.service_clients import CLIENTS, FLOOR, REFERENCE
-from benchmarks.service_process import free_port, service, service_on
+from benchmarks.service_process import ServiceFailed, free_port, service, service_on
 
 TARGET = 1.2
 """Times the requests per second of the better of the others."""
 
 PATIENCE = 30.0
-"""Seconds for the last answers."""
+"""Seconds for the first answers, and for the last."""
+
+WARM_UP = 1.0
+"""Seconds of load from all clients before the clocks start."""
 
 Kind = tuple[int, str]
 """Records that come of a request, and how the service's garbage collector is set."""
@@ -109,19 +112,22 @@ async def measure(kind: Kind, client: str, round_: int, servers: str, clients: i
     port = free_port()
     records, gc = kind
     async with service(service_on(client, port, servers, gc), port, {}) as running:
-        warm_up = HttpLoad(port, "/orders", partial(order_of, records), clients)
-        async with warm_up.flowing(patience=PATIENCE):
-            await asyncio.sleep(min(1.0, seconds))
         load = HttpLoad(port, "/orders", partial(order_of, records), clients)
-        began, cpu = time.perf_counter(), running.cpu_seconds()
         async with load.flowing(patience=PATIENCE):
+            async with asyncio.timeout(PATIENCE):
+                await load.all_answering()
+            await asyncio.sleep(min(WARM_UP, seconds))
+            before, began, cpu = len(load.replies), time.perf_counter(), running.cpu_seconds()
             await asyncio.sleep(seconds)
-        took, cpu = time.perf_counter() - began, running.cpu_seconds() - cpu
+            took, cpu = time.perf_counter() - began, running.cpu_seconds() - cpu
+            measured = load.replies[before:]
+            if not measured:
+                raise ServiceFailed(f"a service on {client} answered nothing for {seconds:g} s")
         running.terminate()
         await running.ended()
-    bad = [reply for reply in (*warm_up.replies, *load.replies) if reply.status != 201]
-    count = len(load.replies)
-    times = quantiles([reply.seconds * 1000 for reply in load.replies])
+    bad = [reply for reply in load.replies if reply.status != 201]
+    count = len(measured)
+    times = quantiles([reply.seconds * 1000 for reply in measured])
     problems = [f"{len(bad)} answers are not 201, such as {bad[0].status}"] if bad else []
     per_request = cpu / count * 1e6
     return Run(records, gc, client, round_, count, count / took, times["p50"], times["p99"], per_request, problems)
