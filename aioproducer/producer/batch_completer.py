@@ -17,6 +17,7 @@ from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutExcept
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, Action, decide
 from aioproducer.producer.drain import Drained
+from aioproducer.producer.explanation import counted
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -232,7 +233,7 @@ class BatchCompleter:
         return ledger
 
     def _too_late(self, queue: PartitionQueue, batch: ProducerBatch, why: str, ledger: Ledger) -> TimeoutException:
-        tries = f"{batch.attempts} attempt{'' if batch.attempts == 1 else 's'}"
+        tries = counted(batch.attempts, "attempt")
         last = ErrorCode.__members__.get(batch.last_error)
         if batch.last_error:
             tries += f", the last one ended with {batch.last_error}"
@@ -312,7 +313,7 @@ class BatchCompleter:
     ) -> KafkaError:
         return error_for(
             code,
-            f"{batch.count} records for {queue.topic}-{queue.partition}, sent to node {batch.sent_to} "
+            f"{counted(batch.count, 'record')} for {queue.topic}-{queue.partition}, sent to node {batch.sent_to} "
             f"(attempt {batch.attempts}, after {duration(now - batch.created)}): {with_advice(message, code)}",
         )
 

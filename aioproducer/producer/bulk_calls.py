@@ -9,6 +9,7 @@ from typing import Any
 from aioproducer.producer.bulk_columns import Columns
 from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.bulk_send import BulkSend
+from aioproducer.producer.explanation import counted
 from aioproducer.producer.table_columns import TableColumns
 from aioproducer.producer.table_stream import TableStream
 from aioproducer.types import Headers
@@ -96,6 +97,6 @@ async def _send_all(bulk: BulkSend, columns: Columns | TableColumns | TableStrea
     finally:
         bulk.leave()
     if columns.broken is not None:
-        columns.broken.add_note(f"before it {result.count} records were sent: {result!r}")
+        columns.broken.add_note(f"before it {counted(result.count, 'record')} had been sent: {result!r}")
         raise columns.broken
     return result

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 from aioproducer.errors import DeliveryError, TransactionAbortedException
+from aioproducer.producer.explanation import counted
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,8 @@ class _Failed:
             among = f" in {len(known)} partitions"
         elif known == self.partitions:
             where = f"{topic}-{min(known)}"
-        return f"{where}: {self.records} records{among} were not delivered ({self.error.outcome.value}): {self.error}"
+        said = f"{counted(self.records, 'record')}{among} {'was' if self.records == 1 else 'were'} not delivered"
+        return f"{where}: {said} ({self.error.outcome.value}): {self.error}"
 
 
 class FailureLog:

@@ -318,7 +318,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         self._home.check()
         self._hooks.check_outside(call)
         if self._closing is not None:
-            raise IllegalStateException("the producer is closed")
+            raise IllegalStateException("the producer is closed; make a new one")
         if self._transactions is None:
-            raise IllegalStateException(f"{call} needs a transactional.id")
+            raise IllegalStateException(f"{call} needs a transactional.id: make the producer with one")
         return self._transactions

@@ -77,7 +77,7 @@ async def test_the_end_waits_for_close_timeout_at_most(caplog: pytest.LogCapture
             await client.post("/sent", content=b"first")
             await cluster.stop_node(0)
             await client.post("/taken", content=b"lost")
-    assert "1 records were not delivered" in caplog.text
+    assert "1 record was not delivered" in caplog.text
 
 
 async def test_it_is_a_part_of_a_lifespan_of_the_users_own() -> None:

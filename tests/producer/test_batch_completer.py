@@ -231,7 +231,7 @@ def test_attempts_are_limited_if_the_user_says_so() -> None:
         here.process(refuse=ErrorCode.NOT_ENOUGH_REPLICAS)
         here.receive()
     with pytest.raises(
-        NotEnoughReplicasException, match=r"1 records for t-0, .*attempt 3, after 3.0 s.*NOT_ENOUGH_REPLICAS"
+        NotEnoughReplicasException, match=r"1 record for t-0, .*attempt 3, after 3.0 s.*NOT_ENOUGH_REPLICAS"
     ):
         here.deliveries[b"1"].result()
     here.check_end()

@@ -113,7 +113,7 @@ async def test_what_a_stream_raises_comes_after_the_rows_before_it() -> None:
         async with make_producer(cluster.bootstrap_servers) as producer:
             with pytest.raises(Exception, match=r"no more") as caught:
                 await producer.send_table("t", pa.RecordBatchReader.from_batches(batch.schema, batches()), value="v")
-            note = "before it 100 records were sent: <BulkResult count=100 delivered=100 failed=0>"
+            note = "before it 100 records had been sent: <BulkResult count=100 delivered=100 failed=0>"
             assert caught.value.__notes__ == [note]
 
 
@@ -179,5 +179,5 @@ class TestAsynchronousTables:
             async with make_producer(cluster.bootstrap_servers) as producer:
                 with pytest.raises(Exception, match=r"no more|must be something with|no such column") as caught:
                     await producer.send_table("t", tables(), value="v")
-        note = "before it 100 records were sent: <BulkResult count=100 delivered=100 failed=0>"
+        note = "before it 100 records had been sent: <BulkResult count=100 delivered=100 failed=0>"
         assert caught.value.__notes__ == [note]

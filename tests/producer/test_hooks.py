@@ -196,7 +196,7 @@ async def test_an_interceptor_is_nobody_who_waits(caplog: pytest.LogCaptureFixtu
         cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         _ = producer.send("t", b"v")
         await producer.flush()
-    assert "1 records were not delivered" in caplog.text
+    assert "1 record was not delivered" in caplog.text
 
 
 async def test_what_send_raises_is_a_send_error() -> None:

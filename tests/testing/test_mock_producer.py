@@ -138,7 +138,7 @@ async def test_what_fails_unseen_is_in_the_log(caplog: pytest.LogCaptureFixture)
         _ = producer.send("t", b"1")
         producer.error_next(TimeoutException("too late"))
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert "t-0: 1 records were not delivered (not_sent): too late" in record.message
+    assert "t-0: 1 record was not delivered (not_sent): too late" in record.message
     assert producer.metrics()["record-error-total"] == 1
 
 
