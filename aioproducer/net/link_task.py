@@ -172,7 +172,18 @@ class LinkTask:
             return NetworkException(f"the client stopped while it connected to {self._link}")
         # Not only OSError: a host name may be none (UnicodeError), a port that a broker told us out of range.
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        if isinstance(error, socket.gaierror) and self._link.node_id >= 0:
+            why += "; the cluster gave this address for the node: see advertised.listeners of the broker"
         return NetworkException(f"cannot connect to {self._link}: {why}")
+
+    def _suspicion(self, error: KafkaError) -> KafkaError:
+        """The broker hung up on the first request: so does a listener that wants to know who the client is."""
+        if not isinstance(error, NetworkException):
+            return error
+        protocol = self._config.security_protocol
+        suspected = NetworkException(f"{error} before it answered anything: does its listener want security.protocol={protocol}?")
+        suspected.__cause__ = error.__cause__
+        return suspected
 
     def _new_connection(self) -> Connection:
         return Connection(
@@ -265,7 +276,7 @@ class LinkTask:
             # connects next will find out.
             link.failures = 1
         else:
-            self._failed(error)
+            self._failed(error if useful or not connection.unsettled else self._suspicion(error))
         if link.state is LinkState.READY:
             # Told at once, before the task runs: nobody shall send to a connection that is gone.
             link.change(LinkState.BACKOFF)
