@@ -89,6 +89,11 @@ class TestNotBelieved:
             with pytest.raises(AuthenticationException, match=r"see security\.protocol"):
                 await producer.send("t", b"value")
 
+    async def test_a_listener_that_asks_hangs_up_on_who_does_not_say(self, cluster: EmbeddedCluster) -> None:
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, max_block_ms=300) as producer:
+            with pytest.raises(TimeoutException, match=r"does its listener want security\.protocol=PLAINTEXT\?"):
+                await producer.send("t", b"value")
+
     async def test_the_admin_client_too(self, cluster: EmbeddedCluster) -> None:
         async with KafkaAdmin(**alice(cluster, sasl_plain_password="wrong")) as admin:
             with pytest.raises(SaslAuthenticationException):
