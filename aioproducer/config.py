@@ -19,7 +19,7 @@ from aioproducer.errors import ConfigException
 GZIP_LEVEL = Valid("1 to 9, or -1", lambda level: level == -1 or 1 <= level <= 9)
 
 SERIALIZER = Valid(
-    "a callable, or has a method serialize", lambda plugin: callable(plugin) or hasattr(plugin, "serialize")
+    "a callable, or an object with a method serialize", lambda plugin: callable(plugin) or hasattr(plugin, "serialize")
 )
 
 INTERCEPTORS = Valid(
@@ -31,7 +31,7 @@ INTERCEPTORS = Valid(
 )
 
 PARTITIONER = Valid(
-    "a callable, or has a method partition", lambda plugin: callable(plugin) or hasattr(plugin, "partition")
+    "a callable, or an object with a method partition", lambda plugin: callable(plugin) or hasattr(plugin, "partition")
 )
 
 REPORTERS = Valid(

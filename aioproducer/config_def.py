@@ -71,7 +71,7 @@ def one_of_in_any_case(*allowed: str) -> Valid:
     return Valid("one of " + ", ".join(allowed), lambda value: value.lower() in allowed)
 
 
-NON_EMPTY = Valid("not empty", lambda value: len(value) > 0)
+NON_EMPTY = Valid("non-empty", lambda value: len(value) > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,21 @@ def table(config_class: type[Any]) -> dict[str, ConfigKey]:
         )
     return rows
 
+
+_OF_OTHER_CLIENTS = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.password": "sasl.plain.password",
+    "sasl.username": "sasl.plain.username",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.cafile": "ssl.truststore.location",
+    "ssl.certfile": "ssl.keystore.location",
+    "ssl.certificate.location": "ssl.keystore.location",
+    "ssl.check.hostname": "ssl.endpoint.identification.algorithm",
+    "ssl.key.location": "ssl.keystore.location",
+    "ssl.keyfile": "ssl.keystore.location",
+    "ssl.password": "ssl.key.password",
+}
+"""What librdkafka and kafka-python call configs of security, which nobody should be told to remove."""
 
 T = TypeVar("T")
 
@@ -169,6 +184,8 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def _refused(name: str, rows: Mapping[str, ConfigKey], unsupported: Sequence[str], owner: str) -> ConfigException:
+    if (ours := _OF_OTHER_CLIENTS.get(name)) in rows:
+        return ConfigException(f"unknown {owner} config {name!r}; it is {ours!r} here", name=name)
     if any(name == entry or (entry.endswith(".") and name.startswith(entry)) for entry in unsupported):
         return ConfigException(f"config {name!r} is not supported by this version of aioproducer: remove it", name=name)
     return unknown(name, rows, owner)

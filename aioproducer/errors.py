@@ -690,8 +690,8 @@ def error_for(code: int, message: str) -> ApiException:
 def with_advice(words: str, code: int) -> str:
     """What went wrong, in the broker's words if it gave any, and what to do about it."""
     known = error_class(code)
-    said = words or (known.__doc__ or "").partition("\n")[0]
-    return f"{said.rstrip('.')}; {known.advice}" if known.advice else said
+    said = (words or (known.__doc__ or "").partition("\n")[0]).rstrip(".")
+    return f"{said}; {known.advice}" if known.advice else said
 
 
 def error_class(code: int) -> type[ApiException]:

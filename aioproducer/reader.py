@@ -263,7 +263,7 @@ class PartitionReader:
             )
         if partition >= len(known.partitions):
             raise UnknownTopicOrPartitionException(
-                f"topic {topic!r} has {len(known.partitions)} partitions, there is no partition {partition}"
+                f"there is no {self.topic_partition}: topic {topic!r} has partitions 0 to {len(known.partitions) - 1}"
             )
         info = known.partitions[partition]
         if info.leader < 0:

@@ -87,7 +87,7 @@ def test_the_delivery_timeout_covers_linger_and_a_request() -> None:
         ("compression.type", "brotli", "one of none, gzip, snappy, lz4, zstd"),
         ("enable.idempotence", 1, "boolean"),
         ("security.protocol", "TLS", "one of plaintext, ssl, sasl_plaintext, sasl_ssl"),
-        ("bootstrap.servers", "", "not empty"),
+        ("bootstrap.servers", "", "must be non-empty"),
     ],
 )
 def test_what_is_unknown_or_impossible_is_named(name: str, value: object, message: str) -> None:
@@ -229,3 +229,16 @@ def test_clients_do_not_hear_of_what_only_others_know() -> None:
     assert known_to(AdminConfig, given).keys() == {"bootstrap.servers", "default.api.timeout.ms", "lingr.ms"}
     of_reader = {"bootstrap.servers": "x:1", "isolation.level": "read_committed", "default.api.timeout.ms": "1"}
     assert known_to(AdminConfig, of_reader, of=ReaderConfig).keys() == {"bootstrap.servers", "default.api.timeout.ms"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("ssl_cafile", "ssl.truststore.location"),
+        ("ssl.ca.location", "ssl.truststore.location"),
+        ("sasl.username", "sasl.plain.username"),
+    ],
+)
+def test_what_other_clients_call_otherwise_leads_to_the_name_here(theirs: str, ours: str) -> None:
+    with pytest.raises(ConfigException, match=f"it is '{ours}' here"):
+        producer_config({"bootstrap.servers": "b:1", theirs: "planted"})

@@ -345,7 +345,7 @@ async def test_asking_creates_no_topic(world: World) -> None:
 @virtual
 async def test_unknown_partition(world: World) -> None:
     async with running(listen=listen_on_network) as cluster, reader_of(cluster, 2, default_api_timeout_ms=50) as reader:
-        with pytest.raises(UnknownTopicOrPartitionException, match="'t' has 2 partitions, there is no partition 2"):
+        with pytest.raises(UnknownTopicOrPartitionException, match="there is no t-2: topic 't' has partitions 0 to 1"):
             await anext(aiter(reader))
 
 

@@ -99,7 +99,7 @@ class OffsetCalls(AdminCalls):
         topic = await self._client().topic(partition.topic)
         if partition.partition >= len(topic.partitions):
             raise UnknownTopicOrPartitionException(
-                f"topic {partition.topic!r} has {len(topic.partitions)} partitions, there is no {partition}"
+                f"there is no {partition}: topic {partition.topic!r} has partitions 0 to {len(topic.partitions) - 1}"
             )
         info = topic.partitions[partition.partition]
         if info.leader < 0:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import math
+import os
 import re
 import socket
+import ssl
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from random import Random
@@ -162,7 +165,7 @@ class LinkTask:
 
     def _explained(self, error: BaseException, allowed: float) -> KafkaError:
         if isinstance(error, KafkaError):
-            return error
+            return self._hung_up(error)
         if isinstance(error, TimeoutError):
             return TimeoutException(
                 f"{self._link} was not ready within {allowed * 1000:.0f} ms (socket.connection.setup.timeout.ms): "
@@ -172,18 +175,22 @@ class LinkTask:
             return NetworkException(f"the client stopped while it connected to {self._link}")
         # Not only OSError: a host name may be none (UnicodeError), a port that a broker told us out of range.
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        if isinstance(error, ConnectionRefusedError):
+            why = os.strerror(errno.ECONNREFUSED)  # asyncio and uvloop have their own words for it
         if isinstance(error, socket.gaierror) and self._link.node_id >= 0:
             why += "; the cluster gave this address for the node: see advertised.listeners of the broker"
-        return NetworkException(f"cannot connect to {self._link}: {why}")
+        failed = NetworkException(f"cannot connect to {self._link}: {why}")
+        ended = isinstance(error, ConnectionResetError | ConnectionAbortedError | BrokenPipeError | ssl.SSLError)
+        return self._hung_up(failed) if ended else failed
 
-    def _suspicion(self, error: KafkaError) -> KafkaError:
-        """The broker hung up on the first request: so does a listener that wants to know who the client is."""
+    def _hung_up(self, error: KafkaError) -> KafkaError:
+        """What to say where the first request, or TLS's first words, were answered by the end of the connection."""
         if not isinstance(error, NetworkException):
             return error
         protocol = self._config.security_protocol
-        suspected = NetworkException(f"{error} before it answered anything: does its listener want security.protocol={protocol}?")
-        suspected.__cause__ = error.__cause__
-        return suspected
+        told = NetworkException(f"{error}; does its listener expect security.protocol={protocol}?")
+        told.__cause__ = error.__cause__
+        return told
 
     def _new_connection(self) -> Connection:
         return Connection(
@@ -276,7 +283,7 @@ class LinkTask:
             # connects next will find out.
             link.failures = 1
         else:
-            self._failed(error if useful or not connection.unsettled else self._suspicion(error))
+            self._failed(error if useful or not connection.unsettled else self._hung_up(error))
         if link.state is LinkState.READY:
             # Told at once, before the task runs: nobody shall send to a connection that is gone.
             link.change(LinkState.BACKOFF)

@@ -13,6 +13,10 @@ from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection
 from aioproducer.net.sasl_authenticator import authenticate, reauthenticate_after
 
+# OpenSSL's codes for certificates that nobody who is trusted has signed, and for those of another name or address.
+_UNTRUSTED = (18, 19, 20, 21)
+_OF_ANOTHER = (62, 64)
+
 
 class ClientSecurity:
     """Of all connections of one client."""
@@ -49,6 +53,22 @@ class ClientSecurity:
             # A connection that ends in the middle of its handshake may have any cause.
             if isinstance(found, ssl.SSLError) and not isinstance(found, ssl.SSLEOFError | ssl.SSLZeroReturnError):
                 reason = getattr(found, "verify_message", "") or getattr(found, "reason", "") or str(found)
-                return SslAuthenticationException(f"TLS with {peer} failed: {reason}")
+                return SslAuthenticationException(f"TLS with {peer} failed: {reason}{_advice(found)}")
             found = found.__cause__
         return None
+
+
+def _advice(error: ssl.SSLError) -> str:
+    """What to do about it, where that is known."""
+    # Errors that were not made by the library itself lack both.
+    reason, code = getattr(error, "reason", None) or "", getattr(error, "verify_code", 0)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if code in _UNTRUSTED:
+            return "; ssl.truststore.location has to name an authority that vouches for the broker"
+        if code in _OF_ANOTHER:
+            return "; connect by a name that is in the broker's certificate (bootstrap.servers, advertised.listeners)"
+    elif "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):
+        return "; the broker wants a certificate that it trusts from this client: see ssl.keystore.location"
+    elif reason == "WRONG_VERSION_NUMBER":
+        return "; what listens there does not speak TLS: see security.protocol"
+    return ""

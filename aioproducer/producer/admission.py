@@ -46,11 +46,13 @@ def fields_of(
     if isinstance(record, str):  # a subclass of str
         return str(record), value, key, partition, timestamp_ms, headers
     if not isinstance(record, ProducerRecord):
-        raise IllegalArgumentException(f"the topic is a {type(record).__name__}; it must be a str or a ProducerRecord")
+        raise IllegalArgumentException(
+            f"the topic is of type {type(record).__name__}; it must be a str or a ProducerRecord"
+        )
     if any(given is not None for given in (value, key, partition, timestamp_ms, headers)):
         raise IllegalArgumentException("a ProducerRecord brings its own value, key, partition, timestamp and headers")
     if not isinstance(record.topic, str):
-        raise IllegalArgumentException(f"the record's topic is a {type(record.topic).__name__}; it must be a str")
+        raise IllegalArgumentException(f"the record's topic is of type {type(record.topic).__name__}; it must be a str")
     return record
 
 

@@ -24,6 +24,7 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.buffer_pool import BufferPool
+from aioproducer.producer.explanation import counted
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import Ledger, in_words
 from aioproducer.producer.parked_record import ParkedRecord
@@ -254,7 +255,7 @@ class ParkingLot:
         ledger.book(now, Reason.PARTITION.value)
         error = TimeoutException(
             f"partition {record.partition} of topic {record.topic!r} did not exist for max.block.ms "
-            f"({(now - record.parked_at) * 1000:.0f} ms); the topic has {len(queues.queues)} partitions: "
+            f"({(now - record.parked_at) * 1000:.0f} ms); the topic has {counted(len(queues.queues), 'partition')}: "
             "add some, or send to another"
         )
         error.ledger = ledger.entries()

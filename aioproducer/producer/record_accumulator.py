@@ -43,7 +43,8 @@ def as_bytes(data: object, what: str) -> bytes | None:
     if isinstance(data, bytearray | memoryview):
         return bytes(data)
     raise SerializationException(
-        f"the {what} is a {type(data).__name__}; it must be bytes or None, or the producer needs a {what}_serializer"
+        f"the {what} is of type {type(data).__name__}; it must be bytes or None, or the producer needs a "
+        f"{what}_serializer"
     )
 
 
@@ -51,7 +52,7 @@ def check_headers(headers: object) -> None:
     """Raises unless headers are a sequence of pairs of a str and bytes or None."""
     if not isinstance(headers, (list, tuple, Sequence)):
         raise SerializationException(
-            f"the headers are a {type(headers).__name__}; they must be a sequence of tuples (name, value)"
+            f"the headers are of type {type(headers).__name__}; they must be a sequence of tuples (name, value)"
         )
     for header in headers:
         if not isinstance(header, tuple) or len(header) != 2:
@@ -59,12 +60,12 @@ def check_headers(headers: object) -> None:
         name: object = header[0]
         value: object = header[1]
         if not isinstance(name, str):
-            raise SerializationException(f"a header's name is a {type(name).__name__}; it must be a str")
+            raise SerializationException(f"a header's name is of type {type(name).__name__}; it must be a str")
         if not name.isascii():
             _check_unicode(name)
         if value is not None and not isinstance(value, bytes):
             raise SerializationException(
-                f"the value of header {name!r} is a {type(value).__name__}; it must be bytes or None"
+                f"the value of header {name!r} is of type {type(value).__name__}; it must be bytes or None"
             )
 
 

@@ -129,8 +129,8 @@ class TableColumns:
             batch = pa.record_batch(table)
             return pa.RecordBatchReader.from_batches(batch.schema, [batch])
         raise IllegalArgumentException(
-            f"the table is a {type(table).__name__}; it must be something with __arrow_c_stream__, such as a table of "
-            "pyarrow, polars or pandas; a sequence of values is for send_many()"
+            f"the table is of type {type(table).__name__}; it must be something with __arrow_c_stream__, such as a "
+            "table of pyarrow, polars or pandas; a sequence of values is for send_many()"
         )
 
     def _find(self, role: str, name: object) -> int:

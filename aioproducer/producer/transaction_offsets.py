@@ -26,7 +26,9 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
 def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
     """IllegalArgumentException unless it is a group, of a member if it tells of a generation, and all are offsets."""
     if not isinstance(group, ConsumerGroupMetadata):
-        raise IllegalArgumentException(f"the group is a {type(group).__name__}, no ConsumerGroupMetadata and no str")
+        raise IllegalArgumentException(
+            f"the group is of type {type(group).__name__}; it must be a ConsumerGroupMetadata or a str"
+        )
     if not group.group_id:
         raise IllegalArgumentException("the group id is empty")
     if group.generation_id > 0 and not group.member_id:
@@ -36,7 +38,9 @@ def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
     for (topic, partition), given in offsets.items():
         offset = given.offset if isinstance(given, OffsetAndMetadata) else given
         if not isinstance(offset, int):
-            raise IllegalArgumentException(f"the offset of {topic}-{partition} is a {type(offset).__name__}, no int")
+            raise IllegalArgumentException(
+                f"the offset of {topic}-{partition} is of type {type(offset).__name__}; it must be an int"
+            )
         if offset < 0:
             raise IllegalArgumentException(f"offset {offset} of {topic}-{partition} is negative")
 

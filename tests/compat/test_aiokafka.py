@@ -216,9 +216,9 @@ async def test_what_a_serializer_raises_is_raised_as_it_is() -> None:
 
 async def test_what_is_not_bytes_is_a_type_error_and_nothing_is_sent() -> None:
     async with a_cluster() as cluster, make(cluster) as producer:
-        with pytest.raises(TypeError, match="the value is a str"):
+        with pytest.raises(TypeError, match="the value is of type str"):
             _ = await producer.send("t", "text")
-        with pytest.raises(TypeError, match="the key is a int"):
+        with pytest.raises(TypeError, match="the key is of type int"):
             _ = await producer.send("t", b"value", key=1)
         wrong: Any = [("name", "text")]
         with pytest.raises(TypeError, match="header"):

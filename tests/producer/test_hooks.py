@@ -129,7 +129,7 @@ async def test_serializers_see_topic_and_headers_and_may_add_to_them() -> None:
         [record] = cluster.log("t").records()
         assert (record.key, record.value) == (b"None", b"1")
         assert record.headers == (("mine", None), ("number", b"1"), ("schema", b"t"), ("schema", b"t"))
-        with pytest.raises(SerializationException, match="the headers are a int"):
+        with pytest.raises(SerializationException, match="the headers are of type int"):
             _ = producer.send("t", 1, headers=5)  # type: ignore[call-overload]
     assert schema.closed == 1
     assert book.closed == 1
@@ -143,7 +143,7 @@ async def test_without_interceptors_a_serializer_sees_headers_too() -> None:
     async with running(value_serializer=Reads()) as (cluster, producer):
         _ = await producer.send("t", b"v", headers=(("copy", b"c"),))
         _ = await producer.send("t", b"v")
-        with pytest.raises(SerializationException, match="the headers are a int"):
+        with pytest.raises(SerializationException, match="the headers are of type int"):
             _ = producer.send("t", 1, headers=5)  # type: ignore[call-overload]
         assert cluster.values("t") == [b"c", b"v"]
 

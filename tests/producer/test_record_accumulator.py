@@ -160,9 +160,12 @@ def test_what_is_wrong_leaves_an_open_batch_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"value": "text"}, "the value is a str; it must be bytes or None, or the producer needs a value_serializer"),
-        ({"key": 5}, "the key is a int; it must be bytes or None, or the producer needs a key_serializer"),
-        ({"headers": [("trace", 7)]}, "the value of header 'trace' is a int; it must be bytes or None"),
+        (
+            {"value": "text"},
+            "the value is of type str; it must be bytes or None, or the producer needs a value_serializer",
+        ),
+        ({"key": 5}, "the key is of type int; it must be bytes or None, or the producer needs a key_serializer"),
+        ({"headers": [("trace", 7)]}, "the value of header 'trace' is of type int; it must be bytes or None"),
         ({"partition": -2}, "partition is -2"),
         ({"timestamp_ms": 1e12}, "timestamp_ms is 1000000000000.0"),
         ({"value": bytes(6000)}, r"takes up to 60\d\d bytes, more than max.request.size=5000"),

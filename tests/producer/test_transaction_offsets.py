@@ -71,9 +71,9 @@ async def test_a_broker_that_knows_no_members_is_told_of_none() -> None:
     [
         ({P: 1}, ConsumerGroupMetadata(""), "the group id is empty"),
         ({P: 1}, ConsumerGroupMetadata("g", 2), "without a member id"),
-        ({P: 1}, None, "the group is a NoneType"),
+        ({P: 1}, None, "the group is of type NoneType"),
         ({P: -1}, "g", "offset -1 of t-0"),
-        ({P: "1"}, "g", "of t-0 is a str"),
+        ({P: "1"}, "g", "of t-0 is of type str"),
     ],
 )
 async def test_what_cannot_be_is_refused_and_costs_nothing(offsets: Any, group: Any, words: str) -> None:

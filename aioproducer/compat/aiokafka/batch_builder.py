@@ -71,7 +71,7 @@ class BatchBuilder:
         if timestamp is None:
             timestamp = int(time.time() * 1000)
         elif type(timestamp) is not int:
-            raise TypeError(f"the timestamp is a {type(timestamp).__name__}; it must be an int, in milliseconds")
+            raise TypeError(f"the timestamp is of type {type(timestamp).__name__}; it must be an int, in milliseconds")
         first = self.records[0].timestamp_ms if self.records else timestamp
         record = BatchRecord(key_bytes, value_bytes, timestamp, tuple(headers or ()))
         size = _size_in_batch(record, timestamp - first, len(self.records))
@@ -116,7 +116,7 @@ def _bytes(what: str, data: object) -> bytes | None:
     if isinstance(data, bytearray | memoryview):
         return bytes(data)
     found = type(data).__name__
-    raise TypeError(f"the {what} is a {found}; it must be bytes, or the producer needs a {what}_serializer")
+    raise TypeError(f"the {what} is of type {found}; it must be bytes, or the producer needs a {what}_serializer")
 
 
 def _size_in_batch(record: BatchRecord, timestamp_delta: int, offset: int) -> int:
