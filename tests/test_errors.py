@@ -196,6 +196,6 @@ def test_what_to_do_is_said_where_it_is_known() -> None:
     )
     assert with_advice("Too old.", ErrorCode.INVALID_TIMESTAMP).startswith("Too old; see message.timestamp.before")
     assert (
-        with_advice("", ErrorCode.NETWORK_EXCEPTION) == "The connection ended before the broker's answer was received."
+        with_advice("", ErrorCode.NETWORK_EXCEPTION) == "The connection ended before the broker's answer was received"
     )
     assert with_advice("gone", ErrorCode.NETWORK_EXCEPTION) == "gone"
