@@ -92,9 +92,7 @@ class Report:
         )
 
     def markdown(self) -> str:
-        written = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        written += [
-            "",
+        tables = [
             f"{_partitions(self.lines[0].partitions)}, records of {len(VALUE)} B; medians of {self.rounds} rounds of "
             f"{self.seconds:g} s.",
         ]
@@ -104,10 +102,8 @@ class Report:
         }
         for name, title in titles.items():
             if lines := [line for line in self.lines if line.arrivals == name]:
-                written += ["", title, "", *self._table(lines)]
-        if problems := self.problems():
-            written += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
-        return "\n".join(written) + "\n"
+                tables += ["", title, "", *self._table(lines)]
+        return alone.page(self.environment, tables, self.problems())
 
     def _table(self, lines: Sequence[Line]) -> Iterator[str]:
         names = [_name(setting) for setting in self.settings]
