@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
-from aioproducer.spark.audit.tell import tell
+from aioproducer.spark.audit.ledger import RECORD, write_digest
+from aioproducer.spark.audit.tell import ONE_RECORD, tell
 
 _CONTENT = ["topic", "content", "content_too"]
 
@@ -16,12 +17,9 @@ def equal_records(observations: DataFrame) -> DataFrame:
 
     Copies of one record, by stamp or by sequence, are reported as duplicates, and not here.
     """
-    sequenced = F.xxhash64("topic", "partition", "producer_id", "producer_epoch", "sequence")
     compared = observations.where("content IS NOT NULL").withColumn(
         "record",
-        F.when(F.col("counter").isNotNull(), F.xxhash64("stream", "counter"))
-        .when(F.col("sequence").isNotNull(), sequenced)
-        .otherwise(F.xxhash64("topic", "partition", "offset")),
+        F.when(F.col("counter").isNotNull(), F.xxhash64(*RECORD)).otherwise(write_digest()),
     )
     several = compared.groupBy(*_CONTENT).agg(
         F.count("*").alias("equal"), F.min("record").alias("one"), F.max("record").alias("other")
@@ -30,8 +28,5 @@ def equal_records(observations: DataFrame) -> DataFrame:
         compared.join(several.where("one <> other").select(*_CONTENT, "equal"), _CONTENT),
         Kind.EQUAL,
         F.format_string("one of %d", "equal"),
-        first_offset="offset",
-        last_offset="offset",
-        first_counter="counter",
-        last_counter="counter",
+        **ONE_RECORD,
     )

@@ -29,12 +29,10 @@ _TOLD: Final = {"event": "string", "due": "boolean", "acked_place": "long", "tim
 
 def ledger(observations: DataFrame, events: DataFrame | None, bounds: DataFrame, options: AuditOptions) -> DataFrame:
     """The rows of all records that are stamped, or that ``events`` has for a topic in ``bounds``."""
-    place = place_digest()
-    sequenced = F.xxhash64("topic", "partition", "producer_id", "producer_epoch", "sequence")
     rows = observations.where("stream IS NOT NULL AND counter IS NOT NULL").select(
         *RECORD,
-        place.alias("place"),
-        F.when(F.col("sequence").isNull(), place).otherwise(sequenced).alias("write"),
+        place_digest().alias("place"),
+        write_digest().alias("write"),
         *(F.lit(None).cast(kind).alias(name) for name, kind in _TOLD.items()),
     )
     if events is not None:
@@ -56,6 +54,12 @@ def ledger(observations: DataFrame, events: DataFrame | None, bounds: DataFrame,
 def place_digest() -> Column:
     """Topic, partition and offset in one number."""
     return F.xxhash64("topic", "partition", "offset")
+
+
+def write_digest() -> Column:
+    """What copies that were sequenced as one have in common; without a sequence, a record is one of its own."""
+    sequenced = F.xxhash64("topic", "partition", "producer_id", "producer_epoch", "sequence")
+    return F.when(F.col("sequence").isNull(), place_digest()).otherwise(sequenced)
 
 
 def _told(events: DataFrame, bounds: DataFrame, options: AuditOptions) -> DataFrame:

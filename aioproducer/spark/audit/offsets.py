@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.frames import rows_before
 from aioproducer.spark.audit.tell import tell
 
 
@@ -23,11 +24,7 @@ def wrong_offsets(batches: DataFrame, bounds: DataFrame) -> DataFrame:
     )
     edges = bounds.select("topic", "partition", F.col("first").alias("begin"), F.col("first").alias("end"))
     ends = bounds.select("topic", "partition", F.col("end").alias("begin"), "end")
-    before = (
-        Window.partitionBy("topic", "partition")
-        .orderBy("begin", "end")
-        .rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
-    )
+    before = rows_before(Window.partitionBy("topic", "partition").orderBy("begin", "end"))
     all_spans = spans.unionByName(edges.unionByName(ends).withColumn("records", F.lit(0).cast("long")))
     read = all_spans.withColumn("read", F.max("end").over(before))
     return _between(read).unionByName(_within(spans))

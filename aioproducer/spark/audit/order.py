@@ -6,18 +6,15 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.frames import rows_before
 from aioproducer.spark.audit.ledger import RECORD
-from aioproducer.spark.audit.tell import tell
+from aioproducer.spark.audit.tell import ONE_RECORD, tell
 
 
 def wrong_order(observations: DataFrame, several: DataFrame) -> DataFrame:
     """Records after one with a higher number. Records with ``several`` copies (stream, counter) are left out, because
     one of their copies is always late."""
-    before = (
-        Window.partitionBy("topic", "partition", "stream")
-        .orderBy("offset")
-        .rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
-    )
+    before = rows_before(Window.partitionBy("topic", "partition", "stream").orderBy("offset"))
     columns = ("topic", "partition", "offset", *RECORD, "producer_id", "producer_epoch", "key")
     behind = (
         observations.where("stream IS NOT NULL AND counter IS NOT NULL")
@@ -29,8 +26,5 @@ def wrong_order(observations: DataFrame, several: DataFrame) -> DataFrame:
         behind.join(several, list(RECORD), "left_anti"),
         Kind.REORDERED,
         F.format_string("number %d comes after %d", "counter", "seen"),
-        first_offset="offset",
-        last_offset="offset",
-        first_counter="counter",
-        last_counter="counter",
+        **ONE_RECORD,
     )

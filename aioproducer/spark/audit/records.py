@@ -9,7 +9,7 @@ from aioproducer.spark.audit.events import TORN
 from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.ledger import RECORD
 from aioproducer.spark.audit.options import AuditOptions
-from aioproducer.spark.audit.tell import tell
+from aioproducer.spark.audit.tell import ONE_RECORD, tell
 
 
 def wrong_records(ledger: DataFrame, observations: DataFrame) -> DataFrame:
@@ -32,10 +32,7 @@ def wrong_records(ledger: DataFrame, observations: DataFrame) -> DataFrame:
         found,
         F.col("kind"),
         F.format_string("one of %d", "copies"),
-        first_offset="offset",
-        last_offset="offset",
-        first_counter="counter",
-        last_counter="counter",
+        **ONE_RECORD,
     )
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.batches import SEQUENCES
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.frames import rows_before
 from aioproducer.spark.audit.tell import tell
 
 _PRODUCER = ("topic", "partition", "producer_id")
@@ -25,8 +26,7 @@ def wrong_sequences(batches: DataFrame, bounds: DataFrame, went_by: DataFrame | 
     more: whether it had been missing is known no longer.
     """
     numbered = _positions(_sequenced(batches, went_by))
-    in_order = Window.partitionBy(*_EPOCH).orderBy("position", "first_offset")
-    before = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
+    before = rows_before(Window.partitionBy(*_EPOCH).orderBy("position", "first_offset"))
     from_zero = bounds.where("first = 0").select("topic", "partition", F.lit(0).alias("beginning"))
     reached = F.greatest(F.max("position_end").over(before), "passed")
     placed = (
@@ -78,7 +78,7 @@ def _positions(batches: DataFrame) -> DataFrame:
     half = SEQUENCES // 2
     turn = F.when(step < -half, 1).when(step > half, -1).otherwise(0)
     position = F.col("base_sequence") + F.sum("turn").over(by_offset) * F.lit(SEQUENCES)
-    before = by_offset.rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
+    before = rows_before(by_offset)
     return (
         batches.withColumn("turn", turn)
         .withColumn("position", position)
@@ -90,11 +90,7 @@ def _positions(batches: DataFrame) -> DataFrame:
 
 def _old_epochs(batches: DataFrame) -> DataFrame:
     """Batches of an epoch that had ended: their writer should have been fenced."""
-    before = (
-        Window.partitionBy(*_PRODUCER)
-        .orderBy("first_offset")
-        .rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
-    )
+    before = rows_before(Window.partitionBy(*_PRODUCER).orderBy("first_offset"))
     return tell(
         batches.withColumn("newest", F.max("producer_epoch").over(before)).where("producer_epoch < newest"),
         Kind.REORDERED,

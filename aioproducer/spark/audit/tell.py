@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import FINDING_SCHEMA, Finding, Kind
 
 _FIELDS = [field.split() for field in FINDING_SCHEMA.split(", ")]
+
+ONE_RECORD: Final = {
+    "first_offset": "offset",
+    "last_offset": "offset",
+    "first_counter": "counter",
+    "last_counter": "counter",
+}
+"""The columns of a finding about a single record, whose row has ``offset`` and ``counter``."""
 
 
 def tell(rows: DataFrame, kind: Kind | Column, what: Column, **columns: Column | str) -> DataFrame:

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.frames import rows_before
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.tell import tell
 
@@ -99,7 +100,7 @@ def _numbered(parts: DataFrame) -> DataFrame:
     """With the number of the ``transaction`` among those of its producer and epoch."""
     whole_epoch = Window.partitionBy("producer_id", "producer_epoch")
     by_counter = whole_epoch.orderBy("first_counter", "topic", "partition", "first_offset")
-    before = by_counter.rowsBetween(Window.unboundedPreceding, Window.currentRow - 1)
+    before = rows_before(by_counter)
     overlaps = F.coalesce(F.col("first_counter") <= F.max("last_counter").over(before), F.lit(False))
     only_one = F.coalesce(F.min(F.col("marker_epoch") > F.col("producer_epoch")).over(whole_epoch), F.lit(False))
     return parts.withColumn("begins", F.when(overlaps | only_one, 0).otherwise(1)).withColumn(
