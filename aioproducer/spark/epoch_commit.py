@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from aioproducer import KafkaProducer, TopicPartition
+from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin
 from aioproducer.spark.content_digest import digest_of_all
 from aioproducer.spark.exactly_once import WHOLE, admin_of, committed, name_of
@@ -30,8 +30,7 @@ async def commit_epoch(options: SinkOptions, done: Sequence[Done]) -> None:
     left from an attempt that had more partitions."""
     task = done[0][0]
     name, where = name_of(options, task.write, WHOLE), f"epoch {task.epoch} of {task.write}"
-    assert options.marker_topic is not None
-    place = TopicPartition(options.marker_topic, 0)
+    place = options.marker_place
     markers = [marker for _, marker in done]
     whole = WholeMarker(
         task.epoch,
@@ -51,14 +50,12 @@ async def commit_epoch(options: SinkOptions, done: Sequence[Done]) -> None:
             return
         if last is None or not task.run or (last.epoch, last.run) != (task.epoch - 1, task.run):
             # Otherwise this run has completed the epoch before, so nobody can have begun this one earlier.
-            await _check_that_none_is_left(admin, options, whole, task, place)
+            await _check_that_none_is_left(admin, options, whole, task)
         async with producer.transaction():
             await producer.send_offsets_to_transaction({place: whole.as_offset()}, name)
 
 
-async def _check_that_none_is_left(
-    admin: KafkaAdmin, options: SinkOptions, whole: WholeMarker, task: Task, place: TopicPartition
-) -> None:
+async def _check_that_none_is_left(admin: KafkaAdmin, options: SinkOptions, whole: WholeMarker, task: Task) -> None:
     beginning = name_of(options, task.write, "")
     groups = await admin.list_groups(without_members=True)  # of a cluster's groups most have some
     known = [group.removeprefix(beginning) for group in groups if group.startswith(beginning)]
@@ -66,7 +63,7 @@ async def _check_that_none_is_left(
         if partition < whole.partitions:
             continue
         name = name_of(options, task.write, partition)
-        marker = Marker.read(await committed(admin, name, place), name)
+        marker = Marker.read(await committed(admin, name, options.marker_place), name)
         if marker is not None and marker.epoch >= task.epoch:
             raise MarkerMismatchException(
                 f"epoch {task.epoch} of {task.write}: partition {partition} was committed with {marker}, and there are "

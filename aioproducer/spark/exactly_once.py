@@ -44,8 +44,7 @@ async def write_once(
     did not end in time (TimeoutException), the next attempt finds out how it ended.
     """
     name, where = name_of(options, task.write, task.partition), str(task)
-    assert options.marker_topic is not None
-    place = TopicPartition(options.marker_topic, 0)
+    place = options.marker_place
     digest = ContentDigest(columns.values())
     rows = read_ahead(digest.through(batches))
     async with KafkaProducer.from_config({**options.configs, "transactional.id": name}) as producer:
@@ -79,8 +78,8 @@ async def _check_marker_topic(admin: KafkaAdmin, options: SinkOptions, where: st
     """Checks it now, because it would otherwise fail with the marker, after all rows were sent.
 
     The topic of the rows is not checked: the first row may create it."""
-    name = options.marker_topic
-    if name is None or name == options.topic:
+    name = options.marker_place.topic
+    if name == options.topic:
         return
     try:
         await admin.describe_topic(name)

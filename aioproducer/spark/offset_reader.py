@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from aioproducer.admin import AdminConfig, KafkaAdmin, ListOffsetsResultInfo, OffsetSpec, TopicDescription
+from aioproducer.admin.offsets import IsolationLevel
 from aioproducer.config import known_to
 from aioproducer.errors import IllegalArgumentException, UnknownTopicOrPartitionException
 from aioproducer.reader import ReaderConfig
@@ -101,7 +101,7 @@ class OffsetReader:
         return found
 
     def _listed(self, specs: Mapping[TopicPartition, OffsetSpec], *, gone: bool = False) -> dict[TopicPartition, int]:
-        level: Any = "read_committed" if self._options.read_committed else "read_uncommitted"
+        level: IsolationLevel = "read_committed" if self._options.read_committed else "read_uncommitted"
         answers = self._thread.run(self._admin.list_offsets(specs, isolation_level=level))
         offsets = {}
         for partition, answer in answers.items():

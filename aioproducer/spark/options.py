@@ -42,11 +42,15 @@ def check_known(options: Mapping[str, str], known: Iterable[str], what: str) -> 
     for given in options:
         if given.lower() in names or given.lower().startswith(PREFIX):
             continue
-        near = difflib.get_close_matches(given.lower(), names, 1)
-        raise IllegalArgumentException(
-            f'the {what} has no option "{given}"'
-            + (f'; did you mean "{names[near[0]]}"?' if near else f"; it has {', '.join(sorted(known))} and {PREFIX}*")
-        )
+        there = f"it has {', '.join(sorted(known))} and {PREFIX}*"
+        raise IllegalArgumentException(f'the {what} has no option "{given}"; {hint(given, names.values(), there)}')
+
+
+def hint(given: str, names: Iterable[str], otherwise: str) -> str:
+    """Which of the names may be meant; ``otherwise`` if none is like it."""
+    by_lower = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(given.lower(), by_lower, 1)
+    return f'did you mean "{by_lower[near[0]]}"?' if near else otherwise
 
 
 def text(options: Mapping[str, str], name: str) -> str | None:
@@ -57,11 +61,11 @@ def text(options: Mapping[str, str], name: str) -> str | None:
     return value
 
 
-def number(options: Mapping[str, str], name: str, default: int, *, at_least: int = 0) -> int:
-    """The option as an integer."""
+def number(options: Mapping[str, str], name: str, *, at_least: int = 0) -> int | None:
+    """The option as an integer, or None."""
     value = text(options, name)
     if value is None:
-        return default
+        return None
     try:
         wanted = int(value)
     except ValueError:
@@ -80,3 +84,8 @@ def one_of(options: Mapping[str, str], name: str, choices: Sequence[str], defaul
         if value.lower() == choice.lower():
             return choice
     raise IllegalArgumentException(f'option "{name}" is "{value}"; it must be {" or ".join(choices)}')
+
+
+def flag(options: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """The option as true or false."""
+    return one_of(options, name, ("true", "false"), str(default).lower()) == "true"

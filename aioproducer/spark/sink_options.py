@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from aioproducer import KafkaProducer
+from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.options import check_known, kafka_configs, number, one_of, text
 
@@ -44,7 +44,7 @@ class SinkOptions:
     write_epoch: int
     """For a batch: its number among the batches of the same ``write_id``; it rises from one to the next."""
     marker_topic: str | None
-    """The topic whose partition 0 carries the markers of exactly-once."""
+    """The topic whose partition 0 carries the markers; None if there are none."""
     prefix: str
 
     @classmethod
@@ -59,7 +59,7 @@ class SinkOptions:
             topic=topic,
             exactly_once=guarantee == EXACTLY_ONCE,
             write_id=text(options, "writeId"),
-            write_epoch=number(options, "writeEpoch", 0),
+            write_epoch=number(options, "writeEpoch") or 0,
             marker_topic=text(options, "markerTopic") or topic,
             prefix=text(options, "transactionalIdPrefix") or "aioproducer",
         )
@@ -73,6 +73,12 @@ class SinkOptions:
         else:
             KafkaProducer.from_config(configs)
         return chosen
+
+    @property
+    def marker_place(self) -> TopicPartition:
+        """Where the markers of exactly-once are committed."""
+        assert self.marker_topic is not None
+        return TopicPartition(self.marker_topic, 0)
 
     def _check_exactly_once(self, given: Sequence[str], streaming: bool) -> None:
         for name in ("writeId", "writeEpoch"):

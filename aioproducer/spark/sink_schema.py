@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 from pyspark.sql.types import (
@@ -20,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from aioproducer.errors import IllegalArgumentException
+from aioproducer.spark.options import hint
 
 COLUMNS = ("key", "value", "headers", "topic", "partition", "timestamp")
 
@@ -48,9 +48,8 @@ def _unknown(schema: StructType) -> list[str]:
     wrong = []
     for name in schema.fieldNames():
         if name not in COLUMNS and name not in _LEFT_OUT:
-            near = difflib.get_close_matches(name.lower(), COLUMNS, 1)
-            hint = f'did you mean "{near[0]}"?' if near else f"there may be {', '.join(COLUMNS)}"
-            wrong.append(f'column "{name}" means nothing here ({hint})')
+            what = hint(name, COLUMNS, f"there may be {', '.join(COLUMNS)}")
+            wrong.append(f'column "{name}" means nothing here ({what})')
     return wrong
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 from aioproducer.client_config import UNSUPPORTED_BY_CLIENTS, client_config
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.reader import ReaderConfig
-from aioproducer.spark.options import check_known, kafka_configs, number, one_of, text
+from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text
 from aioproducer.types import TopicPartition
 
 LATEST, EARLIEST = -1, -2
@@ -124,10 +124,10 @@ class SourceOptions:
             starting=starting,
             ending=ending,
             latest_if_none=one_of(options, _STRATEGY, ("error", "latest"), "error") == "latest",
-            fail_on_data_loss=one_of(options, "failOnDataLoss", ("true", "false"), "true") == "true",
-            min_partitions=number(options, "minPartitions", 0, at_least=1) or None,
-            max_records_per_partition=number(options, "maxRecordsPerPartition", 0, at_least=1) or None,
-            max_offsets_per_trigger=number(options, _LIMIT, 0, at_least=1) or None,
+            fail_on_data_loss=flag(options, "failOnDataLoss", default=True),
+            min_partitions=number(options, "minPartitions", at_least=1),
+            max_records_per_partition=number(options, "maxRecordsPerPartition", at_least=1),
+            max_offsets_per_trigger=number(options, _LIMIT, at_least=1),
         )
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.arrow_columns import ARROW_TYPES
-from aioproducer.spark.options import one_of
+from aioproducer.spark.options import flag, hint
 
 COLUMNS: Mapping[str, DataType] = {name: from_arrow_type(type) for name, type in ARROW_TYPES.items()}
 
@@ -31,20 +30,14 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     fields = []
     for field in schema.fields:
         if field.name not in COLUMNS:
-            near = difflib.get_close_matches(field.name, COLUMNS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(COLUMNS)}"
-            raise IllegalArgumentException(f"schema: the source has no column {field.name!r}; {hint}")
+            what = hint(field.name, COLUMNS, f"it has {', '.join(COLUMNS)}")
+            raise IllegalArgumentException(f'schema: the source has no column "{field.name}"; {what}')
         if field.dataType != COLUMNS[field.name]:
             raise IllegalArgumentException(
-                f"schema: column {field.name!r} is {field.dataType.simpleString()}, "
+                f'schema: column "{field.name}" is {field.dataType.simpleString()}, '
                 f"and the source has it as {COLUMNS[field.name].simpleString()}: read it so, and cast it afterwards"
             )
         fields.append(pa.field(field.name, ARROW_TYPES[field.name], nullable=field.nullable))
     if not fields:
         raise IllegalArgumentException("schema: no column is asked for; name at least one")
     return pa.schema(fields)
-
-
-def flag(options: Mapping[str, str], name: str) -> bool:
-    """An option that is true or false, and false by default."""
-    return one_of(options, name, ("true", "false"), "false") == "true"

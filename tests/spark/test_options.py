@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.spark.options import check_known, kafka_configs, number, one_of, text
+from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text
 
 SERVERS = {"kafka.bootstrap.servers": "b:1"}
 
@@ -40,11 +40,11 @@ def test_texts() -> None:
 
 
 def test_numbers() -> None:
-    assert number({"most": "12"}, "most", 5) == 12
-    assert number({}, "most", 5) == 5
+    assert number({"most": "12"}, "most") == 12
+    assert number({}, "most") is None
     for wrong in ("x", "1.5", "-1"):
         with pytest.raises(IllegalArgumentException, match=f'"most" is "{wrong}"; it must be an integer of at least 0'):
-            number({"most": wrong}, "most", 5)
+            number({"most": wrong}, "most")
 
 
 def test_choices() -> None:
@@ -52,3 +52,11 @@ def test_choices() -> None:
     assert one_of({}, "how", ("early", "late"), "early") == "early"
     with pytest.raises(IllegalArgumentException, match='option "how" is "x"; it must be early or late'):
         one_of({"how": "x"}, "how", ("early", "late"), "early")
+
+
+def test_flags() -> None:
+    assert flag({"really": "TRUE"}, "really")
+    assert not flag({}, "really")
+    assert flag({}, "really", default=True)
+    with pytest.raises(IllegalArgumentException, match='option "really" is "maybe"; it must be true or false'):
+        flag({"really": "maybe"}, "really")
