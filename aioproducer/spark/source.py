@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from aioproducer.errors import IllegalArgumentException
+from aioproducer.spark.for_tasks import ForTasks
 from aioproducer.spark.offset_plan import impossible, ranges, split
 from aioproducer.spark.offset_reader import OffsetReader
 from aioproducer.spark.range_reader import read_range
@@ -17,7 +18,7 @@ from aioproducer.spark.source_options import LATEST, SourceOptions
 from aioproducer.spark.source_schema import arrow_schema
 
 
-class BatchReader(DataSourceReader):
+class BatchReader(ForTasks, DataSourceReader):
     """Plans once, when the query is planned; then reads range by range, in tasks."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
@@ -48,7 +49,6 @@ class BatchReader(DataSourceReader):
 
 def read_partition(options: SourceOptions, schema: Any, partition: InputPartition) -> Iterator[Any]:
     """The records of one planned partition; Spark plans one without a value if there is nothing to read."""
-
     if partition.value is None:
         return iter(())
     return read_range(options.configs, partition.value, schema, fail_on_data_loss=options.fail_on_data_loss)

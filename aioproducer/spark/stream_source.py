@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from aioproducer.errors import IllegalArgumentException, OffsetOutOfRangeException
+from aioproducer.spark.for_tasks import ForTasks
 from aioproducer.spark.offset_plan import (
     OffsetsByTopic,
     ends_lost,
@@ -40,7 +41,7 @@ else:
 log = logging.getLogger(__name__)
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batch after batch, in a process of the driver that lives as long as the query; tasks read.
 
     Offsets are those of Spark's Kafka source, ``{"topic": {"0": 23}}``. They are kept in the query's checkpoint and

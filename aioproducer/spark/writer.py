@@ -14,6 +14,7 @@ from aioproducer.errors import IllegalArgumentException
 from aioproducer.event_loop import new_event_loop
 from aioproducer.spark.epoch_commit import commit_epoch
 from aioproducer.spark.exactly_once import write_once
+from aioproducer.spark.for_tasks import ForTasks
 from aioproducer.spark.marker import Marker
 from aioproducer.spark.read_ahead import read_ahead
 from aioproducer.spark.sink_options import SinkOptions
@@ -82,7 +83,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         return runner.run(work)
 
 
-class _Writer:
+class _Writer(ForTasks):
     """What both writers are."""
 
     streaming: ClassVar[bool]
