@@ -4,7 +4,7 @@
 
     from aioproducer.spark import register
 
-    register(spark)  # where the package is installed, Spark finds it by itself
+    register(spark)  # in the main thread, Spark finds it by itself
     options = {"kafka.bootstrap.servers": "localhost:9092"}
     df.write.format("aioproducer").options(**options, topic="t").mode("append").save()
     spark.read.format("aioproducer").options(**options, subscribe="t").load()
@@ -18,7 +18,8 @@ order, beginning with ``data_source.py``, which Spark calls:
 - Reading: ``source_options.py`` and ``source_schema.py`` check. ``source.py`` and ``stream_source.py`` plan, with
   ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules). ``range_reader.py`` is a task's
   read, ``arrow_columns.py`` makes its rows.
-- On the driver: ``dataframe.py``, ``spark_job.py``.
+- Both: ``for_tasks.py`` is how their objects come from the driver to its tasks.
+- On the driver: ``dataframe.py``, ``spark_job.py``. ``active_session.py`` is what threads of its own need.
 - ``audit/`` proves what was delivered: ``run.py`` goes from topics to a report, ``job.py`` applies the rules in order,
   each of which has its own file; ``watch.py`` applies them to what is being written.
 """
@@ -54,7 +55,13 @@ def __getattr__(name: str) -> Any:
 
 
 def register(spark: SparkSession) -> None:
-    """Registers the format ``aioproducer`` with a session, where Spark has not found it by itself."""
+    """Registers the format ``aioproducer`` with a session, and makes the session the active one of the calling thread.
+
+    Spark finds the format by itself where it knows the session; to write from any other thread than the one that made
+    the session, this must be called there first.
+    """
+    from aioproducer.spark.active_session import activate
     from aioproducer.spark.data_source import AioproducerDataSource
 
+    activate(spark)
     spark.dataSource.register(AioproducerDataSource)

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from aioproducer.errors import IllegalStateException
+from aioproducer.spark.active_session import activate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +42,7 @@ class SparkJob:
             raise IllegalStateException(
                 "this is a session of Spark Connect, and its driver is elsewhere: jobs are driven from where it is"
             )
+        self._spark = spark
         self._context: Any = spark.sparkContext
         self._description = description
         self._tag = f"aioproducer-{uuid.uuid4()}"
@@ -75,6 +77,7 @@ class SparkJob:
         return begun
 
     def _begin(self) -> None:
+        activate(self._spark)
         # Properties of the thread, which Spark passes on to the threads that it makes for its calls.
         self._context.addJobTag(self._tag)
         self._context.setInterruptOnCancel(True)

@@ -50,8 +50,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    from aioproducer.spark import register
-
-    register(session)
+    # Nothing is registered: Spark has to find the format by itself.
     yield session
     session.stop()

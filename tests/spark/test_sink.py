@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aioproducer.spark import register, run_job
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 from .foreign import read_committed, values
@@ -78,13 +81,25 @@ def test_a_batch_has_every_column(spark: Any, cluster: ThreadedCluster, topic: s
     assert {message.value(): message.partition() for message in found if message.value() != b""} == {b"v": 2, None: 1}
 
 
-def test_spark_finds_the_format_by_itself(spark: Any, cluster: ThreadedCluster, topic: str) -> None:
-    from pyspark.sql.datasource import DataSource
+def test_a_job_of_an_event_loop_writes(spark: Any, cluster: ThreadedCluster, topic: str) -> None:
+    """In its own thread, in which Spark would find no format of Python's."""
+    save = sink(cluster, spark.sql("SELECT 'v' AS value"), topic=topic).save
+    asyncio.run(run_job(spark, save))
+    assert values(cluster.bootstrap_servers, topic, 3) == ["v"]
 
-    import pyspark_aioproducer
 
-    assert issubclass(pyspark_aioproducer.DefaultSource, DataSource)
-    assert pyspark_aioproducer.DefaultSource.name() == "aioproducer"
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_thread_that_registers_the_format_writes(
+    spark: Any, cluster: ThreadedCluster, topic: str, anew: bool
+) -> None:
+    def write() -> None:
+        session = spark.newSession() if anew else spark
+        register(session)
+        sink(cluster, session.sql("SELECT 'v' AS value"), topic=topic).save()
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(write).result()
+    assert values(cluster.bootstrap_servers, topic, 3) == ["v"]
 
 
 def test_many_rows_of_many_tasks_some_of_them_empty(spark: Any, cluster: ThreadedCluster, topic: str) -> None:

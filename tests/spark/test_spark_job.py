@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import threading
-from types import SimpleNamespace
-from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from aioproducer.spark.spark_job import run_job
 
 
-def gone(*_: Any) -> None:
-    raise ConnectionError("the JVM is gone")
-
-
-def nothing(*_: Any) -> None:
-    """What Spark is told here does not matter."""
-
-
 async def test_what_went_wrong_is_raised_although_nothing_can_be_cancelled() -> None:
-    context = SimpleNamespace(addJobTag=nothing, setInterruptOnCancel=nothing, cancelJobsWithTag=gone)
-    session: Any = SimpleNamespace(_jsparkSession=None, sparkContext=context)
+    session = MagicMock()
+    session.sparkContext.cancelJobsWithTag.side_effect = ConnectionError("the JVM is gone")
     threads: list[threading.Thread] = []
 
     def fail() -> None:
