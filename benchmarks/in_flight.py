@@ -107,9 +107,7 @@ class Report:
         return []
 
     def markdown(self) -> str:
-        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        lines += [
-            "",
+        lines = [
             f"{self.records:,} records of {len(VALUE)} B a run, one partition, transactional; medians of {self.rounds} "
             "rounds, ratios with the least and the greatest.",
             "",
@@ -125,7 +123,7 @@ class Report:
                 f"| {in_flight} | {speed:,.0f} | {average:.1f} ms | {p99:.1f} ms | {self.ratio(in_flight)} | "
                 f"{theirs / KIP_RECORDS_PER_S[1]:.2f} |"
             )
-        return "\n".join(lines) + "\n"
+        return alone.page(self.environment, lines, self.problems())
 
 
 async def in_flight(options: argparse.Namespace, told: Callable[[str], object]) -> Report:

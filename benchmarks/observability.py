@@ -84,9 +84,7 @@ class Report:
         return []
 
     def markdown(self) -> str:
-        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        lines += [
-            "",
+        lines = [
             f"{self.records:,} records of {len(VALUE)} B a run; medians, and of what is added the least and greatest.",
             "",
             "| watched by | ns of CPU per record | ns added |",
@@ -99,7 +97,7 @@ class Report:
             lines.append(f"| {way} | {spent.median:,.0f} | {words} |")
         scrape = Spread.of(self.scrape_ms)
         lines += ["", f"A scrape by Prometheus takes {scrape.median:.1f} ms ({scrape.least:.1f}–{scrape.most:.1f})."]
-        return "\n".join(lines) + "\n"
+        return alone.page(self.environment, lines, self.problems())
 
 
 async def measure(way: str, round_: int, servers: str, records: int) -> Run:

@@ -247,15 +247,15 @@ class Report:
         return wrong + [f"gone: {problem}" for gone in self.gone for problem in gone.failed()]
 
     def markdown(self) -> str:
-        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        if self.outages:
-            lines += ["", "| outage | seconds | records | CPU of a core | log lines | resumed after | in the log |"]
-            lines += ["|---|---:|---:|---:|---:|---:|---|"]
-        for one in self.outages:
-            lines.append(
-                f"| {one.case} | {one.seconds:.0f} | {one.records:,} | {one.cpu_share:.1%} | {len(one.log_lines)} "
-                f"| {one.resumed_ms:.0f} ms of {one.allowed_ms:.0f} | {'; '.join(one.problems) or 'once, in order'} |"
-            )
+        lines = [
+            "| outage | seconds | records | CPU of a core | log lines | resumed after | in the log |",
+            "|---|---:|---:|---:|---:|---:|---|",
+        ]
+        lines += [
+            f"| {one.case} | {one.seconds:.0f} | {one.records:,} | {one.cpu_share:.1%} | {len(one.log_lines)} "
+            f"| {one.resumed_ms:.0f} ms of {one.allowed_ms:.0f} | {'; '.join(one.problems) or 'once, in order'} |"
+            for one in self.outages
+        ]
         for end in self.gone:
             lines += [
                 "",
@@ -266,9 +266,7 @@ class Report:
         logged = [(one.case, line) for one in self.outages for line in one.log_lines]
         logged += [("gone", line) for one in self.gone for line in one.log_lines]
         lines += ["", *(f"    {case}: {line:.160}" for case, line in logged)]
-        if problems := self.problems():
-            lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
-        return "\n".join(lines) + "\n"
+        return alone.page(self.environment, lines, self.problems())
 
 
 async def run(options: argparse.Namespace, told: Callable[[str], object]) -> Report:

@@ -185,8 +185,7 @@ class Report:
         ]
 
     def markdown(self) -> str:
-        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        lines += ["", f"CPU microseconds a record, and the loop's longest stall; medians of {self.rounds} rounds.", ""]
+        lines = [f"CPU microseconds a record, and the loop's longest stall; medians of {self.rounds} rounds.", ""]
         lines += [f"- `{load.name}`: {load.title}" for load in LOADS]
         lines += ["", "| partitions | " + " | ".join(load.name for load in LOADS) + " | metadata refresh |"]
         lines += ["|---:|" + "---:|" * (len(LOADS) + 1)]
@@ -194,9 +193,7 @@ class Report:
             cells = [f"{self.cpu(load.name, partitions):.2f} ({self._stall(load.name, partitions)})" for load in LOADS]
             lines.append(f"| {partitions:,} | " + " | ".join(cells) + f" | {self._refresh(partitions)} |")
         lines.append("| largest growth | " + " | ".join(f"{self.growth(load.name):.2f}" for load in LOADS) + " | |")
-        if problems := self.problems():
-            lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
-        return "\n".join(lines) + "\n"
+        return alone.page(self.environment, lines, self.problems())
 
     def _stall(self, load: str, partitions: int) -> str:
         worst = median(f.stall_ms for f in self.figures if (f.load, f.partitions) == (load, partitions))

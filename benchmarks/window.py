@@ -124,9 +124,7 @@ class Report:
         )
 
     def markdown(self) -> str:
-        lines = [f"- {name}: {value}" for name, value in self.environment.lines()]
-        lines += [
-            "",
+        lines = [
             f"One partition, one record of {len(VALUE)} B a batch, a line set to {self.round_trip_ms:g} ms there and "
             f"back; medians of {self.rounds} rounds.",
             "",
@@ -141,9 +139,7 @@ class Report:
                 f"| {window} | {self.ping_ms(window):.1f} ms | {self.rate(window):.2f} | {expected:.2f} "
                 f"| {self.share(window):.1%} | {ratio} |"
             )
-        if problems := self.problems():
-            lines += ["", "### Problems", "", *(f"- {problem}" for problem in problems)]
-        return "\n".join(lines) + "\n"
+        return alone.page(self.environment, lines, self.problems())
 
 
 async def window(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
