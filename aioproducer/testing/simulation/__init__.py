@@ -8,24 +8,28 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     loop.py         the event loop: virtual time, and a seed for what asyncio leaves open
     network.py      names, listeners, connections
     endpoint.py     one end of a connection, as the kernel has it; transport.py and server.py as asyncio has it
-    scenario.py     what a seed stands for: cluster, configs, work, faults
-    faults.py       what goes wrong where; chaos.py what happens to the cluster
+    scenario.py     what a seed stands for: cluster, configs, work, faults; drawing.py how it is drawn
+    faults.py       what goes wrong where; chaos.py what happens to the cluster; releases.py what brokers say they are
     work_plan.py    what users are going to do
     workload.py     what the users of a producer do; ledger.py every record and what became of it;
                     interceptor.py what an interceptor is told of it
     application.py  what users of transactions do; transactions.py every transaction and what became of it
     invariants.py   what must be true in the end; transaction_invariants.py of transactions; violations.py what was not
     trace.py        everything that happened, and its hash; stacks.py who waits for what
-    run.py          one seed from beginning to end
+    surroundings.py all of this put together; producers.py the producers in it; endings.py how they are closed;
+                    leftovers.py what is left then; log_watch.py what was logged
+    run.py          one seed from beginning to end; report.py what came of it
 
 ``python -m aioproducer.testing.simulate --seeds 300`` runs many.
 """
 
 from __future__ import annotations
 
+from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.faults import KINDS
 from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.run import Report, play, simulate
-from aioproducer.testing.simulation.scenario import Scenario, draw
+from aioproducer.testing.simulation.report import Report
+from aioproducer.testing.simulation.run import play, simulate
+from aioproducer.testing.simulation.scenario import Scenario
 
 __all__ = ["KINDS", "Report", "Scenario", "SimulatedLoop", "draw", "play", "simulate"]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine
 from functools import partial
 from random import Random
 from typing import Any
 
-from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
@@ -17,15 +15,12 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortableException,
 )
-from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.wait_all import wait_all
 from aioproducer.testing.simulation.chaos import GROUPS
-from aioproducer.testing.simulation.faults import SimulatedFaults
-from aioproducer.testing.simulation.ledger import Ledger
-from aioproducer.testing.simulation.loop import SimulatedLoop
-from aioproducer.testing.simulation.scenario import Scenario, TopicPlan
-from aioproducer.testing.simulation.transactions import End, Life, Transaction, TransactionLedger
-from aioproducer.testing.simulation.violations import Violations
+from aioproducer.testing.simulation.producers import Producers
+from aioproducer.testing.simulation.scenario import TopicPlan
+from aioproducer.testing.simulation.surroundings import Surroundings
+from aioproducer.testing.simulation.transactions import End, Life, Transaction
 from aioproducer.testing.simulation.work_plan import ApplicationPlan
 from aioproducer.testing.simulation.workload import Work
 from aioproducer.types import TopicPartition
@@ -41,32 +36,13 @@ class Abandoned(Exception):
     """Raised in a block, to abort it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a run's applications share. ``start(config)`` makes a producer, ``closed(number)`` checks one that ended."""
-
-    scenario: Scenario
-    cluster: EmbeddedCluster
-    faults: SimulatedFaults
-    loop: SimulatedLoop
-    ledger: Ledger
-    transactions: TransactionLedger
-    violations: Violations
-    start: Callable[[dict[str, Any]], Awaitable[tuple[int, KafkaProducer]]]
-    closed: Callable[[int], object]
-
-    @property
-    def recovery(self) -> float:
-        """Seconds after the faults in which everything works again: back-offs may have become long."""
-        return 30 + 3 * self.scenario.milliseconds("socket_connection_setup_timeout_max_ms")
-
-
 class Application:
     """Runs as its plan says, and checks what it is told at once."""
 
-    def __init__(self, plan: ApplicationPlan, around: Surroundings, random: Random) -> None:
+    def __init__(self, plan: ApplicationPlan, around: Surroundings, producers: Producers, random: Random) -> None:
         self._plan = plan
         self._around = around
+        self._producers = producers
         self._random = random
 
     async def run(self) -> None:
@@ -92,12 +68,10 @@ class Application:
 
     async def _start(self, timeout_ms: int) -> _Living:
         plan, around = self._plan, self._around
-        number, producer = await around.start(
-            {"transactional_id": plan.transactional_id, "transaction_timeout_ms": timeout_ms}
-        )
+        number = await self._producers.start(transactional_id=plan.transactional_id, transaction_timeout_ms=timeout_ms)
         life = Life(plan.transactional_id, number, around.loop.exact_time())
         around.transactions.lives.append(life)
-        return _Living(plan, around, self._random, life, producer)
+        return _Living(plan, around, self._producers, self._random, life)
 
     async def _live(self) -> None:
         around, random = self._around, self._random
@@ -128,13 +102,14 @@ class _Living:
     """One producer, and who uses it."""
 
     def __init__(
-        self, plan: ApplicationPlan, around: Surroundings, random: Random, life: Life, producer: KafkaProducer
+        self, plan: ApplicationPlan, around: Surroundings, producers: Producers, random: Random, life: Life
     ) -> None:
         self.life = life
         self._plan = plan
         self._around = around
         self._random = random
-        self._producer = producer
+        self._producers = producers
+        self._producer = producer = producers[life.producer]
         self._work = Work(
             around.scenario, plan.work, producer, around.ledger, around.violations, around.loop, random, life.producer
         )
@@ -146,10 +121,9 @@ class _Living:
         timeout = self._random.choice((None, None, 0.0, scenario.close_timeout))
         began = around.loop.exact_time()
         await self._producer.close(timeout)
-        names = ("max_block_ms", "delivery_timeout_ms", "request_timeout_ms")
-        allowed = sum(map(scenario.milliseconds, names)) if timeout is None else timeout
-        around.violations.in_time("close", began, around.loop.exact_time(), allowed)
-        around.closed(self.life.producer)
+        around.closed_in_time(began, timeout)
+        self._producers.check_ended(self.life.producer)
+        self._producers.check_metrics(self.life.producer)
 
     async def use(self) -> None:
         """Until all its transactions have ended, or the producer is of no further use."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from aioproducer.broker import EmbeddedCluster, Topic
 from aioproducer.testing.simulation.faults import SimulatedFaults
+from aioproducer.testing.simulation.releases import Releases
 from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
 
@@ -47,10 +48,12 @@ class Chaos:
             ("leaders", self._move),
             ("coordinators", self._move_coordinator),
             ("restarts", self._restart),
+            ("upgrades", self._upgrade),
             ("outages", self._outage),
             ("recreate", self._recreate),
             ("growth", self._grow),
             ("windows", self._change_window),
+            ("limits", self._change_limit),
         ):
             rate = self._scenario.rates.get(kind, 0.0) * _EVENTS_PER_SECOND
             when = self._random.expovariate(rate) if rate else self._scenario.faults_until
@@ -68,6 +71,8 @@ class Chaos:
                 group.create_task(event(), name="chaos event")
             await asyncio.sleep(max(0.0, self._scenario.faults_until - passed))
             self._faults.over = True
+            for topic in self._cluster.topics:
+                self._cluster.alter_topic_configs(topic.name, {"max.message.bytes": None})
             self._trace("faults are over")
 
     def create(self, plan: TopicPlan) -> None:
@@ -101,7 +106,13 @@ class Chaos:
         self._cluster.move_coordinator(key, node)
 
     async def _restart(self) -> None:
-        node = self._random.randrange(self._scenario.nodes)
+        await self._replace(self._random.randrange(self._scenario.nodes), None)
+
+    async def _upgrade(self) -> None:
+        await self._replace(self._random.randrange(self._scenario.nodes), self._faults.releases)
+
+    async def _replace(self, node: int, releases: Releases | None) -> None:
+        """The node is stopped and started again, as another of these releases if there are any."""
         if node in self._stopped:
             return
         down = self._random.expovariate(5)
@@ -111,6 +122,10 @@ class Chaos:
         self._stopped.add(node)
         await self._cluster.stop_node(node)
         await asyncio.sleep(down)
+        if releases is not None:
+            release = releases.choose(self._random)
+            self._trace("release", node, release)
+            releases.replaced(node, release, range(self._scenario.nodes))
         self._trace("start", node)
         await self._cluster.start_node(node, port=port)
         self._stopped.discard(node)
@@ -127,7 +142,7 @@ class Chaos:
         self._trace("delete", plan.name)
         self.deleted.append((self._now(), self._cluster.topic(plan.name)))
         self._cluster.delete_topic(plan.name)
-        await asyncio.sleep(self._random.choice((0.0, 0.0, 0.1)))
+        await asyncio.sleep(self._random.choice((0.0, 0.0, 0.1, 2.0)))
         await self._create_late(plan)
 
     async def _grow(self) -> None:
@@ -146,6 +161,14 @@ class Chaos:
         retain = self._random.choice((5, 6, 10, 50))
         self._trace("window", topic.name, retain)
         self._cluster.alter_topic_configs(topic.name, {"producer.state.batches.to.retain": retain})
+
+    async def _change_limit(self) -> None:
+        if not self._cluster.topics:
+            return
+        topic = self._random.choice(self._cluster.topics)
+        limit = self._random.choice((300, 500, 2000, None))
+        self._trace("limit", topic.name, limit)
+        self._cluster.alter_topic_configs(topic.name, {"max.message.bytes": limit})
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from random import Random
+from typing import Any
 
 from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault, Topic
 from aioproducer.error_code import ErrorCode
+from aioproducer.producer.sequences import MAX_EPOCH
 from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.network import Address, Fate, NetworkFaults
+from aioproducer.testing.simulation.releases import Releases
 from aioproducer.testing.simulation.trace import Trace
 
 KINDS: Mapping[str, str] = {
@@ -26,17 +32,20 @@ KINDS: Mapping[str, str] = {
     "codes": "produce errors, some of them after the append",
     "garbage": "bytes that are no response, answers that leave partitions out",
     "ids": "errors in place of a producer id",
+    "epochs": "producer ids of which hardly an epoch is left",
     "metadata": "metadata that is missing or out of date",
     "throttle": "brokers throttle the producer",
     "leaders": "leaders move",
     "coordinators": "coordinators of transactions and groups move, or are not ready",
     "restarts": "brokers stop and start again, maybe on another port",
+    "upgrades": "brokers are replaced by some of newer and older releases",
     "outages": "a broker cannot be reached for a while, nor reach anybody",
     "stalls": "the event loop is held up",
     "clock": "the clock that stamps records jumps",
     "recreate": "topics are deleted and created anew",
     "growth": "topics get more partitions, of which brokers may not have heard yet",
     "windows": "brokers remember more or fewer batches of a producer than before",
+    "limits": "topics take larger or only smaller batches than before",
 }
 
 SEQUENCE_ERRORS = (
@@ -126,6 +135,9 @@ class SimulatedFaults(Faults, NetworkFaults):
         """The producers were told something that no producer outlives."""
         self.on_batch: Callable[[Partition, RecordBatch], object] = lambda partition, batch: None
         """Told of every batch before it is appended or refused."""
+        self.releases = Releases()
+        self.on_too_new: Callable[[str], object] = lambda what: None
+        """Told of requests in versions that the node does not have."""
         self._random = random
         self._rates = rates
         self._late = late
@@ -170,9 +182,24 @@ class SimulatedFaults(Faults, NetworkFaults):
 
     def on_request(self, request: ReceivedRequest) -> RequestFault | None:
         header = request.header
+        if header.api_version > self.releases.newest(request.node_id, header.api_key):
+            self.on_too_new(f"node {request.node_id}: {ApiKey(header.api_key).name} version {header.api_version}")
         fault = self._request_fault(header.api_key)
         self._trace("request", request.node_id, ApiKey(header.api_key).name, header.correlation_id, fault or "")
-        return fault
+        edit = self._edit(request)
+        return fault if edit is None else replace(fault or RequestFault(), edit=edit)
+
+    def _edit(self, request: ReceivedRequest) -> Callable[[Any], object] | None:
+        api_key = request.header.api_key
+        if api_key == ApiKey.API_VERSIONS:
+            return partial(self.releases.told_by, request.node_id)
+        if api_key == ApiKey.INIT_PRODUCER_ID and "epochs" in self._rates and not self.over:
+            return self._use_up_epochs
+        return None
+
+    def _use_up_epochs(self, response: InitProducerIdResponse) -> None:
+        if response.error_code == ErrorCode.NONE:
+            response.producer_epoch = MAX_EPOCH - self._random.randrange(3)
 
     def _request_fault(self, api_key: int) -> RequestFault | None:
         if self.strikes("lost"):

@@ -170,8 +170,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     async def getaddrinfo(  # type: ignore[override]
         self, host: str, port: int, *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
     ) -> list[tuple[Any, ...]]:
-        address = await self.network.resolve(host)
-        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))
+            for address in await self.network.addresses(host)
+        ]
 
     async def create_connection(  # type: ignore[override]
         self, protocol_factory: Callable[[], P], host: str, port: int

@@ -28,6 +28,7 @@ class Listener(Protocol):
 
 
 _CLIENT = "10.0.0.1"
+_DEAD = "10.0.2.1"
 _NEVER = 127.0
 """Seconds after which Linux gives up connecting."""
 
@@ -86,6 +87,8 @@ class Conditions:
     """Whether transports hand over what is written in the loop's next turn, as uvloop's do."""
     reset_drops_unread: bool = False
     """Whether a reset makes bytes unreadable that arrived before it: some systems do that."""
+    dead_address: bool = False
+    """Whether names have another address besides, before the one that is listened on: nobody listens there."""
 
 
 class Network:
@@ -167,6 +170,11 @@ class Network:
             return host
         await asyncio.sleep(self._vary(self.conditions.latency))
         return self._addresses.setdefault(host, f"10.0.1.{len(self._addresses) + 1}")
+
+    async def addresses(self, host: str) -> list[str]:
+        """What a client is told of a name."""
+        address = await self.resolve(host)
+        return [_DEAD, address] if self.conditions.dead_address and address != host else [address]
 
     def listen(self, listener: Listener, host: str, port: int) -> int:
         if port == 0:

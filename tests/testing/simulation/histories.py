@@ -12,8 +12,10 @@ from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.records.record import Record
+from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.ledger import Entry, Ledger
-from aioproducer.testing.simulation.scenario import Promise, Scenario, TopicPlan, draw
+from aioproducer.testing.simulation.network import Conditions
+from aioproducer.testing.simulation.scenario import Promise, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
 from aioproducer.testing.simulation.violations import Violations
 
@@ -59,6 +61,8 @@ class History:
             drawn,
             promise=promise,
             rates=rates or {},
+            work=[],
+            conditions=Conditions(),
             calm=not rates,
             topics=[TopicPlan("t", 2, 0.0)],
             broker_configs={
@@ -67,7 +71,7 @@ class History:
                 "log.message.timestamp.type": "CreateTime",
             },
             config={
-                **drawn.config,
+                **{name: value for name, value in drawn.config.items() if name != "retries"},
                 "acks": "all",
                 "linger_ms": 0,
                 "max_request_size": 10_000,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.net import link_task
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection import Connection
+from aioproducer.net.link_task import LinkTask
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.producer import batch_completer, produce_exchange, sealer, sender
+from aioproducer.producer import batch_completer, completion, produce_exchange, sealer, sender, sequences
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
 from aioproducer.producer.hooks import Hooks
@@ -26,14 +28,37 @@ from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.split import split
 from aioproducer.producer.topic_directory import TopicDirectory
 
-Bug = Callable[[pytest.MonkeyPatch], None]
+from .circumstances import (
+    Circumstances,
+    any_scenario,
+    crowded,
+    forgetful,
+    near_the_end_of_sequences,
+    of_many_records,
+    only,
+    with_a_dead_address,
+    without_topic_ids,
+)
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+class Bug(NamedTuple):
+    """How it gets into the code, and where it shows."""
+
+    plant: Plant
+    shows: Circumstances
+
 
 BUGS: dict[str, Bug] = {}
 
 
-def bug(plant: Bug) -> Bug:
-    BUGS[plant.__name__] = plant
-    return plant
+def bug(shows: Circumstances = any_scenario) -> Callable[[Plant], Plant]:
+    def planted(plant: Plant) -> Plant:
+        BUGS[plant.__name__] = Bug(plant, shows)
+        return plant
+
+    return planted
 
 
 def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
@@ -42,7 +67,7 @@ def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callab
     monkeypatch.setattr(owner, name, lambda *args, **kwargs: wrapper(original, *args, **kwargs))
 
 
-@bug
+@bug(only(crowded, unanswered=0.2, codes=0.3))
 def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     def decide_rashly(code: ErrorCode, batch: Any, *args: Any, **kwargs: Any) -> Action:
         before, batch.maybe_appended = batch.maybe_appended, False
@@ -53,7 +78,7 @@ def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.Mon
     monkeypatch.setattr(batch_completer, "decide", decide_rashly)
 
 
-@bug
+@bug()
 def a_timeout_counts_as_success(monkeypatch: pytest.MonkeyPatch) -> None:
     def decide_happily(code: ErrorCode, *args: Any, **kwargs: Any) -> Action:
         return Action.SUCCEED if code is ErrorCode.NETWORK_EXCEPTION else decide(code, *args, **kwargs)
@@ -61,13 +86,13 @@ def a_timeout_counts_as_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_completer, "decide", decide_happily)
 
 
-@bug
+@bug(only(crowded, codes=0.4))
 def a_deposed_leader_is_believed_not_to_have_appended(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = MAYBE_APPENDED - {ErrorCode.NOT_LEADER_OR_FOLLOWER}
     monkeypatch.setattr(batch_completer, "MAYBE_APPENDED", codes)
 
 
-@bug
+@bug()
 def memory_comes_back_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     def release(original: Any, self: Any, batch: Any) -> None:
         allocated = batch.allocated
@@ -78,7 +103,7 @@ def memory_comes_back_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, BatchCompleter, "_release", release)
 
 
-@bug
+@bug()
 def memory_of_a_batch_that_expired_under_way_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     def release(original: Any, self: Any, batch: Any) -> None:
         if not batch.result.done():
@@ -87,7 +112,7 @@ def memory_of_a_batch_that_expired_under_way_never_comes_back(monkeypatch: pytes
     wrap(monkeypatch, BatchCompleter, "_release", release)
 
 
-@bug
+@bug()
 def an_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     def tell(original: Any, self: Any, request: Any, error: Any) -> None:
         if request.correlation_id % 7:
@@ -96,7 +121,7 @@ def an_answer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, Connection, "_tell", tell)
 
 
-@bug
+@bug()
 def answers_go_to_the_wrong_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     def match(*args: Any, **kwargs: Any) -> Any:
         return match_answers(*args, **kwargs)[::-1]
@@ -104,7 +129,7 @@ def answers_go_to_the_wrong_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(produce_exchange, "match_answers", match)
 
 
-@bug
+@bug(only(crowded, codes=0.3, reset=0.1))
 def retries_go_to_the_back(monkeypatch: pytest.MonkeyPatch) -> None:
     def retry(original: Any, self: Any, queue: Any, batch: Any, *args: Any) -> None:
         original(self, queue, batch, *args)
@@ -114,7 +139,7 @@ def retries_go_to_the_back(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, BatchCompleter, "_retry", retry)
 
 
-@bug
+@bug()
 def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     def seal_anew(batch: Any, *args: Any, **kwargs: Any) -> None:
         if batch.header:
@@ -125,7 +150,7 @@ def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealer, "seal", seal_anew)
 
 
-@bug
+@bug(only(forgetful, unanswered=0.3))
 def the_window_of_five_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def may_drain_new(original: Any, self: Any) -> bool:
         told, self.window = self.window, 50
@@ -137,7 +162,7 @@ def the_window_of_five_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
 
 
-@bug
+@bug(only(crowded, codes=0.3))
 def a_gap_does_not_wait_for_batches_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def may_drain_new(original: Any, self: Any) -> bool:
         return bool(original(self)) or (self.broken and self._ids.current is not None)
@@ -145,7 +170,7 @@ def a_gap_does_not_wait_for_batches_under_way(monkeypatch: pytest.MonkeyPatch) -
     wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
 
 
-@bug
+@bug()
 def a_failed_batch_leaves_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     def abandon(original: Any, self: Any, batch: Any) -> None:
         original(self, batch)
@@ -154,17 +179,17 @@ def a_failed_batch_leaves_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, PartitionSequences, "abandon", abandon)
 
 
-@bug
+@bug()
 def nothing_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BatchCompleter, "expire", lambda *args: None)
 
 
-@bug
+@bug()
 def expiry_is_looked_at_only_with_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BatchCompleter, "next_expiry", lambda self: None)
 
 
-@bug
+@bug()
 def flush_forgets_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
     async def flush(original: Any, self: Sender) -> None:
         records, self._lot.records = self._lot.records, list  # type: ignore[method-assign]
@@ -176,7 +201,7 @@ def flush_forgets_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, Sender, "flush", flush)
 
 
-@bug
+@bug()
 def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
     def gate(original: Any, self: Any) -> None:
         original(self)
@@ -185,7 +210,7 @@ def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, ParkingLot, "_gate", gate)
 
 
-@bug
+@bug()
 def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def tell_nobody(lot: ParkingLot) -> None:
         lot.settled.clear()
@@ -193,7 +218,7 @@ def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "tell_settled", tell_nobody)
 
 
-@bug
+@bug()
 def the_parts_of_a_split_have_one_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
     def split_alike(batch: Any, *args: Any) -> Any:
         children = split(batch, *args)
@@ -204,7 +229,7 @@ def the_parts_of_a_split_have_one_sequence(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(batch_completer, "split", split_alike)
 
 
-@bug
+@bug()
 def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) -> None:
     def split_in_reverse(batch: Any, records: bytes, target: int) -> Any:
         children = split(batch, records, target)
@@ -215,7 +240,7 @@ def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(batch_completer, "split", split_in_reverse)
 
 
-@bug
+@bug()
 def interceptors_are_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     def tell(original: Any, self: Any, result: Any, records: Any) -> None:
         original(self, result, records)
@@ -224,7 +249,7 @@ def interceptors_are_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, Hooks, "on_acknowledgement", tell)
 
 
-@bug
+@bug()
 def records_that_fail_alone_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     def count(original: Any, self: Any, topic: str, count: int, now: float) -> None:
         if count > 1:
@@ -233,7 +258,7 @@ def records_that_fail_alone_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> 
     wrap(monkeypatch, ProducerMetrics, "records_failed", count)
 
 
-@bug
+@bug()
 def tasks_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     async def stop(self: Supervisor) -> None:
         pass
@@ -242,7 +267,7 @@ def tasks_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Supervisor, "cancel_all", lambda self: None)
 
 
-@bug
+@bug()
 def the_timer_of_a_closed_connection_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     def close(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
         self._timer = None
@@ -251,7 +276,7 @@ def the_timer_of_a_closed_connection_is_left(monkeypatch: pytest.MonkeyPatch) ->
     wrap(monkeypatch, Connection, "close", close)
 
 
-@bug
+@bug()
 def a_response_handler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     def take_leaders(original: Any, self: Any, *args: Any) -> None:
         original(self, *args)
@@ -261,7 +286,7 @@ def a_response_handler_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, ProduceExchange, "_take_leaders", take_leaders)
 
 
-@bug
+@bug()
 def metadata_is_asked_for_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     async def until_due(self: KafkaClient) -> None:
         pass
@@ -269,7 +294,7 @@ def metadata_is_asked_for_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KafkaClient, "_until_due", until_due)
 
 
-@bug
+@bug()
 def a_lost_connection_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def send_to(original: Any, self: Any, node: int, now: float) -> None:
         link = self._client.links.get(node)
@@ -279,7 +304,7 @@ def a_lost_connection_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None
     wrap(monkeypatch, SenderPass, "_send_to", send_to)
 
 
-@bug
+@bug(only(without_topic_ids, growth=0.4))
 def a_partition_that_comes_back_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     def queue(original: Any, self: Any, *partition: Any) -> Any:
         self._gone.clear()
@@ -288,10 +313,46 @@ def a_partition_that_comes_back_begins_anew(monkeypatch: pytest.MonkeyPatch) -> 
     wrap(monkeypatch, TopicDirectory, "_queue", queue)
 
 
-@bug
+@bug()
 def more_requests_than_the_connection_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
     def init(original: Any, self: Any, config: Any, *args: Any) -> None:
         lifted = config.max_in_flight_requests_per_connection + 1
         original(self, dataclasses.replace(config, max_in_flight_requests_per_connection=lifted), *args)
 
     wrap(monkeypatch, Sender, "__init__", init)
+
+
+@bug(near_the_end_of_sequences)
+def sequences_become_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    def increment(sequence: int, by: int) -> int:
+        return (sequence + by + (1 << 31)) % (1 << 32) - (1 << 31)
+
+    monkeypatch.setattr(sequences, "increment_sequence", increment)
+
+
+@bug(only(crowded, epochs=1.0, codes=0.3))
+def epochs_go_on_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartitionSequences, "_renew_if_used_up", lambda self: None)
+
+
+@bug(only(of_many_records, limits=0.3, unanswered=0.3))
+def a_batch_that_may_be_in_the_log_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    def may_split(code: ErrorCode, batch: Any) -> bool:
+        return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1
+
+    monkeypatch.setattr(completion, "may_split", may_split)
+
+
+@bug(only(any_scenario, upgrades=0.3))
+def the_versions_of_a_broker_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def negotiate(original: Any, self: LinkTask, connection: Connection) -> None:
+        known = self._link.versions
+        await original(self, connection)
+        self._link.versions = known or self._link.versions
+
+    wrap(monkeypatch, LinkTask, "_negotiate", negotiate)
+
+
+@bug(with_a_dead_address)
+def only_the_first_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_task, "in_turn", lambda found, last: found[:1])

@@ -18,17 +18,11 @@ from aioproducer.producer.transaction_coordinator import TransactionCoordinator
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.protocol.api_key import ApiKey
 
-from .planted_bugs import Bug, wrap
-
-TRANSACTION_BUGS: dict[str, Bug] = {}
-
-
-def bug(plant: Bug) -> Bug:
-    TRANSACTION_BUGS[plant.__name__] = plant
-    return plant
+from .circumstances import only, transactions
+from .planted_bugs import bug, wrap
 
 
-@bug
+@bug(transactions)
 def a_cancelled_block_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     @asynccontextmanager
     async def transaction(self: KafkaProducer) -> AsyncIterator[KafkaProducer]:
@@ -46,7 +40,7 @@ def a_cancelled_block_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KafkaProducer, "transaction", transaction)
 
 
-@bug
+@bug(transactions)
 def giving_up_waiting_for_a_commit_takes_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ended(original: Any, self: Operation, until: float) -> Any:
         try:
@@ -58,7 +52,7 @@ def giving_up_waiting_for_a_commit_takes_it_back(monkeypatch: pytest.MonkeyPatch
     wrap(monkeypatch, Operation, "ended", ended)
 
 
-@bug
+@bug(only(transactions))
 def the_epoch_that_the_end_of_a_transaction_brings_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def given(original: Any, self: ProducerIds, identity: ProducerIdAndEpoch) -> None:
         if self.current is None or self.current.producer_id != identity.producer_id:
@@ -67,7 +61,7 @@ def the_epoch_that_the_end_of_a_transaction_brings_is_ignored(monkeypatch: pytes
     wrap(monkeypatch, ProducerIds, "given", given)
 
 
-@bug
+@bug(transactions)
 def sequences_go_on_in_the_next_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     def stamp(original: Any, self: PartitionSequences, batch: Any) -> None:
         if self.transactional and self.identity is not None:
@@ -77,7 +71,7 @@ def sequences_go_on_in_the_next_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, PartitionSequences, "stamp", stamp)
 
 
-@bug
+@bug(transactions)
 def records_are_sent_before_their_partition_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     def partition_used(original: Any, self: TransactionManager, queue: Any) -> None:
         original(self, queue)
@@ -86,7 +80,7 @@ def records_are_sent_before_their_partition_is_added(monkeypatch: pytest.MonkeyP
     wrap(monkeypatch, TransactionManager, "partition_used", partition_used)
 
 
-@bug
+@bug(transactions)
 def partitions_of_the_last_transaction_are_not_added_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def begin(original: Any, self: TransactionManager) -> None:
         original(self)
@@ -95,12 +89,12 @@ def partitions_of_the_last_transaction_are_not_added_again(monkeypatch: pytest.M
     wrap(monkeypatch, TransactionManager, "begin", begin)
 
 
-@bug
+@bug(transactions)
 def a_failed_record_does_not_keep_its_transaction_from_being_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TransactionManager, "_fail_transaction", lambda self, error: None)
 
 
-@bug
+@bug(transactions)
 def a_commit_does_not_wait_for_its_records(monkeypatch: pytest.MonkeyPatch) -> None:
     async def commit(original: Any, self: TransactionManager) -> None:
         flush, self._flush = self._flush, lambda: asyncio.sleep(0)
@@ -112,7 +106,7 @@ def a_commit_does_not_wait_for_its_records(monkeypatch: pytest.MonkeyPatch) -> N
     wrap(monkeypatch, TransactionManager, "_commit", commit)
 
 
-@bug
+@bug(transactions)
 def records_slip_in_while_the_transaction_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def commit(original: Any, self: TransactionManager) -> None:
         gate, self._gate = self._gate, lambda is_open: None
@@ -124,7 +118,7 @@ def records_slip_in_while_the_transaction_is_committed(monkeypatch: pytest.Monke
     wrap(monkeypatch, TransactionManager, "_commit", commit)
 
 
-@bug
+@bug(transactions)
 def an_abort_is_not_told_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
     async def end(original: Any, self: TransactionCoordinator, *, committed: bool) -> None:
         if committed:
@@ -133,7 +127,7 @@ def an_abort_is_not_told_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> 
     wrap(monkeypatch, TransactionCoordinator, "end", end)
 
 
-@bug
+@bug(transactions)
 def who_is_fenced_believes_to_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def end(original: Any, self: TransactionCoordinator, *, committed: bool) -> None:
         try:
@@ -144,12 +138,12 @@ def who_is_fenced_believes_to_have_committed(monkeypatch: pytest.MonkeyPatch) ->
     wrap(monkeypatch, TransactionCoordinator, "end", end)
 
 
-@bug
+@bug(transactions)
 def a_transaction_of_offsets_alone_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TransactionCoordinator, "started", lambda self: None)
 
 
-@bug
+@bug(transactions)
 def offsets_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask(original: Any, self: TransactionCoordinator, request: Any, *args: Any, **kwargs: Any) -> Any:
         if request.API_KEY is not ApiKey.TXN_OFFSET_COMMIT:
@@ -163,6 +157,6 @@ def offsets_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, TransactionCoordinator, "ask", ask)
 
 
-@bug
+@bug(only(transactions, coordinators=0.3))
 def a_coordinator_is_never_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coordinators, "forget", lambda *args: None)

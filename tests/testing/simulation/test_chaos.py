@@ -6,10 +6,12 @@ from random import Random
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.testing.simulation.chaos import MOST_PARTITIONS, Chaos
+from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.listening import listen_on_network
-from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan, draw
+from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan
 from aioproducer.testing.simulation.work_plan import draw_applications
 
 from .simulated import World
@@ -56,10 +58,12 @@ def test_topics_are_created_when_their_time_has_come() -> None:
         ("leaders", {"leader"}),
         ("coordinators", {"coordinator"}),
         ("restarts", {"stop", "start"}),
+        ("upgrades", {"stop", "release", "start"}),
         ("outages", {"outage"}),
         ("recreate", {"delete", "create"}),
         ("growth", {"grow"}),
         ("windows", {"window"}),
+        ("limits", {"limit"}),
     ],
 )
 def test_each_kind_happens_and_is_over_in_the_end(kind: str, seen: set[str]) -> None:
@@ -77,6 +81,7 @@ def test_each_kind_happens_and_is_over_in_the_end(kind: str, seen: set[str]) -> 
     assert max(grown.values()) <= MOST_PARTITIONS + 1
     retained = {topic.config.producer_state_batches_to_retain for topic in cluster.topics}
     assert (retained != {5}) == (kind == "windows")
+    assert {topic.config.max_message_bytes for topic in cluster.topics} == {BrokerConfig().message_max_bytes}
 
 
 def test_all_at_once_leaves_the_cluster_well() -> None:

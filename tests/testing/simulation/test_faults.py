@@ -14,6 +14,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.protocol.headers import RequestHeader
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.faults import (
     APPENDED,
@@ -26,6 +27,7 @@ from aioproducer.testing.simulation.faults import (
     SimulatedFaults,
 )
 from aioproducer.testing.simulation.network import Fate
+from aioproducer.testing.simulation.releases import Releases
 from aioproducer.testing.simulation.trace import Trace
 from tests.broker.batches import make_batch
 
@@ -211,3 +213,28 @@ def test_metadata_may_be_old_news(partition: Partition) -> None:
         assert faults.leader(0, partition)[1] >= epoch - 2
     told = {faults.leader(0, partition) for _ in range(100)}
     assert told == {(2, 2), (0, 3), (1, 4)}
+
+
+def test_a_producer_id_may_have_hardly_an_epoch_left() -> None:
+    faults = make("epochs")
+    fault = faults.on_request(received(ApiKey.INIT_PRODUCER_ID))
+    assert fault is not None
+    assert fault.edit is not None
+    told = [InitProducerIdResponse(producer_id=7, producer_epoch=0) for _ in range(20)]
+    for response in told:
+        fault.edit(response)
+    assert {response.producer_epoch for response in told} == {2**15 - 3, 2**15 - 2, 2**15 - 1}
+    refused = InitProducerIdResponse(error_code=ErrorCode.NOT_COORDINATOR, producer_epoch=-1)
+    fault.edit(refused)
+    assert refused.producer_epoch == -1
+    assert faults.on_request(received(ApiKey.PRODUCE)) is None
+
+
+def test_a_request_that_is_too_new_for_its_broker_is_told() -> None:
+    faults = make()
+    told: list[str] = []
+    faults.on_too_new = told.append
+    faults.releases = Releases({ApiKey.PRODUCE: 8})
+    for api in (ApiKey.METADATA, ApiKey.PRODUCE):
+        assert faults.on_request(received(api)) is None
+    assert told == ["node 0: PRODUCE version 9"]

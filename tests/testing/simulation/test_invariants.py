@@ -206,6 +206,18 @@ def test_records_out_of_order() -> None:
     assert one_at_a_time == ["with one request at a time offsets are in order"]
 
 
+@pytest.mark.parametrize(
+    ("rates", "promises"), [(FAULTS, ["records of a partition are in order"]), ({"epochs": 0.1}, [])]
+)
+def test_what_was_given_up_may_come_late_when_no_epoch_is_left(rates: dict[str, float], promises: list[str]) -> None:
+    history = History(rates=rates)
+    given_up = history.sent()
+    history.delivered()
+    history.ends(given_up, failure(TimeoutException("late")))
+    history.appended(given_up)
+    assert found(history) == promises
+
+
 def test_two_producers_need_no_order_between_them() -> None:
     history = History()
     first, second = history.sent(producer=0), history.sent(producer=1)

@@ -3,13 +3,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from aioproducer.testing.simulation.network import Address, Conditions, Fate, NetworkFaults
 
-from .simulated import EXACT, World, connect, serve
+from .simulated import EXACT, Recorder, World, connect, serve
 
 
 class Fated(NetworkFaults):
@@ -198,3 +199,18 @@ def test_which_socket_is_found_ready_first_is_the_seeds() -> None:
         orders.add(world.run(work))
     assert all(sorted(order) == [0, 1, 2, 3] for order in orders)
     assert len(orders) > 5
+
+
+def test_a_name_may_have_an_address_where_nobody_listens() -> None:
+    world = World(conditions=replace(EXACT, dead_address=True))
+
+    async def work() -> None:
+        server, _ = await serve()
+        found = await world.loop.getaddrinfo("kafka", server.port)
+        dead, alive = [address for *_, (address, _) in found]
+        assert alive == server.host
+        with pytest.raises(ConnectionRefusedError):
+            await world.loop.create_connection(Recorder, dead, server.port)
+        await world.loop.create_connection(Recorder, alive, server.port)
+
+    world.run(work)

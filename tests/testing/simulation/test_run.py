@@ -103,7 +103,7 @@ def test_a_hang_ends_the_run_and_says_who_waits(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Work, "run", wait)
     (violation,) = play(CALM[0]).violations
     assert violation.startswith("something is waited for that does not come: ")
-    assert "work 0: Simulation._work (run.py:" in violation
+    assert "work 0: _Run._work (run.py:" in violation
     assert "wait (test_run.py:" in violation
 
 

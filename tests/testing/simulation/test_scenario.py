@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from aioproducer import KafkaProducer
+from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.faults import KINDS
-from aioproducer.testing.simulation.scenario import Ending, Promise, draw, stream
+from aioproducer.testing.simulation.scenario import Ending, Promise, stream
 
 SCENARIOS = [draw(seed) for seed in range(500)]
 

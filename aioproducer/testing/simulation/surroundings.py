@@ -1,0 +1,94 @@
+"""What a scenario is played on: a cluster on a network in memory, a loop, and what is written down of it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.testing.simulation.faults import SimulatedFaults
+from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check_end
+from aioproducer.testing.simulation.ledger import Ledger
+from aioproducer.testing.simulation.listening import listen_on_network
+from aioproducer.testing.simulation.loop import SimulatedClock, SimulatedLoop
+from aioproducer.testing.simulation.network import Network
+from aioproducer.testing.simulation.releases import NEWEST, Releases
+from aioproducer.testing.simulation.scenario import Scenario, stream
+from aioproducer.testing.simulation.trace import Trace
+from aioproducer.testing.simulation.transactions import TransactionLedger
+from aioproducer.testing.simulation.violations import Violations
+
+HOST = "kafka"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What everything in a run shares."""
+
+    scenario: Scenario
+    trace: Trace
+    violations: Violations
+    faults: SimulatedFaults
+    network: Network
+    loop: SimulatedLoop
+    clock: SimulatedClock
+    cluster: EmbeddedCluster
+    ledger: Ledger
+    transactions: TransactionLedger
+
+    @staticmethod
+    def of(scenario: Scenario, *, keep_trace: bool) -> Surroundings:
+        """Made anew for a run; no node of the cluster has been started."""
+        seed = scenario.seed
+        trace = Trace(keep=keep_trace)
+        stalls = scenario.rates.get("stalls", 0.0) / 10
+        violations = Violations(trace, slack=1.0 if stalls else 0.05)
+        upgrades = "upgrades" in scenario.rates
+        faults = SimulatedFaults(
+            stream(seed, "faults"), scenario.rates, scenario.milliseconds("request_timeout_ms"), trace
+        )
+        faults.releases = Releases(scenario.release if upgrades else NEWEST, upgrades=upgrades)
+        faults.on_too_new = partial(violations.add, "a broker is asked for nothing that it does not have")
+        if scenario.transaction_version < 2 or upgrades:
+            # With the first protocol what is late may get into the next transaction: that is why there is a second.
+            faults.never_late = frozenset({ApiKey.END_TXN, ApiKey.TXN_OFFSET_COMMIT})
+        faults.on_batch = BatchWatch(violations)
+        network = Network(stream(seed, "network"), scenario.conditions, faults, trace)
+        network.watch = WireWatch(scenario, violations)
+        loop = SimulatedLoop(
+            stream(seed, "loop"), network, stalls=stalls, collects=scenario.collects, coarse=scenario.coarse
+        )
+        began = loop.now
+        trace.clock = lambda: loop.now - began
+        clock = SimulatedClock(loop, faults.clock_jump)
+        cluster = EmbeddedCluster(
+            scenario.nodes,
+            host=HOST,
+            racks=scenario.racks,
+            configs={**scenario.broker_configs, "default.replication.factor": scenario.replication},
+            clock=clock,
+            newest_versions=NEWEST if upgrades else scenario.release,
+            old_nodes=scenario.old_nodes,
+            transaction_version=scenario.transaction_version,
+            random=stream(seed, "cluster"),
+            faults=faults,
+            listen=listen_on_network,
+        )
+        ledger = Ledger(loop.exact_time, trace)
+        if "recreate" not in scenario.rates:
+            ledger.on_end = lambda entry: check_end(entry, cluster, violations)
+        transactions = TransactionLedger(trace)
+        return Surroundings(scenario, trace, violations, faults, network, loop, clock, cluster, ledger, transactions)
+
+    @property
+    def recovery(self) -> float:
+        """Seconds after the faults in which everything works again: back-offs may have become long."""
+        return 30 + 3 * self.scenario.milliseconds("socket_connection_setup_timeout_max_ms")
+
+    def closed_in_time(self, began: float, allowed: float | None = None) -> None:
+        """``close`` has ended now: within ``allowed`` seconds, or when all that it waits for must have ended."""
+        if allowed is None:
+            names = ("max_block_ms", "delivery_timeout_ms", "request_timeout_ms")
+            allowed = sum(map(self.scenario.milliseconds, names))
+        self.violations.in_time("close", began, self.loop.exact_time(), allowed)

@@ -1,0 +1,93 @@
+"""Circumstances under which bugs show: a drawn scenario, changed to what one of them needs.
+
+A rare bug needs many things at once, which by chance come together in one seed of thousands, and with any change of the
+simulation in another one. So each is looked for where it shows in many seeds, and in scenarios that may be drawn, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from aioproducer.testing.simulation.releases import NEWEST, OLD
+from aioproducer.testing.simulation.scenario import Ending, Promise, Scenario, TopicPlan
+
+Circumstances = Callable[[Scenario], Scenario | None]
+"""None where a scenario cannot be changed to them."""
+
+
+def any_scenario(scenario: Scenario) -> Scenario:
+    """As it was drawn."""
+    return scenario
+
+
+def transactions(scenario: Scenario) -> Scenario | None:
+    """As it was drawn, if there are transactions."""
+    return scenario if scenario.applications else None
+
+
+def only(before: Circumstances, **rates: float) -> Circumstances:
+    """These kinds of faults, at these rates, and no others; without any, no faults at all."""
+
+    def changed(scenario: Scenario) -> Scenario | None:
+        found = before(scenario)
+        return None if found is None else replace(found, rates=rates, calm=False)
+
+    return changed
+
+
+def crowded(scenario: Scenario) -> Scenario | None:
+    """Many batches are under way to one partition at a time, and it matters in which order they get there."""
+    if scenario.applications or scenario.promise is not Promise.EXACTLY_ONCE:
+        return None
+    config = {
+        **scenario.config,
+        "batch_size": 0,
+        "linger_ms": 0,
+        "buffer_memory": 100_000,
+        "max_in_flight_requests_per_connection": 20,
+        "delivery_timeout_ms": 20_000,
+    }
+    config.pop("retries", None)
+    return replace(
+        scenario,
+        config=config,
+        topics=[TopicPlan("topic0", 1, 0.0)],
+        work=[replace(plan, records=120, burst=40, pause=min(plan.pause, 1.0), waits=0.0) for plan in scenario.work],
+        ending=Ending.AFTER_ALL,
+        faults_until=3.0,
+    )
+
+
+def forgetful(scenario: Scenario) -> Scenario | None:
+    """Crowded, and brokers remember as many batches of a producer as all of Kafka's do."""
+    found = crowded(scenario)
+    if found is None:
+        return None
+    return replace(
+        found, broker_configs={**found.broker_configs, "log.producer.state.batches.to.retain": 5}, release=NEWEST
+    )
+
+
+def of_many_records(scenario: Scenario) -> Scenario | None:
+    """Crowded, but a batch has many records."""
+    found = crowded(scenario)
+    return None if found is None else replace(found, config={**found.config, "batch_size": 1000, "linger_ms": 5})
+
+
+def without_topic_ids(scenario: Scenario) -> Scenario | None:
+    """Topics are known by their names alone, and are used from the beginning to the end."""
+    if scenario.applications or scenario.promise is not Promise.EXACTLY_ONCE:
+        return None
+    return replace(scenario, release=OLD[0], ending=Ending.AFTER_ALL, faults_until=3.0)
+
+
+def near_the_end_of_sequences(scenario: Scenario) -> Scenario | None:
+    """After a few records sequences begin again with 0."""
+    found = crowded(scenario)
+    return None if found is None else replace(found, wraps=True)
+
+
+def with_a_dead_address(scenario: Scenario) -> Scenario:
+    """The name of the brokers has an address where nobody listens."""
+    return replace(scenario, conditions=replace(scenario.conditions, dead_address=True))
