@@ -122,14 +122,15 @@ class ApacheKafka:
         They are killed: a controlled shutdown is for data that somebody will read again, and the last nodes of a
         quorum would wait in vain for one.
         """
-        for node in self._nodes.values():
-            node.kill()
-        if self._directory is not None and self._directory.exists():
-            shutil.rmtree(self._directory)
-        if self._guard is not None:
-            self._guard.close()
-        for reserved in self._reserved:
-            reserved.close()
+        with contextlib.ExitStack() as stack:  # what fails leaves nothing else undone
+            for reserved in self._reserved:
+                stack.callback(reserved.close)
+            if self._guard is not None:
+                stack.callback(self._guard.close)
+            if self._directory is not None and self._directory.exists():
+                stack.callback(shutil.rmtree, self._directory)
+            for node in self._nodes.values():
+                stack.callback(node.kill)
         self._nodes, self._ports, self._reserved = {}, {}, []
         self._guard = self._directory = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
@@ -11,11 +12,13 @@ from aioproducer import KafkaProducer, ProducerRecord
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.delivered import assert_delivered
 
-from .topics import create_topic
+from .topics import create_topic, describe_topic
 
 PARTITIONS = 6
 # Records before and after a failure: enough of each that the failure falls among them.
 ENOUGH = 2000
+POLL = 0.1
+"""Seconds: who asks without a pause keeps the nodes from what is waited for."""
 
 
 def crash(kafka: ApacheKafka, node_id: int) -> None:
@@ -33,10 +36,10 @@ def hang(kafka: ApacheKafka, node_id: int) -> None:
     kafka.pause_node(node_id)
     others = {1, 2, 3} - {node_id}
     while any(node_id in kafka.known_brokers(other) for other in others):
-        pass
+        time.sleep(POLL)
     kafka.resume_node(node_id)
     while any(node_id not in kafka.known_brokers(other) for other in others):
-        pass
+        time.sleep(POLL)
 
 
 @pytest.mark.parametrize("failure", [crash, restart, hang])
@@ -46,7 +49,7 @@ async def test_a_leader_fails(kafka_cluster: ApacheKafka, failure: Callable[[Apa
     await create_topic(
         kafka_cluster, topic, partitions=PARTITIONS, replication_factor=3, configs={"min.insync.replicas": "2"}
     )
-    leader = (await tools.describe_topic(topic)).partitions[0].leader
+    leader = (await describe_topic(kafka_cluster, topic)).partitions[0].leader
 
     sent: list[ProducerRecord] = []
     deliveries = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aioproducer import KafkaProducer
-from aioproducer.admin import KafkaAdmin, NewTopic
+from aioproducer.admin import KafkaAdmin, NewTopic, TopicDescription
 from aioproducer.testing.apache_kafka import ApacheKafka
 
 END = b"the end"
@@ -22,6 +22,12 @@ async def create_topic(
     """Without Kafka's own tool, which is a JVM to start, and judges nothing here."""
     async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
         await admin.create_topic(NewTopic(topic, partitions, replication_factor, configs or {}))
+
+
+async def describe_topic(kafka: ApacheKafka, topic: str) -> TopicDescription:
+    """Likewise: who leads, and which topic it is."""
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        return await admin.describe_topic(topic)
 
 
 async def assert_committed(
