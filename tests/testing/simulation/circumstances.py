@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from aioproducer.testing.simulation.releases import NEWEST, OLD
+from aioproducer.testing.simulation.network import Conditions
+from aioproducer.testing.simulation.releases import OLD
 from aioproducer.testing.simulation.scenario import Ending, Promise, Scenario, TopicPlan
 
 Circumstances = Callable[[Scenario], Scenario | None]
@@ -24,6 +25,21 @@ def any_scenario(scenario: Scenario) -> Scenario:
 def transactions(scenario: Scenario) -> Scenario | None:
     """As it was drawn, if there are transactions."""
     return scenario if scenario.applications else None
+
+
+def in_one_life(scenario: Scenario) -> Scenario | None:
+    """A single application works from the beginning to the end, while there are nodes enough to coordinate it."""
+    if not scenario.applications:
+        return None
+    plan = scenario.applications[0]
+    work = replace(plan.work, pause=0.1, cancels=0.0)
+    return replace(
+        scenario,
+        nodes=3,
+        racks=[None] * 3,
+        applications=[replace(plan, begins_at=0.0, lives=1, span=0.0, transactions=8, work=work)],
+        faults_until=1.0,
+    )
 
 
 def only(before: Circumstances, **rates: float) -> Circumstances:
@@ -60,12 +76,14 @@ def crowded(scenario: Scenario) -> Scenario | None:
 
 
 def forgetful(scenario: Scenario) -> Scenario | None:
-    """Crowded, and brokers remember as many batches of a producer as all of Kafka's do."""
+    """Crowded, brokers remember five batches, and a long line keeps many answers, which may be lost together."""
     found = crowded(scenario)
     if found is None:
         return None
     return replace(
-        found, broker_configs={**found.broker_configs, "log.producer.state.batches.to.retain": 5}, release=NEWEST
+        found,
+        broker_configs={**found.broker_configs, "log.producer.state.batches.to.retain": 5},
+        conditions=Conditions(latency=0.01),
     )
 
 

@@ -150,7 +150,7 @@ def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealer, "seal", seal_anew)
 
 
-@bug(only(forgetful, unanswered=0.3))
+@bug(only(forgetful, reset=0.03))
 def the_window_of_five_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def may_drain_new(original: Any, self: Any) -> bool:
         told, self.window = self.window, 50
@@ -345,10 +345,12 @@ def a_batch_that_may_be_in_the_log_is_split(monkeypatch: pytest.MonkeyPatch) -> 
 
 @bug(only(any_scenario, upgrades=0.3))
 def the_versions_of_a_broker_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[tuple[Any, int], Any] = {}
+
     async def negotiate(original: Any, self: LinkTask, connection: Connection) -> None:
-        known = self._link.versions
         await original(self, connection)
-        self._link.versions = known or self._link.versions
+        link = self._link
+        link.versions = known.setdefault((self._loop, link.node_id), link.versions)
 
     wrap(monkeypatch, LinkTask, "_negotiate", negotiate)
 

@@ -18,7 +18,7 @@ from aioproducer.producer.transaction_coordinator import TransactionCoordinator
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.protocol.api_key import ApiKey
 
-from .circumstances import only, transactions
+from .circumstances import in_one_life, only, transactions
 from .planted_bugs import bug, wrap
 
 
@@ -157,6 +157,6 @@ def offsets_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, TransactionCoordinator, "ask", ask)
 
 
-@bug(only(transactions, coordinators=0.3))
+@bug(only(in_one_life, coordinators=0.3))
 def a_coordinator_is_never_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coordinators, "forget", lambda *args: None)

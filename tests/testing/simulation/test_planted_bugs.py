@@ -13,7 +13,7 @@ from tests.testing.simulation.planted_bugs import BUGS
 
 log = logging.getLogger(__name__)
 
-SEEDS = 300
+SEEDS = 200
 """Within so many seeds, from the first on, each is found; most within ten."""
 
 
