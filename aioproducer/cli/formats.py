@@ -245,7 +245,7 @@ class CsvParser:
         if self.heading is None:
             self._take_heading(raw, fields)
         elif len(fields) != len(self._columns):
-            detail = f"{len(fields)} fields, and the heading names {len(self._columns)}"
+            detail = f"the number of fields is {len(fields)}, and the heading names {len(self._columns)}"
             yield BadInput(line, raw, "invalid CSV", detail)
         else:
             key = fields[self._key_index].encode() or None if self._key_index >= 0 else None

@@ -15,8 +15,8 @@ from aioproducer.errors import (
     TimeoutException,
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
-    error_class,
     error_for,
+    with_advice,
 )
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Cluster, TopicMetadata
@@ -62,7 +62,7 @@ class RetryingClient:
                 return cluster.topics[name]
             if name in cluster.errors:
                 code = cluster.errors[name]
-                raise error_for(code, f"topic {name!r}: {error_class(code).__doc__}")
+                raise error_for(code, f"topic {name!r}: {with_advice('', code)}")
             await self.client.news.next()
 
     async def retry(self, what: str, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -197,8 +197,8 @@ def test_a_byte_order_mark_is_no_part_of_a_name() -> None:
 @pytest.mark.parametrize(
     ("row", "detail"),
     [
-        (b"1", "1 fields, and the heading names 2"),
-        (b"1,2,3", "3 fields, and the heading names 2"),
+        (b"1", "the number of fields is 1, and the heading names 2"),
+        (b"1,2,3", "the number of fields is 3, and the heading names 2"),
         (b"\xff,2", "utf-8"),
         (b'"1"x,2', "expected"),
         (b'1,"2', "a quote is never closed"),
