@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Final, TypeVar, final
 
 from aioproducer.errors import KafkaError, NetworkException, UnsupportedVersionException
+from aioproducer.loop_clock import LoopClock
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection
 from aioproducer.net.in_flight_request import InFlightRequest
@@ -65,6 +66,7 @@ class BrokerLink:
         self._on_change = on_change
         self._unthrottle: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
+        self._clock = LoopClock(self._loop)
 
     def __str__(self) -> str:
         return f"{self.address}" + (f" (node {self.node_id})" if self.node_id >= 0 else "")
@@ -103,14 +105,12 @@ class BrokerLink:
     def throttle(self, milliseconds: int) -> None:
         """The broker asks to be left alone for this long (KIP-219)."""
         if milliseconds > 0 and self.state is not LinkState.CLOSED:
-            self.throttled_until = max(self.throttled_until, self._loop.time() + milliseconds / 1000)
+            until = self._clock.tick(self._loop.time() + milliseconds / 1000)
+            self.throttled_until = max(self.throttled_until, until)
             self._forget_throttle()
             self._unthrottle = self._loop.call_at(self.throttled_until, self._throttled_enough)
 
     def _throttled_enough(self) -> None:
-        # Not left to the clock: uvloop's has whole milliseconds, and may be a rounding error short of the time. Who is
-        # woken now would find the link throttled, and is woken only once.
-        self.throttled_until = 0.0
         self._unthrottle = None
         self.changed()
 

@@ -19,6 +19,7 @@ from aioproducer.backoff import ExponentialBackoff
 from aioproducer.client_config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import AuthenticationException, KafkaError, NetworkException, TimeoutException, error_for
+from aioproducer.loop_clock import LoopClock
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.connection import Connection
@@ -78,6 +79,7 @@ class LinkTask:
         self._answers_to_connect = 0
         self._reported = False
         self._loop = asyncio.get_running_loop()
+        self._clock = LoopClock(self._loop)
 
     async def run(self) -> None:
         """Never ends by itself."""
@@ -229,7 +231,7 @@ class LinkTask:
 
     async def _authenticate(self, connection: Connection) -> None:
         again_in = await self._security.authenticate(connection, self._link.versions)
-        self._session_due = None if again_in is None else round(self._loop.time() + again_in, 3)  # see _idle_at
+        self._session_due = None if again_in is None else self._clock.tick(self._loop.time() + again_in)
 
     async def _reauthenticate(self, connection: Connection) -> None:
         """Requests under way are answered meanwhile, and no other goes out: the broker would refuse it. A session that
@@ -326,8 +328,7 @@ class LinkTask:
     def _idle_at(self, connection: Connection) -> float:
         """When it has been idle for connections.max.idle.ms."""
         idle = self._config.connections_max_idle_ms
-        # uvloop's clock has whole milliseconds: a sum that is a bit beyond one would be waited for in turn after turn.
-        return math.inf if idle < 0 else round(connection.last_active + idle / 1000, 6)
+        return math.inf if idle < 0 else self._clock.tick(connection.last_active + idle / 1000)
 
 
 async def close(link: BrokerLink, grace: float) -> None:

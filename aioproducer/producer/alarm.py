@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable
-from typing import Final, final
+from typing import final
 
-_TICK: Final = 0.001
-"""Seconds: what uvloop's clock counts in."""
+from aioproducer.loop_clock import LoopClock
 
 
 @final
@@ -17,10 +16,12 @@ class Alarm:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._clock = LoopClock(self._loop)
         self._rung = False
         self._sleeper: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
+        """What the timer is for: it rings at the next tick."""
         self._stopped = False
 
     def ring(self) -> None:
@@ -29,13 +30,13 @@ class Alarm:
             self._sleeper.set_result(None)
 
     def ring_at(self, when: float) -> None:
-        """Rings at that time of the loop, if not earlier."""
+        """Rings when the loop's clock has come to that time, if not earlier."""
         if self._stopped or self._timer_at <= when:
             return
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = when
-        self._timer = self._loop.call_at(when, self._timer_fired)
+        self._timer = self._loop.call_at(self._clock.tick(when), self._timer_fired)
 
     def rung(self) -> Awaitable[None]:
         """Awaited, sleeps until it rings; if it has already, for a turn of the loop, so that others run, too."""
@@ -56,12 +57,6 @@ class Alarm:
             self._timer = None
 
     def _timer_fired(self) -> None:
-        now = self._loop.time()
-        if now < self._timer_at:
-            # uvloop rounds to its whole milliseconds. Nothing would be due yet, and the sleeper would set the same time
-            # again, and be woken at once, until that millisecond is over.
-            self._timer = self._loop.call_at(now + _TICK, self._timer_fired)
-            return
         self._timer = None
         self._timer_at = math.inf
         self.ring()

@@ -17,7 +17,8 @@ class Schedule:
 
     A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on, or
     as the ``pipeline`` says if there is one; but nothing lingers while somebody flushes, or waits for memory.
-    ``wake()`` is called when there is something to look at, ``wake_at(when)`` when there will be.
+    ``wake()`` is called when there is something to look at, ``wake_at(when)`` when there will be; ``tick(when)`` is the
+    first time from then on that the clock shows (``LoopClock``).
     """
 
     def __init__(
@@ -26,6 +27,7 @@ class Schedule:
         *,
         wake: Callable[[], object],
         wake_at: Callable[[float], object],
+        tick: Callable[[float], float],
         pipeline: Pipeline | None = None,
     ) -> None:
         self.ready = ReadySet()
@@ -33,6 +35,7 @@ class Schedule:
         self._pipeline = pipeline
         self._wake = wake
         self._wake_at = wake_at
+        self._tick = tick
         self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self._flushing = 0
@@ -46,8 +49,7 @@ class Schedule:
         if queue.close_at <= created or self._flushing or self._hurrying:
             self._due(queue, created)
         else:
-            # uvloop's clock has whole milliseconds: a sum that is a bit beyond one would keep the Sender turning.
-            queue.close_at = round(queue.close_at, 6)
+            queue.close_at = self._tick(queue.close_at)
             self._let_linger(queue)
 
     def full(self, queue: PartitionQueue, now: float) -> None:

@@ -12,6 +12,7 @@ from random import Random
 
 from aioproducer.config import ProducerConfig
 from aioproducer.errors import AuthenticationException, IllegalStateException, KafkaError
+from aioproducer.loop_clock import LoopClock
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
@@ -81,7 +82,13 @@ class Sender:
         pipeline: Pipeline | None = None
         if config.pipeline == "auto":
             pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection)
-        self._schedule = Schedule(linger, wake=self._alarm.ring, wake_at=self._alarm.ring_at, pipeline=pipeline)
+        self._schedule = Schedule(
+            linger,
+            wake=self._alarm.ring,
+            wake_at=self._alarm.ring_at,
+            tick=LoopClock(self._loop).tick,
+            pipeline=pipeline,
+        )
         self._history = WaitHistory()
         self._stopped = False
         self.fatal: KafkaError | None = None

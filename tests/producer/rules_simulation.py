@@ -14,6 +14,7 @@ from uuid import UUID
 from aioproducer.config import producer_config
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import Outcome
+from aioproducer.loop_clock import LoopClock
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import Cluster, Node, TopicMetadata
@@ -63,7 +64,8 @@ class RulesSimulation(Accumulation):
         self.wake_times: list[float] = []
         self.linger = linger
         self.pipeline = Pipeline(linger, max_in_flight) if auto else None
-        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.wake_times.append, pipeline=self.pipeline)
+        tick = LoopClock(self.loop).tick
+        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.wake_times.append, tick=tick, pipeline=self.pipeline)
         self.ids = ProducerIds()
         self.ids.current = ProducerIdAndEpoch(1, 0)
         self.windows = InFlightWindows()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from aioproducer.loop_clock import LoopClock
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import why_waiting
 from aioproducer.producer.reason import Reason
@@ -22,7 +23,8 @@ class Scene:
     def __init__(self, linger: float = LINGER) -> None:
         self.wakes = 0
         self.times: list[float] = []
-        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.times.append)
+        tick = LoopClock(Loop()).tick
+        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.times.append, tick=tick)
         self.queue = PartitionQueue("t", 0, None)
         self.queue.leader = 1
 
