@@ -54,6 +54,8 @@ COMPILED_MODULES = [
     "aioproducer/producer/bulk_rows.py",
     "aioproducer/producer/bulk_tally.py",
     "aioproducer/producer/table_rows.py",
+    "aioproducer/producer/timeline.py",
+    "aioproducer/producer/wait_history.py",
     "aioproducer/producer/completion.py",
     "aioproducer/producer/deadlines.py",
     "aioproducer/producer/delivery.py",

@@ -19,14 +19,14 @@ from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, Action, de
 from aioproducer.producer.drain import Drained
 from aioproducer.producer.explanation import counted
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
+from aioproducer.producer.ledger import Ledger, duration, in_words
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
 from aioproducer.producer.sealer import Sealer
-from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.split import split, target_size
+from aioproducer.producer.wait_history import WaitHistory
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class BatchCompleter:
             batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
         batch.in_flight = False
         queue.in_flight -= 1
-        sequences: PartitionSequences | None = queue.sequences
+        sequences = queue.sequences
         stamped = sequences if batch.has_sequence() else None
         if batch.result.done():
             # It expired or was aborted while it was under way. Only now nothing reads its bytes any more (KAFKA-19012).
@@ -217,7 +217,7 @@ class BatchCompleter:
 
     def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
         """Books what the batch waited for since its last attempt, or since its first record."""
-        ledger: Ledger | None = batch.ledger
+        ledger = batch.ledger
         if ledger is None:
             ledger = batch.ledger = Ledger(batch.created)
             if batch.ready_at > batch.created:

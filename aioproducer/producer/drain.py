@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from aioproducer.producer.ledger import READY, note_wait
+from aioproducer.producer.wait_history import READY, note_wait
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadyQueues, why_waiting

@@ -12,7 +12,7 @@ from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.explanation import Explanation, Obstacle, counted
-from aioproducer.producer.ledger import Ledger, WaitHistory, duration, in_words
+from aioproducer.producer.ledger import Ledger, duration, in_words
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -23,6 +23,7 @@ from aioproducer.producer.readiness import NO_LEADER, why_waiting
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import TopicQueues
 from aioproducer.producer.sequences import WINDOW
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import KIP_1269_VERSION, WindowSource
 from aioproducer.protocol.api_key import ApiKey
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any, final
+from typing import final
 
 from mypy_extensions import i64
 
 from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.reason import Reason
+from aioproducer.producer.sequences import PartitionSequences
+from aioproducer.producer.timeline import Timeline
 
 
 @final
@@ -19,7 +22,7 @@ class PartitionQueue:
     are in neither: they are in their request.
     """
 
-    def __init__(self, topic: str, partition: i64, sequences: Any) -> None:
+    def __init__(self, topic: str, partition: i64, sequences: PartitionSequences | None) -> None:
         self.topic = topic
         self.partition = partition
         self.open: ProducerBatch | None = None
@@ -42,8 +45,9 @@ class PartitionQueue:
         self.leader: i64 = -1
         self.leader_epoch: i64 = -1
         self.sequences = sequences
-        self.history: Any = None
-        """What kept its head waiting, for the ledgers of time-outs; None while nothing has."""
+        """None without idempotence."""
+        self.history: Timeline[tuple[int, Reason]] | None = None
+        """Its leader and what kept its head waiting, for the ledgers of time-outs; None while nothing has."""
 
     def depth(self) -> i64:
         """Batches waiting, the open one included."""

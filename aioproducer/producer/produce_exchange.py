@@ -27,7 +27,6 @@ from aioproducer.producer.produce_request import match_answers, request_start, w
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import BATCH_OVERHEAD
 from aioproducer.producer.sealer import Sealer
-from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.windows import InFlightWindows
@@ -145,7 +144,7 @@ class ProduceExchange:
         if batch.drain_order < 0:
             self._drained += 1
             batch.drain_order = self._drained
-        sequences: PartitionSequences | None = queue.sequences
+        sequences = queue.sequences
         if sequences is not None and not batch.has_sequence():
             sequences.stamp(batch)
         self._sealer.seal(batch)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, final
+from typing import Final, final
 
 from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.ledger import Ledger
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, RecordColumns
@@ -109,7 +110,7 @@ class ProducerBatch:
         self.leader_epoch: i64 = -1
         self.maybe_appended = False
         self.last_error: str = ""
-        self.ledger: Any = None
+        self.ledger: Ledger | None = None
         """What its time was spent on; exists from its first retry on."""
 
     def append(

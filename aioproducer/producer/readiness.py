@@ -11,7 +11,6 @@ from collections import OrderedDict
 
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.reason import Reason
-from aioproducer.producer.sequences import PartitionSequences
 
 NO_LEADER = -1
 
@@ -34,7 +33,7 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
         return Reason.NOTHING
     if keep_order and queue.in_flight > 0:
         return Reason.ORDER
-    sequences: PartitionSequences | None = queue.sequences
+    sequences = queue.sequences
     if sequences is None:
         return None
     if not is_new and queue.batches[0].has_sequence():

@@ -24,7 +24,7 @@ from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.explain import Situation, explain, why_not_delivered
 from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import WaitHistory
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.metadata_waits import MetadataWaits
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot

@@ -20,7 +20,7 @@ from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.drain import drain
 from aioproducer.producer.explain import link_reason
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import READY, WaitHistory
+from aioproducer.producer.wait_history import READY, WaitHistory
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.built_in_partitioner import Partitioning
-from aioproducer.producer.ledger import note_leader
+from aioproducer.producer.wait_history import note_leader
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import TopicQueues

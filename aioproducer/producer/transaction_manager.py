@@ -20,7 +20,7 @@ from aioproducer.errors import KafkaError, TransactionAbortableException
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.operation_slot import OperationSlot
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.sequences import ProducerIds
+from aioproducer.producer.sequences import PartitionSequences, ProducerIds
 from aioproducer.producer.transaction_coordinator import TransactionCoordinator
 from aioproducer.producer.transaction_errors import FATAL_FOR_BATCHES, PARTS, named, not_aborted
 from aioproducer.producer.transaction_offsets import Offsets, TransactionOffsets
@@ -131,7 +131,7 @@ class TransactionManager:
 
     def partition_used(self, queue: PartitionQueue) -> None:
         """A batch was opened for the partition: it has to be part of the transaction."""
-        if queue.sequences.joined == self._ids.transaction:
+        if _sequences(queue).joined == self._ids.transaction:
             return
         if self._coordinator.protocol.second:
             self._joined((queue,))
@@ -219,7 +219,7 @@ class TransactionManager:
         """The partitions are a part of the transaction from now on."""
         self._coordinator.started()
         for queue in queues:
-            queue.sequences.joined = self._ids.transaction
+            _sequences(queue).joined = self._ids.transaction
         self._ready(*queues)
 
     # Failures
@@ -258,3 +258,9 @@ class TransactionManager:
     def _fail_for_good(self, error: KafkaError) -> None:
         if self.status.state is not S.FATAL_ERROR:
             self._fatal(error)
+
+
+def _sequences(queue: PartitionQueue) -> PartitionSequences:
+    sequences = queue.sequences
+    assert sequences is not None, "a transactional producer is idempotent"
+    return sequences

@@ -12,7 +12,7 @@ from enum import Enum
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.metrics.window_metrics import WindowMetrics
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.sequences import WINDOW, PartitionSequences
+from aioproducer.producer.sequences import WINDOW
 
 KIP_1269_VERSION = 14
 """Produce: from this version on brokers tell the window."""
@@ -35,7 +35,7 @@ class InFlightWindows:
 
     def told(self, queue: PartitionQueue, node: int, window: int) -> None:
         """``node`` has answered for the partition. If it no longer leads it, the answer is ignored."""
-        sequences: PartitionSequences | None = queue.sequences
+        sequences = queue.sequences
         if sequences is None or queue.leader != node:
             return
         window = max(window, 1)
@@ -56,15 +56,16 @@ class InFlightWindows:
 
     def leader_changed(self, queue: PartitionQueue) -> None:
         """The partition has another leader, or the same in another epoch: nothing is known of it yet."""
-        if queue.sequences is not None and queue.sequences.window != WINDOW:
-            self._reset(queue)
+        self._reset(queue)
 
     def connection_lost(self, node: int) -> None:
         """The next one to answer at the node's address may be another broker, or another version of it."""
         for queue in self._announced.pop(node, ()):
-            if queue.leader == node and queue.sequences.window != WINDOW:
+            if queue.leader == node:
                 self._reset(queue)
 
     def _reset(self, queue: PartitionQueue) -> None:
-        queue.sequences.window = WINDOW
-        self._metrics.reset(queue.topic, queue.partition)
+        sequences = queue.sequences
+        if sequences is not None and sequences.window != WINDOW:
+            sequences.window = WINDOW
+            self._metrics.reset(queue.topic, queue.partition)

@@ -19,7 +19,7 @@ from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import WaitHistory
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadySet

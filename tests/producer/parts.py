@@ -16,8 +16,15 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.sequences import PartitionSequences
 
 NOW_MS = 1_700_000_000_000
+
+
+def sequences_of(queue: PartitionQueue) -> PartitionSequences:
+    """Those of an idempotent producer's partition."""
+    assert queue.sequences is not None
+    return queue.sequences
 
 
 class Future:

@@ -21,7 +21,7 @@ from aioproducer.net.cluster import Cluster, Node, TopicMetadata
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import WaitHistory
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.producer_batch import ProducerBatch

@@ -12,7 +12,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import ReadyQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 
-from .parts import Accumulation
+from .parts import Accumulation, sequences_of
 
 
 class Draining(Accumulation):
@@ -199,15 +199,15 @@ def test_keeping_order_one_batch_is_under_way() -> None:
 def test_at_most_a_window_of_batches_is_unresolved(window: int) -> None:
     here = Draining(1)
     queue = here.queues[0]
-    queue.sequences.window = window
-    queue.sequences.known_id = 1
+    sequences_of(queue).window = window
+    sequences_of(queue).known_id = 1
     here.fill(0, batches=window + 3)
     sent = []
     while drained := here.drain():
         sent.append(drained[0].batch)
-        queue.sequences.stamp(sent[-1])
+        sequences_of(queue).stamp(sent[-1])
     assert len(sent) == window
-    queue.sequences.resolve(sent[0])
+    sequences_of(queue).resolve(sent[0])
     here.make_ready(0)
     assert len(here.drain()) == 1
 

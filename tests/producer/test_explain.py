@@ -24,7 +24,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.broker_link import LinkState
 from aioproducer.producer.explain import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import WaitHistory
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.pipeline import Pipeline

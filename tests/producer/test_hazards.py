@@ -25,6 +25,7 @@ from aioproducer.net.client import HEAD_START
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.protocol.api_keys import ApiKey
 from aioproducer.records.record_batch import read_batches
+from tests.producer.parts import sequences_of
 from tests.support.compiled import interpreted_only
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
@@ -414,6 +415,8 @@ INTERPRETED = (
     "aioproducer.producer.explain",
     "aioproducer.producer.explanation",
     "aioproducer.producer.ledger",
+    "aioproducer.producer.timeline",
+    "aioproducer.producer.wait_history",
     "aioproducer.producer.topic_directory",
     "aioproducer.producer.windows",
     "aioproducer.net.client",
@@ -756,7 +759,7 @@ async def test_every_record_has_its_own_timestamp_in_its_metadata() -> None:
 async def test_after_the_last_sequence_comes_zero() -> None:
     async with running() as (cluster, producer):
         queue = producer._accumulator.topics["t"].queues[0]
-        queue.sequences.next_sequence = 2**31 - 2
+        sequences_of(queue).next_sequence = 2**31 - 2
         cluster.broker.script(ApiKey.PRODUCE, answer, drop(appended=True), drop())
         for n in range(5):
             assert (await producer.send("t", b"%d" % n)).offset == n

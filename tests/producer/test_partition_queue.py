@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.sequences import PartitionSequences, ProducerIds
 
 from .parts import Loop, make_batch
 
@@ -19,8 +20,9 @@ def drained(order: int, sequence: int = -1) -> ProducerBatch:
 
 
 def test_is_empty_at_first() -> None:
-    queue = PartitionQueue("t", 3, "its sequences")
-    assert (queue.topic, queue.partition, queue.sequences) == ("t", 3, "its sequences")
+    sequences = PartitionSequences(ProducerIds())
+    queue = PartitionQueue("t", 3, sequences)
+    assert (queue.topic, queue.partition, queue.sequences) == ("t", 3, sequences)
     assert (queue.open, list(queue.batches), queue.leader, queue.leader_epoch) == (None, [], -1, -1)
     assert (queue.due, queue.deadline, queue.ready, queue.in_flight) == (False, math.inf, False, 0)
 

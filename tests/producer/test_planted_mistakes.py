@@ -13,6 +13,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch
 from aioproducer.producer.windows import InFlightWindows
+from tests.producer.parts import sequences_of
 from tests.support.compiled import interpreted_only
 
 from .test_rules_together import RulesMachine
@@ -91,7 +92,7 @@ def windows_never_shrink(patch: pytest.MonkeyPatch) -> None:
     right = InFlightWindows.told
 
     def wrong(self: InFlightWindows, queue: PartitionQueue, node: int, window: int) -> None:
-        right(self, queue, node, max(window, queue.sequences.window))
+        right(self, queue, node, max(window, sequences_of(queue).window))
 
     patch.setattr(InFlightWindows, "told", wrong)
 

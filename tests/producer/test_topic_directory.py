@@ -12,7 +12,7 @@ from aioproducer.producer.sequences import ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.types import PartitionInfo
-from tests.producer.parts import Loop, make_batch
+from tests.producer.parts import Loop, make_batch, sequences_of
 
 FIRST, SECOND = UUID(int=1), UUID(int=2)
 
@@ -102,11 +102,11 @@ def test_a_topic_created_anew_knows_no_producer_and_has_its_own_partitions() -> 
     gone = topic.queues[2]
     scene.ready.add(gone)
     for queue in topic.queues:
-        queue.sequences.known_id = 7
+        sequences_of(queue).known_id = 7
     scene.directory.follow(cluster(1, 1, topic_id=SECOND), 0.0)
     assert len(topic.queues) == 2
     assert topic.partitioner.current is None
-    assert [queue.sequences.known_id for queue in topic.queues] == [-1, -1]
+    assert [sequences_of(queue).known_id for queue in topic.queues] == [-1, -1]
     assert gone.leader == NO_LEADER
     assert list(scene.ready.of(NO_LEADER)) == [gone]
     assert list(scene.ready.of(1)) == []
@@ -116,10 +116,10 @@ def test_fewer_partitions_are_another_topic_even_where_topics_have_no_ids() -> N
     scene = Scene()
     zero = UUID(int=0)
     scene.directory.follow(cluster(1, 1, topic_id=zero), 0.0)
-    scene.topics["t"].queues[0].sequences.known_id = 7
+    sequences_of(scene.topics["t"].queues[0]).known_id = 7
     scene.directory.follow(cluster(1, topic_id=zero), 0.0)
     assert len(scene.topics["t"].queues) == 1
-    assert scene.topics["t"].queues[0].sequences.known_id == -1
+    assert sequences_of(scene.topics["t"].queues[0]).known_id == -1
 
 
 def test_a_partition_that_comes_back_is_the_one_it_was() -> None:

@@ -10,6 +10,7 @@ from aioproducer.producer.sequences import ProducerIdAndEpoch
 from aioproducer.producer.transaction_state import TransactionState, check_transition
 
 from . import broker_model
+from .parts import sequences_of
 from .rules_simulation import Place, RulesSimulation
 
 S = TransactionState
@@ -70,7 +71,7 @@ class TransactionSimulation(RulesSimulation):
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         super().batch_opened(queue, batch)
-        if queue.sequences.joined != self.ids.transaction:
+        if sequences_of(queue).joined != self.ids.transaction:
             self.joining[queue] = None
             if self.second_protocol:
                 self._joined()
@@ -78,7 +79,7 @@ class TransactionSimulation(RulesSimulation):
     def _joined(self) -> None:
         self.started = True
         for queue in self.joining:
-            queue.sequences.joined = self.ids.transaction
+            sequences_of(queue).joined = self.ids.transaction
             self.schedule.ready.add(queue)
         self.joining.clear()
         self.woken = True

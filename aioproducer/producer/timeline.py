@@ -1,0 +1,53 @@
+"""A value over time, as far as it is remembered. Compiled when there is a compiler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+REMEMBERED = 16
+"""Values a timeline keeps."""
+
+
+class Timeline(Generic[V]):
+    """A value that changes, and its last changes. Before the first it was always what it was then."""
+
+    __slots__ = ("_changes", "_forgotten")
+
+    def __init__(self, value: V) -> None:
+        self._changes: list[tuple[float, V]] = [(-math.inf, value)]
+        self._forgotten = False
+
+    @property
+    def value(self) -> V:
+        return self._changes[-1][1]
+
+    def change(self, now: float, value: V) -> None:
+        """From ``now`` on, which may not be earlier than the last change, it is ``value``."""
+        changes = self._changes
+        if value == changes[-1][1]:
+            return
+        changes.append((now, value))
+        if len(changes) > REMEMBERED:
+            del changes[0]
+            self._forgotten = True
+
+    def spans(self, start: float, end: float) -> Iterator[tuple[V | None, float]]:
+        """(value, until when) from ``start`` to ``end`` without gaps; None where the value is forgotten."""
+        changes = self._changes
+        if end <= start:
+            return
+        if self._forgotten and start < changes[0][0]:
+            yield None, min(changes[0][0], end)
+        place = len(changes) - 1  # most look at the last ones only
+        while place > 0 and changes[place][0] > start:
+            place -= 1
+        until = max(start, changes[place][0])
+        while until < end:
+            value = changes[place][1]
+            place += 1
+            until = changes[place][0] if place < len(changes) else end
+            yield value, min(until, end)
