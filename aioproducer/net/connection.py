@@ -99,7 +99,7 @@ class Connection:
         self.ended: asyncio.Future[None] = self._loop.create_future()
         """Done when it is closed and the event loop has let go of the socket."""
 
-    def send(self, request: InFlightRequest, *, expect_response: bool = True, timeout: float | None = None) -> None:
+    def send(self, request: InFlightRequest, *, expect_response: bool = True) -> None:
         """Writes a request, which is told its end. Without a response to come, it has none."""
         transport = self._transport
         if transport is None or self.error is not None or self._last_words is not None:
@@ -111,7 +111,7 @@ class Connection:
         if expect_response:
             request.correlation_id = self._correlation_id
             request.sent_at = now
-            request.deadline = now + (self.request_timeout if timeout is None else timeout)
+            request.deadline = now + self.request_timeout
             self.in_flight.append(request)
             if self._timer is None:
                 self._timer = self._loop.call_at(request.deadline, self._check_timeout)

@@ -248,9 +248,10 @@ async def test_the_end_of_the_connection_is_told_once(how: str) -> None:
 
 
 async def test_the_oldest_request_out_of_time_ends_the_connection() -> None:
-    scene = Scene(request_timeout=10)
+    scene = Scene(request_timeout=0.01)
     told: list[Any] = []
-    scene.send(told, timeout=0.01)
+    scene.send(told)
+    scene.connection.request_timeout = 10.0
     scene.send(told)
     await asyncio.wait([scene.connection.ended])
     assert isinstance(scene.closings[0], TimeoutException)
