@@ -14,7 +14,8 @@ from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.murmur2 import partition_for_key, partition_for_key_of
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, ByteColumn, Column, NumberColumn, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 

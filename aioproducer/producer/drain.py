@@ -8,7 +8,8 @@ from aioproducer.producer.wait_history import READY, note_wait
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadyQueues, why_waiting
-from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 NEVER = 2**63 - 1
 """More bytes than any batch has."""

@@ -25,7 +25,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.produce_request import match_answers, request_start, write_request
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.record_accumulator import BATCH_OVERHEAD
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager

@@ -15,8 +15,6 @@ from aioproducer.producer.drain import Drained
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.protocol.primitives import write_uvarint
 from aioproducer.protocol.produce_answer import FIRST_FLEXIBLE, FIRST_WITH_TOPIC_IDS, PartitionAnswer
-from aioproducer.records.compression import CompressionType, compress
-from aioproducer.records.record_batch_header import encode_batch_header
 
 _ONE_BYTE: Final = [bytes([value]) for value in range(128)]
 """The varints of one byte …"""
@@ -25,27 +23,6 @@ _ONE_BYTE_MORE: Final = [bytes([value | 0x80]) for value in range(128)]
 """… and the first bytes of longer ones."""
 
 _NO_TAGS: Final = _ONE_BYTE[0]
-
-_UNCOMPRESSED: Final = CompressionType.NONE  # to look a member of an enumeration up takes a while
-
-
-def seal(batch: ProducerBatch, codec: CompressionType, level: int | None, *, transactional: bool = False) -> None:
-    """Makes the batch's final bytes, once: every attempt sends the very same ones."""
-    if not batch.body:
-        batch.body = batch.records if codec is _UNCOMPRESSED else compress(codec, batch.records, level)
-        batch.records = b""
-    if not batch.header:
-        batch.header = encode_batch_header(
-            batch.body,
-            count=batch.count,
-            base_timestamp=batch.base_timestamp,
-            max_timestamp=batch.max_timestamp,
-            codec=codec,
-            producer_id=batch.producer_id,
-            producer_epoch=batch.producer_epoch,
-            base_sequence=batch.base_sequence,
-            transactional=transactional,
-        )
 
 
 def request_start(transactional_id: str | None, acks: int, timeout_ms: int, version: i64) -> bytes:

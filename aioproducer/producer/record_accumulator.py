@@ -27,9 +27,9 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.produce_result import Hooks, Loop, ProduceResult
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.wall_clock import now_ms
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_writer import record_size_upper_bound
 
-BATCH_OVERHEAD: Final = 61
 _MAX_INT32: Final = 2**31 - 1
 _MAX_INT64: Final = 2**63 - 1
 

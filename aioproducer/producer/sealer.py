@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from aioproducer.producer.drain import NEVER
-from aioproducer.producer.produce_request import seal
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.records.compression import CompressionType, compress, decompress, millisecond_of_work
+from aioproducer.records.record_batch_header import encode_batch_header
+
+_UNCOMPRESSED: Final = CompressionType.NONE  # to look a member of an enumeration up takes a while
 
 
 class Sealer:
@@ -45,24 +49,32 @@ class Sealer:
 
     def compressed(self, batch: ProducerBatch) -> bytes:
         """The records of a closed batch as they will be sent; nothing if they have been let go. For any thread."""
-        return compress(self._codec, batch.records, self._level) if batch.records else b""
+        records = batch.records
+        return compress(self._codec, records, self._level) if records and self._codec is not _UNCOMPRESSED else records
 
     def take(self, batch: ProducerBatch, body: bytes) -> None:
         """``body`` is what has become of the batch's records."""
         batch.body = body
         batch.records = b""
-        self._learn(batch)
-
-    def seal(self, batch: ProducerBatch) -> None:
-        """Compressed once, and with a header: every attempt sends the very same bytes."""
-        is_new = not batch.body
-        seal(batch, self._codec, self._level, transactional=self._transactional)
-        if is_new:
-            self._learn(batch)
-
-    def _learn(self, batch: ProducerBatch) -> None:
         ratios = self._accumulator.ratios
         if ratios is not None:
-            ratios.observe(batch.result.topic, len(batch.body) / batch.size())
+            ratios.observe(batch.result.topic, len(body) / batch.size())
         if batch.allocated != batch.cost():
             self._accumulator.trim(batch)
+
+    def seal(self, batch: ProducerBatch) -> None:
+        """Makes the batch's final bytes, once: every attempt sends the very same ones."""
+        if not batch.body:
+            self.take(batch, self.compressed(batch))
+        if not batch.header:
+            batch.header = encode_batch_header(
+                batch.body,
+                count=batch.count,
+                base_timestamp=batch.base_timestamp,
+                max_timestamp=batch.max_timestamp,
+                codec=self._codec,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+                base_sequence=batch.base_sequence,
+                transactional=self._transactional,
+            )

@@ -157,12 +157,14 @@ class PartitionSequences:
         self._renew_if_used_up()
 
     def break_off(self) -> None:
-        """A batch on the wire was given up: nothing new before all batches there are resolved."""
-        self._break()
+        """A gap opens, as when a batch on the wire is given up: nothing new before all that is unresolved has ended."""
+        self.broken = True
+        if self.identity == self._ids.current:
+            self._ids.in_doubt = True
 
     def abandon(self, batch: ProducerBatch) -> None:
         """The batch has ended, and its sequences may or may not be used: a gap."""
-        self._break()
+        self.break_off()
         self._remove(batch)
         self._renew_if_used_up()
 
@@ -180,11 +182,6 @@ class PartitionSequences:
         self.abandon(batch)
         batch.producer_id = batch.producer_epoch = batch.base_sequence = -1
         batch.header = b""
-
-    def _break(self) -> None:
-        self.broken = True
-        if self.identity == self._ids.current:
-            self._ids.in_doubt = True
 
     def _remove(self, batch: ProducerBatch) -> None:
         place = self.unresolved.index(batch)

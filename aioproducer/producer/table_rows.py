@@ -9,7 +9,8 @@ from mypy_extensions import i64
 from aioproducer.errors import IllegalArgumentException, KafkaError, RecordTooLargeException
 from aioproducer.producer.bulk_append import append_rows
 from aioproducer.producer.bulk_tally import BulkTally
-from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NumberColumn, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
 

@@ -31,7 +31,7 @@ def a_number_left_out(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_gap_is_overlooked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PartitionSequences, "_break", lambda self: None)
+    patch.setattr(PartitionSequences, "break_off", lambda self: None)
 
 
 def a_lost_batch_counts_as_written(patch: pytest.MonkeyPatch) -> None:

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from aioproducer.producer.drain import Drained
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.produce_request import match_answers, request_start, seal, write_request
+from aioproducer.producer.produce_request import match_answers, request_start, write_request
 from aioproducer.protocol.codec import encode
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.protocol.produce_answer import PartitionAnswer
-from aioproducer.records.compression import CompressionType
-from aioproducer.records.record_batch import read_batches
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
-from .parts import NOW_MS, Loop, make_batch
+from .parts import Loop, make_batch
 
 IDS = {"a": uuid4(), "b": uuid4()}
 
@@ -25,69 +24,8 @@ IDS = {"a": uuid4(), "b": uuid4()}
 def drained(topic: str, partition: int, records: int = 3) -> Drained:
     batch = make_batch(Loop(), topic=topic, partition=partition, records=records)
     batch.freeze()
-    seal(batch, CompressionType.NONE, None)
+    batch.header, batch.body = bytes(BATCH_OVERHEAD), batch.records
     return Drained(PartitionQueue(topic, partition, None), batch)
-
-
-# Sealing
-
-
-@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
-def test_a_sealed_batch_can_be_read(codec: CompressionType) -> None:
-    batch = make_batch(Loop())
-    for number in range(50):
-        _ = batch.append(NOW_MS + number, b"key", b"value %d" % number, [("h", b"v")])
-    batch.freeze()
-    batch.producer_id, batch.producer_epoch, batch.base_sequence = 2**40, 7, 2**31 - 1
-    seal(batch, codec, None)
-    (read,) = read_batches(batch.header + batch.body)
-    read.verify()
-    assert read.codec is codec
-    assert (read.count, read.base_timestamp, read.max_timestamp) == (50, NOW_MS, NOW_MS + 49)
-    assert (read.producer_id, read.producer_epoch, read.base_sequence) == (2**40, 7, 2**31 - 1)
-    assert [record.value for record in read.records()] == [b"value %d" % number for number in range(50)]
-
-
-def test_every_attempt_sends_the_very_same_bytes() -> None:
-    batch = make_batch(Loop(), records=50)
-    batch.freeze()
-    seal(batch, CompressionType.GZIP, 1)
-    header, body = batch.header, batch.body
-    seal(batch, CompressionType.GZIP, 9)
-    assert batch.header is header
-    assert batch.body is body
-
-
-def test_uncompressed_records_are_not_copied() -> None:
-    batch = make_batch(Loop(), records=5)
-    batch.freeze()
-    records = batch.records
-    seal(batch, CompressionType.NONE, None)
-    assert batch.body is records
-
-
-@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
-def test_what_is_sent_is_all_that_is_kept(codec: CompressionType) -> None:
-    batch = make_batch(Loop(), records=50)
-    batch.freeze()
-    size = batch.size()
-    seal(batch, codec, None)
-    assert batch.records == b""
-    assert (batch.size(), batch.expected_size()) == (size, len(batch.body))
-
-
-def test_a_batch_that_lost_its_sequence_gets_another_header_over_the_same_records() -> None:
-    batch = make_batch(Loop(), records=5)
-    batch.freeze()
-    batch.producer_id, batch.producer_epoch, batch.base_sequence = 1, 0, 100
-    seal(batch, CompressionType.GZIP, None)
-    body = batch.body
-    batch.producer_epoch, batch.base_sequence, batch.header = 1, 0, b""
-    seal(batch, CompressionType.GZIP, None)
-    assert batch.body is body
-    (read,) = read_batches(batch.header + batch.body)
-    read.verify()
-    assert (read.producer_epoch, read.base_sequence) == (1, 0)
 
 
 # The request
@@ -101,7 +39,7 @@ SIZES = st.sampled_from([1, 66, 67, 16_321, 16_322, 20_000, 2_100_000])
 def ready(topic: str, partition: int, size: int) -> Drained:
     """A batch that is sealed, of so many bytes beside its header."""
     batch = make_batch(Loop(), topic=topic, partition=partition)
-    batch.header, batch.body = bytes(61), bytes(size)
+    batch.header, batch.body = bytes(BATCH_OVERHEAD), bytes(size)
     return Drained(PartitionQueue(topic, partition, None), batch)
 
 

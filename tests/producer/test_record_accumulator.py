@@ -13,8 +13,8 @@ from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.produce_result import HEADER_COST, INTERCEPTED_COST
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
-from aioproducer.producer.record_accumulator import BATCH_OVERHEAD, RecordAccumulator
-from aioproducer.records.record_batch import BATCH_OVERHEAD as HEADER_SIZE
+from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch, encode_batch_header
 
 from .parts import NOW_MS, Accumulation
@@ -32,10 +32,6 @@ def records_of(batch: ProducerBatch) -> list[Any]:
 def partition_of(delivery: Any) -> int:
     partition: int = delivery._result.partition
     return partition
-
-
-def test_overhead_is_that_of_a_batch() -> None:
-    assert BATCH_OVERHEAD == HEADER_SIZE
 
 
 # What cannot be appended now

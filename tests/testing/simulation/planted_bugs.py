@@ -15,13 +15,14 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection import Connection
 from aioproducer.net.link_task import LinkTask
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.producer import batch_completer, completion, produce_exchange, sealer, sender, sequences
+from aioproducer.producer import batch_completer, completion, produce_exchange, sender, sequences
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.produce_exchange import ProduceExchange
-from aioproducer.producer.produce_request import match_answers, seal
+from aioproducer.producer.produce_request import match_answers
+from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.sender import Sender
 from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.sequences import PartitionSequences
@@ -141,13 +142,13 @@ def retries_go_to_the_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug()
 def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    def seal_anew(batch: Any, *args: Any, **kwargs: Any) -> None:
+    def seal_anew(original: Any, self: Any, batch: Any) -> None:
         if batch.header:
             batch.header = b""
             batch.max_timestamp += 1
-        seal(batch, *args, **kwargs)
+        original(self, batch)
 
-    monkeypatch.setattr(sealer, "seal", seal_anew)
+    wrap(monkeypatch, Sealer, "seal", seal_anew)
 
 
 @bug(only(forgetful, reset=0.03))
