@@ -62,7 +62,7 @@ async def _paced(servers: str, requests: int, per_s: int) -> list[float]:
     from aioproducer.protocol.framing import encode_request
     from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
     from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-    from aioproducer.records.record_batch import encode_batch_header
+    from aioproducer.records.record_batch_header import encode_batch_header
     from aioproducer.records.record_writer import RecordWriter
 
     def frame(request: Any, version: int, correlation_id: int) -> bytes:

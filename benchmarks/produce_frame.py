@@ -6,7 +6,7 @@ import time
 
 from aioproducer.protocol.framing import encode_request
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from aioproducer.records.record_batch import encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 
 VERSION = 9

@@ -26,7 +26,8 @@ from aioproducer.errors import (
 from aioproducer.protocol.schema import Records
 from aioproducer.records.compression import CompressionType, check_codec, decompress
 from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record_batch import BATCH_OVERHEAD, RecordBatch, read_batches
+from aioproducer.records.record_batch import RecordBatch, read_batches
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, MAGIC, MAGIC_OFFSET
 from aioproducer.types import TimestampType
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 
 _ABORT: Final = 0

@@ -1,4 +1,4 @@
-"""A record batch as it lies in a log or in a message, and the names of this room that others need with it."""
+"""A record batch as it lies in a log or in a message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from aioproducer.errors import CorruptRecordException
-from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
 from aioproducer.records.batch_columns import BatchColumns
 from aioproducer.records.compression import CompressionType, decompress
 from aioproducer.records.crc32c import crc32c
@@ -23,20 +22,9 @@ from aioproducer.records.record_batch_header import (
     MAGIC,
     MAGIC_OFFSET,
     TRANSACTIONAL,
-    encode_batch_header,
 )
 from aioproducer.records.record_reader import read_records
 from aioproducer.types import TimestampType
-
-__all__ = [
-    "BATCH_OVERHEAD",
-    "Record",
-    "RecordBatch",
-    "encode_batch_header",
-    "read_batches",
-    "set_base_offset",
-    "set_log_append_time",
-]
 
 DEFAULT_MAX_SIZE: Final = 128 * 1024 * 1024
 """Bytes that one batch may take decompressed, unless the reader says otherwise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aioproducer.records.compression import CompressionType, compress
-from aioproducer.records.record_batch import encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 
 NOW_MS = 1_700_000_000_000

@@ -47,7 +47,8 @@ from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroup
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record_batch import encode_batch_header, read_batches
+from aioproducer.records.record_batch import read_batches
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
 

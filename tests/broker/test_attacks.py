@@ -21,7 +21,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
-from aioproducer.records.record_batch import encode_batch_header
+from aioproducer.records.record_batch_header import encode_batch_header
 
 from .batches import NOW_MS
 from .raw_client import Connect, RawClient

@@ -22,7 +22,8 @@ from aioproducer.errors import (
 )
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import encode_batch_header
 
 from .batches import NOW_MS, make_batch, make_body
 

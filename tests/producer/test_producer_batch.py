@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.delivery import Delivery
-from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import encode_batch_header
 
 from .parts import NOW_MS, Loop, make_batch
 

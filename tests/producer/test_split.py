@@ -15,7 +15,8 @@ from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.split import may_split, split, target_size
 from aioproducer.protocol.api_keys import ApiKey
-from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import encode_batch_header
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, answer, drop, error

@@ -6,7 +6,8 @@ import pytest
 
 from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
 from aioproducer.records.compression import CompressionType, compress
-from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 from aioproducer.types import TimestampType
 

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from aioproducer.records.compression import CompressionType, compress
-from aioproducer.records.record_batch import Record, RecordBatch, encode_batch_header, read_batches
+from aioproducer.records.record import Record
+from aioproducer.records.record_batch import RecordBatch, read_batches
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 from tests.support.java_source import java_command
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from aioproducer.errors import CorruptRecordException
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record_batch import Record, RecordBatch, encode_batch_header, read_batches
+from aioproducer.records.record import Record
+from aioproducer.records.record_batch import RecordBatch, read_batches
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 from aioproducer.types import TimestampType
 

@@ -20,7 +20,8 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.protocol.api_keys import ApiKey
-from aioproducer.records.record_batch import Record, RecordBatch
+from aioproducer.records.record import Record
+from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_writer import record_size_upper_bound
 from aioproducer.testing.simulation.endpoint import Endpoint

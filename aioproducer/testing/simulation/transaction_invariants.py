@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog
 from aioproducer.errors import BufferExhaustedException, RecordTooLargeException, TimeoutException
-from aioproducer.records.record_batch import Record
+from aioproducer.records.record import Record
 from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.scenario import Scenario
 from aioproducer.testing.simulation.transactions import End, Life, Transaction, TransactionLedger

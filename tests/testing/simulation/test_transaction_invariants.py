@@ -11,7 +11,8 @@ from aioproducer.broker import PartitionLog
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import InvalidRecordException, ProducerFencedException
-from aioproducer.records.record_batch import RecordBatch, encode_batch_header
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
 from aioproducer.testing.simulation.ledger import NUMBER, Entry
 from aioproducer.testing.simulation.trace import Trace
