@@ -11,7 +11,7 @@ from aioproducer import KafkaProducer, MetricName, MetricsSnapshot, metrics_topi
 from aioproducer.clock import ManualClock
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics_topic import MetricsTopicReporter, report
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import Exchange, ScriptedCluster, answer, never
 from tests.support.virtual_time import World, virtual

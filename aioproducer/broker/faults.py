@@ -14,7 +14,8 @@ from uuid import UUID
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.codec import decode_prefix
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.schema import Request, Response

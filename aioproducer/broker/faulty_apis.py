@@ -11,7 +11,8 @@ from aioproducer.broker.faults import ReceivedRequest, RequestFault
 from aioproducer.broker.request import Request, WrappedRequest
 from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.error_code import ErrorCode
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import encode_response
 from aioproducer.protocol.schema import Response
 

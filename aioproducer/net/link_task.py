@@ -26,7 +26,7 @@ from aioproducer.net.connection import Connection
 from aioproducer.net.connection_protocol import ConnectionProtocol
 from aioproducer.net.host_addresses import in_turn, resolve
 from aioproducer.net.security import ClientSecurity
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 log = logging.getLogger(__name__)

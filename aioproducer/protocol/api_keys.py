@@ -60,8 +60,6 @@ from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroup
 from aioproducer.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from aioproducer.protocol.schema import Request, Response
 
-__all__ = ["APIS", "Api", "ApiKey"]
-
 
 class Api(NamedTuple):
     """The two messages of an API. Their versions are class attributes: ``MIN_VERSION``, ``MAX_VERSION``, …"""

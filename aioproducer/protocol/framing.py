@@ -1,4 +1,4 @@
-"""Whole frames: a four-byte size, a header, a message. ``FrameReader`` cuts them out of a stream, without the size."""
+"""Whole frames: a four-byte size, a header, a message. ``frame_reader.py`` cuts them out of a stream."""
 
 from __future__ import annotations
 
@@ -8,23 +8,12 @@ from typing import TypeVar, cast, final
 from mypy_extensions import i64
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.codec import decode, decode_prefix, encode
-from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.headers import RequestHeader, ResponseHeader
 from aioproducer.protocol.messages.api_versions import ApiVersionsResponse
 from aioproducer.protocol.schema import ApiMessage, Request, Response
-
-__all__ = [
-    "MAX_RESPONSE_SIZE",
-    "FrameReader",
-    "RequestFrames",
-    "decode_request",
-    "decode_request_header",
-    "decode_response",
-    "encode_request",
-    "encode_response",
-]
 
 MAX_RESPONSE_SIZE = 100 * 1024 * 1024
 """The largest response accepted, in bytes; a broker limits requests to as many (``socket.request.max.bytes``)."""

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault
 from aioproducer.broker.kafka_apis import APIS as SERVED
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.fault_rule import FaultRule, FaultScriptError, Hit, ScriptedRules, When
 from aioproducer.testing.message_entries import names_partitions, names_topics

@@ -8,7 +8,8 @@ from typing import Any, Final
 from aioproducer.broker import AppendFault, ReceivedRequest, RequestFault
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.error_code import ErrorCode
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.schema import Response, Versions
 from aioproducer.testing.fault_rule import Effect, FaultRule, FaultScriptError, ScriptedRules, When
 from aioproducer.testing.message_entries import entries, has_error, mirrors, set_errors, with_error

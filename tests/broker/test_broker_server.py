@@ -10,7 +10,8 @@ import pytest
 
 from aioproducer.broker import EmbeddedCluster, broker_server
 from aioproducer.error_code import ErrorCode
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -9,7 +9,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, IllegalStateException, UnknownTopicOrPartitionException
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -10,7 +10,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster, Faults, ReceivedRequest, RequestFault
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.error_code import ErrorCode
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -13,7 +13,7 @@ import pytest
 
 from aioproducer.compat.aiokafka import AIOKafkaProducer, errors
 from aioproducer.errors import ConfigException
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.broker.sasl import PASSWORD
 from tests.broker.test_tls import tls_cluster
 from tests.compat.clusters import a_cluster, make

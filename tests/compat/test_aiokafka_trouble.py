@@ -10,7 +10,7 @@ import pytest
 from aioproducer import Outcome
 from aioproducer.compat.aiokafka import errors
 from aioproducer.error_code import ErrorCode
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.compat.clusters import a_cluster, make
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.scripted_broker import Held, answer, drop, edited, error, never

@@ -18,7 +18,7 @@ from aioproducer.errors import (
     RecordTooLargeException,
     TimeoutException,
 )
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never

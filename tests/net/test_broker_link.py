@@ -22,7 +22,7 @@ from aioproducer.net.in_flight_request import MessageRequest
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.security import ClientSecurity
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.framing import encode_response
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.produce import ProduceRequest

@@ -23,7 +23,7 @@ from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse

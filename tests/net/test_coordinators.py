@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster

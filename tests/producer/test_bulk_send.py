@@ -25,7 +25,7 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortableException,
 )
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, make_producer

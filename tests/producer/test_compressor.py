@@ -14,7 +14,7 @@ from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.producer.reason import Reason
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, drop, error

@@ -29,7 +29,7 @@ from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.producer.parts import Accumulation
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never

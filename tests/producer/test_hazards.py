@@ -23,7 +23,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
 from aioproducer.net.client import HEAD_START
 from aioproducer.producer.produce_result import ProduceResult
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import read_batches
 from tests.producer.parts import sequences_of
 from tests.support.compiled import interpreted_only

@@ -31,7 +31,7 @@ from aioproducer.errors import (
     TimeoutException,
     TopicAuthorizationException,
 )
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, after, answer, drop, error, never

@@ -22,7 +22,7 @@ from aioproducer import (
 )
 from aioproducer.broker import EmbeddedCluster, Faults, ReceivedRequest, RequestFault
 from aioproducer.errors import ConfigException, IllegalArgumentException, PartitionerException
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.listening import listen_on_network
 from tests.support.producing import all_memory_free
 from tests.support.virtual_time import World, virtual

@@ -28,7 +28,7 @@ from aioproducer.errors import (
     SerializationException,
     TimeoutException,
 )
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.testing.simulation.listening import listen_on_network
 from tests.support.leaks import no_leaks as no_leaks

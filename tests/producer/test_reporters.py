@@ -7,7 +7,7 @@ import pytest
 
 from aioproducer import KafkaProducer, Outcome
 from aioproducer.errors import ConfigException
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster, never
 from tests.support.virtual_time import World, virtual

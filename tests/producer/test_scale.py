@@ -18,7 +18,7 @@ import pytest
 
 import aioproducer
 from aioproducer import KafkaProducer
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.compiled import COMPILED
 from tests.support.scripted_broker import ScriptedCluster, never
 from tests.support.virtual_time import World, virtual

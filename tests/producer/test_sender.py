@@ -18,7 +18,7 @@ from aioproducer.errors import (
     TopicAuthorizationException,
     UnsupportedVersionException,
 )
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
 from aioproducer.records.record_batch import read_batches
 from tests.support.leaks import no_leaks as no_leaks

@@ -14,7 +14,7 @@ from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.split import may_split, split, target_size
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from tests.support.leaks import no_leaks as no_leaks

@@ -18,7 +18,7 @@ from aioproducer.errors import (
     TransactionalIdAuthorizationException,
 )
 from aioproducer.producer.transaction_state import TransactionState
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, set_code, transactional
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of

@@ -15,7 +15,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     UnsupportedVersionException,
 )
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transaction_manager import goes_on
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, transactional
 from tests.support.leaks import no_leaks as no_leaks

@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TransactionAbortableException
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transaction_manager import goes_on, refused
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.support.leaks import no_leaks as no_leaks

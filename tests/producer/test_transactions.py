@@ -20,7 +20,7 @@ from aioproducer.errors import (
     TransactionAbortableException,
     TransactionAbortedException,
 )
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.support.fencing import NEWER, WAYS, Way, check_fenced
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer

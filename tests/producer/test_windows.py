@@ -12,7 +12,7 @@ from aioproducer import KafkaProducer, wait_all
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.sequences import PartitionSequences, ProducerIds
 from aioproducer.producer.windows import InFlightWindows
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from tests.producer.parts import sequences_of
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import SchemaException, UnsupportedVersionException
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import (
     decode_request,
     decode_request_header,

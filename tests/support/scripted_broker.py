@@ -21,7 +21,8 @@ from aioproducer.broker.request import ClientSoftware
 from aioproducer.broker.request import Request as HandledRequest
 from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.error_code import ErrorCode
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_request, decode_request_header, decode_response, encode_response
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioproducer.error_code import ErrorCode
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from tests.support.scripted_broker import Exchange, ScriptedBroker

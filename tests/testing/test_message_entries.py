@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from aioproducer.broker.kafka_apis import APIS as SERVED
-from aioproducer.protocol.api_keys import APIS, ApiKey
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from aioproducer.protocol.messages.create_topics import (
     CreatableTopic,

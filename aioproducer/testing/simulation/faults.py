@@ -12,7 +12,7 @@ from typing import Any
 from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.sequences import MAX_EPOCH
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.endpoint import Endpoint

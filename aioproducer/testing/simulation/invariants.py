@@ -19,7 +19,7 @@ from aioproducer.errors import (
     TimeoutException,
 )
 from aioproducer.metrics import MetricsSnapshot
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check_end
 from aioproducer.testing.simulation.ledger import Ledger

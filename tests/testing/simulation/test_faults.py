@@ -12,7 +12,7 @@ from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
-from aioproducer.protocol.api_keys import ApiKey
+from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch
