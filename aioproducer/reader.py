@@ -15,25 +15,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from aioproducer.client_config import UNSUPPORTED_BY_CLIENTS, ClientConfig, client_config
+from aioproducer.client_config import UNSUPPORTED_BY_CLIENTS, client_config
 from aioproducer.config_def import INT_MAX, Type, at_least, between, key, one_of
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     CorruptRecordException,
     IllegalArgumentException,
-    IllegalStateException,
-    LeaderNotAvailableException,
     NetworkException,
     OffsetOutOfRangeException,
-    UnknownTopicOrPartitionException,
     error_for,
 )
-from aioproducer.net.addresses import Address, parse_addresses
+from aioproducer.net.addresses import Address
+from aioproducer.net.client_lifecycle import ClientLifecycle
 from aioproducer.net.cluster import NO_TOPIC_ID, Node
-from aioproducer.net.retrying_client import RetryingClient
+from aioproducer.net.retrying_client import RetryingConfig
 from aioproducer.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -65,12 +62,9 @@ _YIELD_AFTER = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderConfig(ClientConfig):
+class ReaderConfig(RetryingConfig):
     """The configs of a reader: those of Kafka's consumer configs that have a meaning here."""
 
-    default_api_timeout_ms: int = key(
-        Type.INT, 60000, at_least(0), "How long anything that is asked of the cluster may take, retries included."
-    )
     fetch_min_bytes: int = key(Type.INT, 1, at_least(0), "The broker waits until it has this many bytes to give.")
     fetch_max_wait_ms: int = key(Type.INT, 500, at_least(0), "How long the broker waits for fetch.min.bytes.")
     max_partition_fetch_bytes: int = key(
@@ -84,7 +78,7 @@ class ReaderConfig(ClientConfig):
     )
 
 
-class PartitionReader:
+class PartitionReader(ClientLifecycle[ReaderConfig]):
     """Reads one partition in order, from ``start`` on: ``"earliest"``, ``"latest"`` or an offset.
 
     Iterating over the reader goes on for ever, waiting for new records at the end; ``read_to_end()`` stops at the end
@@ -110,35 +104,12 @@ class PartitionReader:
         if partition < 0:
             raise IllegalArgumentException(f"partition is {partition}; it must be at least 0")
         given = {"bootstrap_servers": bootstrap_servers, **config}
-        self._config = client_config(
-            ReaderConfig, given, owner="reader", unsupported=(*UNSUPPORTED_BY_CLIENTS, "client.rack")
-        )
-        parse_addresses(self._config.bootstrap_servers)
+        unsupported = (*UNSUPPORTED_BY_CLIENTS, "client.rack")
+        super().__init__(client_config(ReaderConfig, given, owner="reader", unsupported=unsupported), "reader")
         self.topic_partition = TopicPartition(topic, partition)
         self._start: int | str = start
         self._position: int | None = start if isinstance(start, int) else None
         self._topic_id = NO_TOPIC_ID
-        self._retrying: RetryingClient | None = None
-
-    async def start(self) -> None:
-        """Binds to the running loop and looks for the cluster. Starting twice is harmless."""
-        if self._retrying is None:
-            self._retrying = RetryingClient(self._config, self._config.default_api_timeout_ms)
-
-    async def close(self) -> None:
-        """Ends the reader's tasks and connections; calls that still wait raise IllegalStateException."""
-        if self._retrying is not None:
-            await self._retrying.close()
-            self._retrying = None
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     # Offsets
 
@@ -248,11 +219,6 @@ class PartitionReader:
         """As requests name it."""
         return int(self._config.isolation_level == _READ_COMMITTED)
 
-    def _client(self) -> RetryingClient:
-        if self._retrying is None:
-            raise IllegalStateException("the reader is not started: use 'async with reader' or 'await reader.start()'")
-        return self._retrying
-
     async def _leader(self) -> PartitionInfo:
         """The partition with its leader, from the present metadata."""
         topic, partition = self.topic_partition
@@ -261,13 +227,7 @@ class PartitionReader:
             raise OffsetOutOfRangeException(
                 f"topic {topic!r} was deleted and created anew: offset {self._position} was one of its former log"
             )
-        if partition >= len(known.partitions):
-            raise UnknownTopicOrPartitionException(
-                f"there is no {self.topic_partition}: topic {topic!r} has partitions 0 to {len(known.partitions) - 1}"
-            )
-        info = known.partitions[partition]
-        if info.leader < 0:
-            raise LeaderNotAvailableException(f"{self.topic_partition} has no leader")
+        info = known.led(partition)
         self._topic_id = known.topic_id
         return info
 

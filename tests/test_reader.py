@@ -15,7 +15,6 @@ from aioproducer.errors import (
     ConfigException,
     CorruptRecordException,
     IllegalArgumentException,
-    IllegalStateException,
     KafkaError,
     OffsetOutOfRangeException,
     TimeoutException,
@@ -446,25 +445,7 @@ def test_misuse_is_refused(more: dict[str, Any], error: type[Exception], message
         PartitionReader(**given)
 
 
-async def test_it_must_be_started() -> None:
-    reader = PartitionReader("localhost:9092", "t", 0)
-    with pytest.raises(IllegalStateException, match="not started"):
-        await reader.end_offset()
-    await reader.close()
-
-
 async def test_a_time_before_the_epoch(cluster: EmbeddedCluster) -> None:
     async with reader_of(cluster) as reader:
         with pytest.raises(IllegalArgumentException, match="-1"):
             await reader.offset_for_time(-1)
-
-
-async def test_starting_twice_is_harmless_and_closing_leaves_nothing(cluster: EmbeddedCluster) -> None:
-    before = asyncio.all_tasks()
-    reader = reader_of(cluster)
-    await reader.start()
-    await reader.start()
-    await reader.end_offset()
-    await reader.close()
-    await reader.close()
-    assert asyncio.all_tasks() == before

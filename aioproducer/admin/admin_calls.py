@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from aioproducer.admin.answers import K, left_out
-from aioproducer.client_config import ClientConfig
-from aioproducer.config_def import Type, at_least, key
 from aioproducer.errors import (
     IllegalArgumentException,
     KafkaError,
@@ -18,8 +15,8 @@ from aioproducer.errors import (
     TimeoutException,
     UnknownTopicOrPartitionException,
 )
-from aioproducer.net.coordinators import Coordinators
-from aioproducer.net.retrying_client import RetryingClient
+from aioproducer.net.client_lifecycle import ClientLifecycle
+from aioproducer.net.retrying_client import RetryingConfig
 
 _TRY_AGAIN = (NotControllerException, ThrottlingQuotaExceededException)
 
@@ -28,23 +25,12 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class AdminConfig(ClientConfig):
+class AdminConfig(RetryingConfig):
     """The configs of an admin client."""
 
-    default_api_timeout_ms: int = key(
-        Type.INT, 60000, at_least(0), "How long a call to the cluster may take, including retries."
-    )
 
-
-class AdminCalls(ABC):
+class AdminCalls(ClientLifecycle[AdminConfig]):
     """A part of an admin client."""
-
-    _config: AdminConfig
-    _coordinators: Coordinators
-
-    @abstractmethod
-    def _client(self) -> RetryingClient:
-        """What carries requests out; IllegalStateException if the client is not started."""
 
     @property
     def _broker_timeout_ms(self) -> int:

@@ -16,13 +16,7 @@ from aioproducer.admin.offsets import (
     offsets_answered,
     offsets_request,
 )
-from aioproducer.errors import (
-    ApiException,
-    KafkaError,
-    LeaderNotAvailableException,
-    RetriableException,
-    UnknownTopicOrPartitionException,
-)
+from aioproducer.errors import ApiException, KafkaError, RetriableException
 from aioproducer.protocol.messages.list_offsets import ListOffsetsResponse
 from aioproducer.types import OffsetAndMetadata, PartitionInfo, TopicPartition
 
@@ -91,20 +85,13 @@ class OffsetCalls(AdminCalls):
         client = self._client()
         return await client.retry(
             f"reading the offsets of group {group!r}",
-            lambda: committed_offsets(client.client, self._coordinators, group, wanted, require_stable=require_stable),
+            lambda: committed_offsets(client.client, client.coordinators, group, wanted, require_stable=require_stable),
         )
 
     async def _leader(self, partition: TopicPartition) -> PartitionInfo:
         """A partition with its leader, from the present metadata."""
         topic = await self._client().topic(partition.topic)
-        if partition.partition >= len(topic.partitions):
-            raise UnknownTopicOrPartitionException(
-                f"there is no {partition}: topic {partition.topic!r} has partitions 0 to {len(topic.partitions) - 1}"
-            )
-        info = topic.partitions[partition.partition]
-        if info.leader < 0:
-            raise LeaderNotAvailableException(f"partition {partition} has no leader")
-        return info
+        return topic.led(partition.partition)
 
 
 async def _gathered(requests: Iterable[Awaitable[T]]) -> list[T]:

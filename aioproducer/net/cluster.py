@@ -8,8 +8,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from aioproducer.error_code import ErrorCode
+from aioproducer.errors import LeaderNotAvailableException, UnknownTopicOrPartitionException
 from aioproducer.net.addresses import Address
-from aioproducer.types import PartitionInfo
+from aioproducer.types import PartitionInfo, TopicPartition
 
 NO_TOPIC_ID = UUID(int=0)
 
@@ -29,6 +30,18 @@ class TopicMetadata:
     name: str
     topic_id: UUID
     partitions: tuple[PartitionInfo, ...]
+
+    def led(self, partition: int) -> PartitionInfo:
+        """The partition, if it has a leader; UnknownTopicOrPartitionException or LeaderNotAvailableException if not."""
+        if partition >= len(self.partitions):
+            raise UnknownTopicOrPartitionException(
+                f"there is no {TopicPartition(self.name, partition)}: "
+                f"topic {self.name!r} has partitions 0 to {len(self.partitions) - 1}"
+            )
+        info = self.partitions[partition]
+        if info.leader < 0:
+            raise LeaderNotAvailableException(f"{TopicPartition(self.name, partition)} has no leader")
+        return info
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.client_config import ClientConfig
+from aioproducer.config_def import Type, at_least, key
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
@@ -20,9 +22,19 @@ from aioproducer.errors import (
 )
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Cluster, TopicMetadata
+from aioproducer.net.coordinators import Coordinators
 from aioproducer.net.supervisor import Supervisor
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryingConfig(ClientConfig):
+    """Configs with a time-out for all attempts together."""
+
+    default_api_timeout_ms: int = key(
+        Type.INT, 60000, at_least(0), "How long a call to the cluster may take, including retries."
+    )
 
 
 class RetryingClient:
@@ -31,14 +43,15 @@ class RetryingClient:
     Must be made where a loop runs. Creates no topics by asking for them.
     """
 
-    def __init__(self, config: ClientConfig, api_timeout_ms: int) -> None:
-        self._api_timeout_ms = api_timeout_ms
+    def __init__(self, config: RetryingConfig) -> None:
+        self._api_timeout_ms = config.default_api_timeout_ms
         random = Random()
         self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self._supervisor = Supervisor(self._crashed)
         self._scopes: set[asyncio.Timeout] = set()
         self._fatal: KafkaError | None = None
         self.client = KafkaClient(config, self._supervisor, random, creates_topics=False)
+        self.coordinators = Coordinators(self.client)
         self.client.start()
 
     async def close(self) -> None:

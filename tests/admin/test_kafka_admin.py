@@ -202,14 +202,3 @@ async def test_misuse(admin: KafkaAdmin) -> None:
         await admin.create_topics([NewTopic("a"), NewTopic("a")])
     with pytest.raises(IllegalStateException, match="not started"):
         await KafkaAdmin(bootstrap_servers="x:1").list_topics()
-
-
-async def test_starting_twice_is_harmless_and_closing_leaves_nothing(cluster: EmbeddedCluster) -> None:
-    before = asyncio.all_tasks()
-    admin = KafkaAdmin(bootstrap_servers=cluster.bootstrap_servers)
-    await admin.start()
-    await admin.start()
-    await admin.list_topics()
-    await admin.close()
-    await admin.close()
-    assert asyncio.all_tasks() == before

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.client_config import ClientConfig
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
@@ -17,7 +16,7 @@ from aioproducer.errors import (
     TopicExistsException,
 )
 from aioproducer.net.broker_link import LinkState
-from aioproducer.net.retrying_client import RetryingClient
+from aioproducer.net.retrying_client import RetryingClient, RetryingConfig
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.compiled import interpreted_only
 
@@ -30,13 +29,14 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 
 @pytest.fixture
 async def client(cluster: EmbeddedCluster) -> AsyncIterator[RetryingClient]:
-    config = ClientConfig(
+    config = RetryingConfig(
         bootstrap_servers=tuple(cluster.bootstrap_servers.split(",")),
         retry_backoff_ms=1,
         retry_backoff_max_ms=2,
         request_timeout_ms=1000,
+        default_api_timeout_ms=200,
     )
-    client = RetryingClient(config, 200)
+    client = RetryingClient(config)
     yield client
     await client.close()
 
