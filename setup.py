@@ -34,6 +34,7 @@ COMPILED_MODULES = [
     "aioproducer/net/broker_link.py",
     "aioproducer/net/connection.py",
     "aioproducer/net/in_flight_request.py",
+    "aioproducer/net/node_api_versions.py",
     "aioproducer/protocol/big_endian.py",
     "aioproducer/protocol/codec.py",
     "aioproducer/protocol/frame_reader.py",

@@ -66,9 +66,10 @@ def test_a_timer_set_to_a_tick_finds_it_come() -> None:
         loop = asyncio.get_running_loop()
         clock = LoopClock(loop)
         for part in range(20):
-            rung = loop.create_future()
+            rung = asyncio.Event()
             when = clock.tick(loop.time() + 0.002 + part / 13_000)
-            loop.call_at(when, lambda rung=rung: rung.set_result(loop.time()))
-            assert await rung >= when
+            loop.call_at(when, rung.set)
+            await rung.wait()
+            assert loop.time() >= when
 
     uvloop.run(main())

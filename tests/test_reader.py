@@ -22,9 +22,9 @@ from aioproducer.errors import (
 )
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.reader import PartitionReader
+from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.crc32c import crc32c
-from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.listening import listen_on_network
 from tests.broker.batches import NOW_MS, make_batch

@@ -27,8 +27,7 @@ from aioproducer.protocol.schema import Records
 from aioproducer.records.compression import CompressionType, check_codec, decompress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, read_batches
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
-from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, MAGIC, MAGIC_OFFSET
+from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, BATCH_OVERHEAD, MAGIC, MAGIC_OFFSET
 from aioproducer.types import TimestampType
 
 MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024

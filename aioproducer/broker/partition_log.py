@@ -15,8 +15,8 @@ from aioproducer.broker.transaction_index import AbortedTransaction, Transaction
 from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
 from aioproducer.errors import OffsetOutOfRangeException
 from aioproducer.protocol.primitives import Buffer
-from aioproducer.records.record import Record
 from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
+from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 
 NO_TIMESTAMP = -1

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, TypeVar, final
 
-from aioproducer.errors import KafkaError, NetworkException, UnsupportedVersionException
+from aioproducer.errors import KafkaError, NetworkException
 from aioproducer.loop_clock import LoopClock
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection
 from aioproducer.net.in_flight_request import InFlightRequest
+from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.protocol.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
@@ -55,9 +56,8 @@ class BrokerLink:
         """The client says anew who it is: nothing else may be sent until it has."""
         self.resting = False
         """The connection ends, or has ended, because nobody needed it."""
-        self.versions: dict[int, tuple[int, int]] = {}
-        self.features: dict[str, int] = {}
-        """The levels that the cluster has finalized, by name (KIP-584)."""
+        self.api_versions = NodeApiVersions(str(self))
+        """What the broker said when it was connected to last."""
         self.throttled_until = 0.0
         self.failures = 0
         """Attempts to connect in a row that came to nothing."""
@@ -119,24 +119,6 @@ class BrokerLink:
             self._unthrottle.cancel()
             self._unthrottle = None
 
-    def version_for(self, request: type[Request], at_most: int | None = None) -> int:
-        """The newest version both sides speak; UnsupportedVersionException if there is none."""
-        newest = request.MAX_VERSION if at_most is None else min(at_most, request.MAX_VERSION)
-        low, high = self.versions.get(request.API_KEY, (0, -1))
-        chosen = min(newest, high)
-        if chosen < max(low, request.MIN_VERSION):
-            raise UnsupportedVersionException(
-                f"{self} speaks {request.API_KEY.name} {low} to {high}, "
-                f"and {request.MIN_VERSION} to {newest} would be needed"
-                if high >= low
-                else f"{self} does not speak {request.API_KEY.name}"
-            )
-        return chosen
-
-    def newest(self, api_key: int) -> int:
-        """The newest version of an API that the broker speaks; -1 if it does not."""
-        return self.versions.get(api_key, (0, -1))[1]
-
     def send(self, request: InFlightRequest, *, expect_response: bool = True) -> None:
         """Sends on the connection there is; NetworkException if there is none."""
         if self.connection is None:
@@ -147,7 +129,9 @@ class BrokerLink:
         """Sends in the newest common version, or an older one; the future is the answer, or what ended the request."""
         if self.connection is None:
             raise NetworkException(f"not connected to {self}")
-        return self.connection.call(request, response_class, self.version_for(type(request), at_most))
+        return self.connection.call(
+            request, response_class, self.api_versions.latest_usable_version(type(request), at_most)
+        )
 
     def disconnect(self, error: KafkaError) -> None:
         """Drops the present connection, if any; the next request makes a new one."""

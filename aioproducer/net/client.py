@@ -30,6 +30,7 @@ from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
 from aioproducer.net.news import News
+from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.security import ClientSecurity
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
@@ -115,13 +116,17 @@ class KafkaClient:
 
         None of a node that is unknown, or was not connected to yet.
         """
-        link = None if node_id is None else self.links.get(node_id)
-        return None if link is None or not link.versions else link.features.get("transaction.version", 0)
+        versions = self._versions_of(node_id)
+        return None if versions is None else versions.finalized("transaction.version")
 
     def speaks(self, node_id: int | None, api: ApiKey, version: int) -> bool:
         """Whether the node, as far as is known of it, does not lack this version of an API."""
+        versions = self._versions_of(node_id)
+        return versions is None or versions.newest(api) >= version
+
+    def _versions_of(self, node_id: int | None) -> NodeApiVersions | None:
         link = None if node_id is None else self.links.get(node_id)
-        return link is None or not link.versions or link.versions.get(api, (0, -1))[1] >= version
+        return None if link is None or not link.api_versions.known() else link.api_versions
 
     def node_told(self, node: Node) -> None:
         """Somebody named a broker, as coordinators are: it may be one that no metadata has told of yet."""
@@ -280,7 +285,8 @@ class KafkaClient:
             for topic in self._topics_in_use():
                 self.metadata.use_topic(topic, self._loop.time())
             request = self.metadata.request(self._loop.time())
-            response = await link.call(request, MetadataResponse, self.metadata.version_for(link.versions))
+            at_most = self.metadata.version_for(link.api_versions.newest(ApiKey.METADATA))
+            response = await link.call(request, MetadataResponse, at_most)
             if response.error_code != ErrorCode.NONE:
                 raise error_for(response.error_code, f"{link} answered a metadata request with an error")
         except KafkaError as error:

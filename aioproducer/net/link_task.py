@@ -25,6 +25,7 @@ from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.connection import Connection
 from aioproducer.net.connection_protocol import ConnectionProtocol
 from aioproducer.net.host_addresses import in_turn, resolve
+from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -226,11 +227,10 @@ class LinkTask:
             response = await connection.call(request, ApiVersionsResponse, older)
         if response.error_code != ErrorCode.NONE:
             raise error_for(response.error_code, f"{self._link} refused to tell its API versions")
-        self._link.versions = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
-        self._link.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
+        self._link.api_versions = NodeApiVersions(str(self._link), response)
 
     async def _authenticate(self, connection: Connection) -> None:
-        again_in = await self._security.authenticate(connection, self._link.versions)
+        again_in = await self._security.authenticate(connection, self._link.api_versions)
         self._session_due = None if again_in is None else self._clock.tick(self._loop.time() + again_in)
 
     async def _reauthenticate(self, connection: Connection) -> None:

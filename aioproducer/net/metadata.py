@@ -9,14 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
-from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -111,13 +110,12 @@ class Metadata:
         )
 
     @staticmethod
-    def version_for(spoken: Mapping[int, tuple[int, int]]) -> int | None:
-        """The newest version to ask a broker in that speaks these, if not the newest of all.
+    def version_for(newest: int) -> int | None:
+        """The newest version to ask a broker in that speaks ``newest``; None for that one.
 
         Leader epochs are to be trusted from version 9 on (KIP-320; Kafka's ``hasReliableLeaderEpochs``), and version 6
         has none.
         """
-        _, newest = spoken.get(ApiKey.METADATA, (0, 0))
         return None if newest >= FIRST_VERSION_WITH_RELIABLE_EPOCHS else LAST_VERSION_WITHOUT_EPOCHS
 
     def failed(self, now: float) -> None:

@@ -4,12 +4,12 @@ to end (KIP-43, KIP-152, KIP-368)."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from random import Random
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import UnsupportedSaslMechanismException, error_for, with_advice
 from aioproducer.net.connection import Connection
+from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.sasl_clients import SaslClient, sasl_client
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -20,15 +20,13 @@ HANDSHAKE_VERSION = 1
 """With it, tokens are sent in SaslAuthenticate, which brokers have since 1.0."""
 
 
-async def authenticate(
-    connection: Connection, versions: Mapping[int, tuple[int, int]], credentials: Credentials
-) -> float:
+async def authenticate(connection: Connection, versions: NodeApiVersions, credentials: Credentials) -> float:
     """Authenticates; returns for how many seconds that is valid, 0 for ever. ``versions`` is what the broker speaks.
 
     Raises :class:`AuthenticationException` if the broker refuses. No other request may be sent meanwhile.
     """
-    newest = versions.get(ApiKey.SASL_AUTHENTICATE, (0, -1))[1]
-    if newest < 0 or versions.get(ApiKey.SASL_HANDSHAKE, (0, -1))[1] < HANDSHAKE_VERSION:
+    newest = versions.newest(ApiKey.SASL_AUTHENTICATE)
+    if newest < 0 or versions.newest(ApiKey.SASL_HANDSHAKE) < HANDSHAKE_VERSION:
         raise UnsupportedSaslMechanismException(f"{connection.peer} does not speak SaslAuthenticate (Kafka 1.0)")
     mechanism = credentials.mechanism
     told = await connection.call(SaslHandshakeRequest(mechanism), SaslHandshakeResponse, HANDSHAKE_VERSION)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -11,6 +10,7 @@ from aioproducer.client_config import ClientConfig
 from aioproducer.errors import KafkaError, SslAuthenticationException
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection
+from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.sasl_authenticator import authenticate, reauthenticate_after
 
 # OpenSSL's codes for certificates that nobody who is trusted has signed, and for those of another name or address.
@@ -36,7 +36,7 @@ class ClientSecurity:
         broker is known, not for the address that was found for it."""
         return {} if self._context is None else {"ssl": self._context, "server_hostname": address.host}
 
-    async def authenticate(self, connection: Connection, versions: Mapping[int, tuple[int, int]]) -> float | None:
+    async def authenticate(self, connection: Connection, versions: NodeApiVersions) -> float | None:
         """Authenticates the client. Returns after how many seconds it must re-authenticate; None for never.
 
         Raises :class:`AuthenticationException` if the broker refuses.

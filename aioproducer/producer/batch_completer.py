@@ -24,10 +24,10 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.split import split, target_size
 from aioproducer.producer.wait_history import WaitHistory
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 log = logging.getLogger(__name__)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
-from aioproducer.producer.wait_history import READY, note_wait
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.wait_history import READY, note_wait
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 NEVER = 2**63 - 1

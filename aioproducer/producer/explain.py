@@ -91,7 +91,7 @@ def _window(here: Situation, queue: PartitionQueue) -> dict[str, Any]:
     link = here.client.links.get(leader)
     if sequences.window != WINDOW:
         source = WindowSource.ANNOUNCED
-    elif link is not None and link.ready() and link.newest(ApiKey.PRODUCE) < KIP_1269_VERSION:
+    elif link is not None and link.ready() and link.api_versions.newest(ApiKey.PRODUCE) < KIP_1269_VERSION:
         source = WindowSource.OLD_BROKER
     else:
         source = WindowSource.DEFAULT
@@ -170,7 +170,7 @@ def _in_the_queue(
     if reason is Reason.ORDER:
         return Obstacle(reason, "an earlier batch is under way, and max.in.flight.requests.per.connection is 1")
     sequences = queue.sequences
-    if reason is Reason.WINDOW:
+    if sequences is not None and reason is Reason.WINDOW:
         if sequences.identity is None or sequences.identity.producer_id != sequences.known_id:
             return Obstacle(reason, "the partition's first batch under this producer id has to be in the log before it")
         return Obstacle(
@@ -178,7 +178,7 @@ def _in_the_queue(
             f"the partition's window of {sequences.window} batches is full: "
             f"{len(sequences.unresolved)} of them are not resolved",
         )
-    if reason is Reason.RECOVERY:
+    if sequences is not None and reason is Reason.RECOVERY:
         ahead = counted(len(sequences.unresolved), "batch has", "batches have")
         return Obstacle(
             reason, f"batches go one at a time after a retry or a gap in the sequence numbers: {ahead} to end"

@@ -17,8 +17,8 @@ from aioproducer.errors import (
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import TopicMetadata
 from aioproducer.producer.explain import no_metadata
-from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.types import PartitionInfo
 
 

@@ -25,7 +25,6 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.produce_request import match_answers, request_start, write_request
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
@@ -33,6 +32,7 @@ from aioproducer.producer.windows import InFlightWindows
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 # Asked for with every request: to look a member of an enumeration up takes a while.
 _PRODUCE: Final = ApiKey.PRODUCE
@@ -112,7 +112,7 @@ class ProduceExchange:
             self._prepare(one.queue, one.batch, link, now)
         names, has_ids = _topic_ids(drained, self._client.metadata.cluster.topics)
         try:
-            version = link.version_for(ProduceRequest, self._newest(has_ids=has_ids))
+            version = link.api_versions.latest_usable_version(ProduceRequest, self._newest(has_ids=has_ids))
         except KafkaError as error:
             for one in drained:
                 self._completer.ended(one, error.code, str(error), now)

@@ -12,7 +12,6 @@ from typing import Final
 from mypy_extensions import i64
 
 from aioproducer.producer.drain import Drained
-from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.protocol.primitives import write_uvarint
 from aioproducer.protocol.produce_answer import FIRST_FLEXIBLE, FIRST_WITH_TOPIC_IDS, PartitionAnswer
 

@@ -24,7 +24,6 @@ from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.explain import Situation, explain, why_not_delivered
 from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.metadata_waits import MetadataWaits
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
@@ -42,6 +41,7 @@ from aioproducer.producer.sequences import ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.wait_all import all_ended
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo

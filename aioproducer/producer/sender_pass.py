@@ -20,7 +20,6 @@ from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.drain import drain
 from aioproducer.producer.explain import link_reason
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.wait_history import READY, WaitHistory
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -34,6 +33,7 @@ from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.turn import Turn
+from aioproducer.producer.wait_history import READY, WaitHistory
 
 WANTED_EVERY: Final = 1.0
 """Seconds between two times that metadata is told of a topic in use, which it forgets only after some that are not."""

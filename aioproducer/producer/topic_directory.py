@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.built_in_partitioner import Partitioning
-from aioproducer.producer.wait_history import note_leader
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import TopicQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.wait_history import note_leader
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.types import PartitionInfo
 

@@ -3,7 +3,7 @@
     primitives.py      varints and the checks every length goes through
     schema.py          how a message is declared: one dataclass for all of its versions
     messages/          the declarations, one file per API
-    compiler.py        turns a declaration into flat functions, one pair per version: compile_reader.py, compile_writer.py
+    compiler.py        turns a declaration into flat functions, one pair per version (compile_*.py)
     codec.py           ``encode`` and ``decode``: runs those functions, and explains what they stumble over
     api_key.py         the numbers of Kafka's APIs
     api_keys.py        which of them are spoken here, with their messages and versions

@@ -13,7 +13,7 @@ import pytest
 
 from aioproducer.config import producer_config
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import NetworkException, TimeoutException, UnsupportedVersionException
+from aioproducer.errors import NetworkException, TimeoutException
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
@@ -25,7 +25,6 @@ from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.framing import encode_response
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from aioproducer.protocol.messages.produce import ProduceRequest
 from tests.support.scripted_broker import (
     Exchange,
     ScriptedCluster,
@@ -320,7 +319,7 @@ async def test_an_older_broker_is_asked_in_its_own_version(world: World) -> None
         link = await watched.ready()
         asked = [header.api_version for header, _ in cluster.broker.requests]
         assert asked == [4, 0]
-        assert link.version_for(MetadataRequest) > 0
+        assert link.api_versions.latest_usable_version(MetadataRequest) > 0
 
 
 @virtual
@@ -344,22 +343,6 @@ async def test_a_connection_lost_in_the_tick_in_which_it_became_usable(world: Wo
             await watched.until(lambda link: link.state is BACKOFF)
         assert READY not in watched.states
         await ask(await watched.ready())
-
-
-@virtual
-async def test_versions_both_sides_speak(world: World) -> None:
-    async with linked() as (_, watched):
-        link = await watched.ready()
-        link.versions = {ApiKey.PRODUCE: (5, 9), ApiKey.METADATA: (90, 99)}
-        assert link.version_for(ProduceRequest) == 9
-        assert link.version_for(ProduceRequest, at_most=7) == 7
-        with pytest.raises(UnsupportedVersionException, match="PRODUCE 5 to 9, and 3 to 4 would be needed"):
-            link.version_for(ProduceRequest, at_most=4)
-        with pytest.raises(UnsupportedVersionException, match="METADATA 90 to 99"):
-            link.version_for(MetadataRequest)
-        link.versions = {}
-        with pytest.raises(UnsupportedVersionException, match="does not speak PRODUCE"):
-            link.version_for(ProduceRequest)
 
 
 def test_the_version_told_to_brokers_is_one_they_accept() -> None:

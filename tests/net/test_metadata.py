@@ -300,4 +300,4 @@ def test_a_topic_that_gets_its_id_stays_the_same() -> None:
 
 @pytest.mark.parametrize(("newest", "asked"), [(13, None), (9, None), (8, 6), (7, 6), (1, 6)])
 def test_leader_epochs_are_believed_from_version_9_on(newest: int, asked: int | None) -> None:
-    assert Metadata.version_for({3: (0, newest)}) == asked
+    assert Metadata.version_for(newest) == asked

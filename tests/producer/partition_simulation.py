@@ -19,12 +19,12 @@ from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadySet
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 

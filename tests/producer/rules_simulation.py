@@ -21,7 +21,6 @@ from aioproducer.net.cluster import Cluster, Node, TopicMetadata
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -31,6 +30,7 @@ from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.sequences import WINDOW, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
@@ -65,7 +65,9 @@ class RulesSimulation(Accumulation):
         self.linger = linger
         self.pipeline = Pipeline(linger, max_in_flight) if auto else None
         tick = LoopClock(self.loop).tick
-        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.wake_times.append, tick=tick, pipeline=self.pipeline)
+        self.schedule = Schedule(
+            linger, wake=self._wake, wake_at=self.wake_times.append, tick=tick, pipeline=self.pipeline
+        )
         self.ids = ProducerIds()
         self.ids.current = ProducerIdAndEpoch(1, 0)
         self.windows = InFlightWindows()

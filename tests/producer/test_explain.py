@@ -22,14 +22,16 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.broker_link import LinkState
+from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.producer.explain import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from tests.producer.parts import Accumulation
 from tests.support.producing import end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, error, never
@@ -64,9 +66,9 @@ class Link:
     def in_flight(self) -> int:
         return self.requests
 
-    def newest(self, api_key: int) -> int:
-        assert api_key == ApiKey.PRODUCE
-        return self.produce_version
+    @property
+    def api_versions(self) -> NodeApiVersions:
+        return NodeApiVersions("b", ApiVersionsResponse(api_keys=[ApiVersion(ApiKey.PRODUCE, 0, self.produce_version)]))
 
 
 class Client:

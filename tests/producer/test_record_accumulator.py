@@ -14,9 +14,8 @@ from aioproducer.producer.murmur2 import partition_for_key
 from aioproducer.producer.produce_result import HEADER_COST, INTERCEPTED_COST
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
 
 from .parts import NOW_MS, Accumulation
 

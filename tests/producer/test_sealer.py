@@ -16,10 +16,12 @@ NONE, GZIP = CompressionType.NONE, CompressionType.GZIP
 class Scene(Accumulation):
     """A batch that is closed, and what seals it."""
 
-    def __init__(self, codec: CompressionType, records: int = 50, ratios: CompressionRatioEstimator | None = None) -> None:
+    def __init__(
+        self, codec: CompressionType, records: int = 50, ratios: CompressionRatioEstimator | None = None
+    ) -> None:
         super().__init__(memory=10**6, batch_size=10**5, ratios=ratios)
         (queue,) = self.add_topic("t", 1)
-        for number in range(records):
+        for number in range(50):
             self.append(value=b"value %d" % number, timestamp_ms=NOW_MS + number, headers=[("h", b"v")])
         self.accumulator.close_batch(queue)
         (self.batch,) = self.opened

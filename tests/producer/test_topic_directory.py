@@ -144,7 +144,7 @@ def test_a_partition_that_comes_back_is_the_one_it_was() -> None:
 def test_a_topic_whose_id_comes_later_is_the_same_topic() -> None:
     scene = Scene()
     scene.directory.follow(cluster(1, topic_id=NO_TOPIC_ID), 0.0)
-    sequences = scene.topics["t"].queues[0].sequences
+    sequences = sequences_of(scene.topics["t"].queues[0])
     sequences.known_id = 7
     scene.directory.follow(cluster(1), 0.0)
     assert scene.topics["t"].queues[0].sequences is sequences

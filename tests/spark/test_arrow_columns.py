@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from aioproducer.errors import CorruptRecordException
+from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.batch_columns import BatchColumns
 from aioproducer.records.compression import CompressionType, compress
-from aioproducer.records.appended_batch import set_base_offset
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter

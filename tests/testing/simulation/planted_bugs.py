@@ -351,7 +351,7 @@ def the_versions_of_a_broker_are_asked_for_once(monkeypatch: pytest.MonkeyPatch)
     async def negotiate(original: Any, self: LinkTask, connection: Connection) -> None:
         await original(self, connection)
         link = self._link
-        link.versions = known.setdefault((self._loop, link.node_id), link.versions)
+        link.api_versions = known.setdefault((self._loop, link.node_id), link.api_versions)
 
     wrap(monkeypatch, LinkTask, "_negotiate", negotiate)
 
