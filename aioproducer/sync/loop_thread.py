@@ -10,7 +10,10 @@ from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any, Final, TypeVar
 
-from anyio.from_thread import BlockingPortal
+try:
+    from anyio.from_thread import BlockingPortal
+except ModuleNotFoundError as error:
+    raise ImportError("aioproducer.sync needs anyio: pip install 'aioproducer[sync]'") from error
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.event_loop import new_event_loop
