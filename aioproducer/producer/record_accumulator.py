@@ -148,12 +148,12 @@ class RecordAccumulator:
         if size > self.max_request_size:
             raise RecordTooLargeException(
                 f"the record takes up to {size} bytes, more than max.request.size={self.max_request_size}: "
-                "raise it (and the topic's max.message.bytes), or send less at once"
+                "raise it (and the topic's max.message.bytes), or send a smaller record"
             )
         if size > self.pool.total:
             raise RecordTooLargeException(
                 f"the record takes up to {size} bytes, more than buffer.memory={self.pool.total} in all: "
-                "raise it, or send less at once"
+                "raise it, or send a smaller record"
             )
 
     def append(

@@ -116,7 +116,7 @@ def test_what_can_never_be_sent_names_row_and_column_and_holds_up_no_other() -> 
     ]
     assert [str(error).partition(";")[0] for _, error in refused] == [
         "row 8, column 'v' of 2000 bytes: the record takes up to 2086 bytes, more than max.request.size=1000: raise it "
-        "(and the topic's max.message.bytes), or send less at once",
+        "(and the topic's max.message.bytes), or send a smaller record",
         "row 9, column 'p': the partition is -2",
         "row 10, column 'ts': the timestamp is -5 ms",
     ]
