@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from aioproducer.testing.simulation.network import Conditions
-from aioproducer.testing.simulation.releases import OLD
+from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import Ending, Promise, Scenario, TopicPlan
 
 Circumstances = Callable[[Scenario], Scenario | None]
@@ -42,12 +42,69 @@ def in_one_life(scenario: Scenario) -> Scenario | None:
     )
 
 
+def of_the_second_protocol(scenario: Scenario) -> Scenario | None:
+    """In one life, with another epoch for each transaction."""
+    found = in_one_life(scenario)
+    return None if found is None else replace(found, release=NEWEST, transaction_version=2)
+
+
+def of_the_first_protocol(scenario: Scenario) -> Scenario | None:
+    """In one life, with one epoch for all transactions."""
+    found = in_one_life(scenario)
+    return None if found is None else replace(found, transaction_version=1)
+
+
+def impatient(scenario: Scenario) -> Scenario | None:
+    """In one life, of blocks that are cancelled in the middle."""
+    found = in_one_life(scenario)
+    if found is None:
+        return None
+    (plan,) = found.applications
+    return replace(found, applications=[replace(plan, by_hand=0.0, work=replace(plan.work, cancels=0.5))])
+
+
+def with_rivals(scenario: Scenario) -> Scenario | None:
+    """Three applications have one transactional id."""
+    found = in_one_life(scenario)
+    if found is None:
+        return None
+    (plan,) = found.applications
+    return replace(found, applications=[replace(plan, begins_at=at) for at in (0.0, 0.2, 0.4)])
+
+
 def only(before: Circumstances, **rates: float) -> Circumstances:
     """These kinds of faults, at these rates, and no others; without any, no faults at all."""
 
     def changed(scenario: Scenario) -> Scenario | None:
         found = before(scenario)
         return None if found is None else replace(found, rates=rates, calm=False)
+
+    return changed
+
+
+def undisturbed(before: Circumstances) -> Circumstances:
+    """Nothing goes wrong, and there is time for everything: what fails all the same is a violation."""
+    patient = {
+        "max_block_ms": 20_000,
+        "request_timeout_ms": 5000,
+        "delivery_timeout_ms": 60_000,
+        "socket_connection_setup_timeout_ms": 5000,
+        "socket_connection_setup_timeout_max_ms": 5000,
+    }
+
+    def changed(scenario: Scenario) -> Scenario | None:
+        found = before(scenario)
+        if found is None or "partitioner_class" in found.config or "sasl_mechanism" in found.config:
+            return None
+        return replace(
+            found,
+            rates={},
+            calm=True,
+            config=found.config | patient,
+            broker_configs=found.broker_configs | {"connections.max.idle.ms": 600_000},
+            conditions=Conditions(),
+            applications=[replace(plan, timeout_ms=600_000) for plan in found.applications],
+        )
 
     return changed
 

@@ -18,11 +18,20 @@ from aioproducer.producer.transaction_coordinator import TransactionCoordinator
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.protocol.api_key import ApiKey
 
-from .circumstances import in_one_life, only, transactions
+from .circumstances import (
+    impatient,
+    in_one_life,
+    of_the_first_protocol,
+    of_the_second_protocol,
+    only,
+    transactions,
+    undisturbed,
+    with_rivals,
+)
 from .planted_bugs import bug, wrap
 
 
-@bug(transactions)
+@bug(impatient)
 def a_cancelled_block_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     @asynccontextmanager
     async def transaction(self: KafkaProducer) -> AsyncIterator[KafkaProducer]:
@@ -52,7 +61,7 @@ def giving_up_waiting_for_a_commit_takes_it_back(monkeypatch: pytest.MonkeyPatch
     wrap(monkeypatch, Operation, "ended", ended)
 
 
-@bug(only(transactions))
+@bug(undisturbed(of_the_second_protocol))
 def the_epoch_that_the_end_of_a_transaction_brings_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def given(original: Any, self: ProducerIds, identity: ProducerIdAndEpoch) -> None:
         if self.current is None or self.current.producer_id != identity.producer_id:
@@ -61,7 +70,7 @@ def the_epoch_that_the_end_of_a_transaction_brings_is_ignored(monkeypatch: pytes
     wrap(monkeypatch, ProducerIds, "given", given)
 
 
-@bug(transactions)
+@bug(undisturbed(of_the_second_protocol))
 def sequences_go_on_in_the_next_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     def stamp(original: Any, self: PartitionSequences, batch: Any) -> None:
         if self.transactional and self.identity is not None:
@@ -71,7 +80,7 @@ def sequences_go_on_in_the_next_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     wrap(monkeypatch, PartitionSequences, "stamp", stamp)
 
 
-@bug(transactions)
+@bug(of_the_first_protocol)
 def records_are_sent_before_their_partition_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     def partition_used(original: Any, self: TransactionManager, queue: Any) -> None:
         original(self, queue)
@@ -89,7 +98,7 @@ def partitions_of_the_last_transaction_are_not_added_again(monkeypatch: pytest.M
     wrap(monkeypatch, TransactionManager, "begin", begin)
 
 
-@bug(transactions)
+@bug(only(in_one_life, codes=0.3))
 def a_failed_record_does_not_keep_its_transaction_from_being_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TransactionManager, "_fail_transaction", lambda self, error: None)
 
@@ -127,7 +136,7 @@ def an_abort_is_not_told_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> 
     wrap(monkeypatch, TransactionCoordinator, "end", end)
 
 
-@bug(transactions)
+@bug(with_rivals)
 def who_is_fenced_believes_to_have_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     async def end(original: Any, self: TransactionCoordinator, *, committed: bool) -> None:
         try:

@@ -13,8 +13,8 @@ from tests.testing.simulation.planted_bugs import BUGS
 
 log = logging.getLogger(__name__)
 
-SEEDS = 200
-"""Within so many seeds, from the first on, each is found; most within ten."""
+SEEDS = 100
+"""Of so many, where its circumstances can be had, some find it; most are found by one of the first ten."""
 
 
 @interpreted_only
@@ -32,3 +32,5 @@ def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         violation for violation in found.violations if "TypeError" in violation or "AttributeError" in violation
     ]
     assert not misplanted, "the code has changed, and the bug no longer fits it"
+    monkeypatch.undo()
+    assert play(found.scenario).ok, "it is not the bug that was found"
