@@ -1,7 +1,7 @@
-"""Where time comes from.
+"""Where time comes from: the broker's, and the stamps of records.
 
-``now`` is always a parameter of a rule, never read inside one; the shells read it here. ``monotonic`` measures
-durations and deadlines, ``time_ms`` stamps records.
+``now`` is always a parameter of a rule, never read inside one; the shells read it. Clients take only ``time_ms`` from
+here: what they wait for is in the time of their event loop (``loop_clock.py``).
 """
 
 from __future__ import annotations
@@ -26,20 +26,3 @@ class SystemClock:
     @staticmethod
     def time_ms() -> int:
         return time.time_ns() // 1_000_000
-
-
-class ManualClock:
-    """A clock that moves when told to: for tests."""
-
-    def __init__(self, now: float = 0.0, time_ms: int = 1_700_000_000_000) -> None:
-        self._now = now
-        self._epoch_ms = time_ms - now * 1000
-
-    def monotonic(self) -> float:
-        return self._now
-
-    def time_ms(self) -> int:
-        return round(self._epoch_ms + self._now * 1000)
-
-    def advance(self, seconds: float) -> None:
-        self._now += seconds

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import time
 
-from aioproducer.clock import Clock, ManualClock, SystemClock
+from aioproducer.clock import Clock, SystemClock
+from tests.support.manual_clock import ManualClock
 
 
 def test_the_systems_clocks() -> None:

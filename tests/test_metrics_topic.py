@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from aioproducer import KafkaProducer, MetricName, MetricsSnapshot, metrics_topic
-from aioproducer.clock import ManualClock
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics_topic import MetricsTopicReporter, report
 from aioproducer.protocol.api_key import ApiKey
+from tests.support.manual_clock import ManualClock
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import Exchange, ScriptedCluster, answer, never
 from tests.support.virtual_time import World, virtual

@@ -10,8 +10,9 @@ from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.request import Request
 from aioproducer.broker.request_handler import KafkaRequestHandlerPool
 from aioproducer.broker.socket_server import SocketServer
-from aioproducer.clock import ManualClock, SystemClock
+from aioproducer.clock import SystemClock
 from aioproducer.protocol.messages.metadata import MetadataResponse
+from tests.support.manual_clock import ManualClock
 
 from .raw_client import RawClient
 

@@ -16,12 +16,12 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.log_validator import MAX_DECOMPRESSED_SIZE
 from aioproducer.broker.receive_deadlines import PROGRESS
-from aioproducer.clock import ManualClock
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch_header import encode_batch_header
+from tests.support.manual_clock import ManualClock
 
 from .batches import NOW_MS
 from .raw_client import Connect, RawClient

@@ -9,8 +9,8 @@ import pytest
 from aioproducer.broker import throttled_sockets
 from aioproducer.broker.connection_gate import Arrival, ConnectionGate
 from aioproducer.broker.connection_quotas import ConnectionLimits, ConnectionQuotas
-from aioproducer.clock import ManualClock
 from aioproducer.config_def import INT_MAX
+from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
 
 LISTENER = "PLAINTEXT"

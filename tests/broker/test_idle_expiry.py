@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 
-from aioproducer.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 from .served import Served, exchange
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from aioproducer.broker.memory_pool import MemoryPool
-from aioproducer.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 SIZE, FRAME, PIECE = 100, 60, 10
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aioproducer.broker.delayed_operation import DelayedOperation
 from aioproducer.broker.purgatory import DelayedOperationPurgatory
-from aioproducer.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
 
 

@@ -9,8 +9,9 @@ from aioproducer.broker.request import ClientSoftware, Request
 from aioproducer.broker.request_channel import CallbackRequest, RequestChannel, Sentinel
 from aioproducer.broker.request_handler import KafkaRequestHandlerPool
 from aioproducer.broker.response import NoOpResponse, RequestEnd
-from aioproducer.clock import ManualClock, SystemClock
+from aioproducer.clock import SystemClock
 from aioproducer.protocol.headers import RequestHeader
+from tests.support.manual_clock import ManualClock
 
 from .served import Handler
 

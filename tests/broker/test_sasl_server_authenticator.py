@@ -13,7 +13,6 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.authentication_metrics import AuthenticationMetrics
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.sasl_server_authenticator import Admission, SaslServerAuthenticator
-from aioproducer.clock import ManualClock
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.password import Password
@@ -24,6 +23,7 @@ from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequ
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aioproducer.testing.simulation.listening import listen_on_network
+from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
 
 from .raw_client import Connect, RawClient
