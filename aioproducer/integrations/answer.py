@@ -17,9 +17,8 @@ the framework handles the exception.
 from __future__ import annotations
 
 import logging
-import math
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
@@ -34,14 +33,12 @@ from aioproducer.errors import (
     SerializationException,
     TimeoutException,
 )
+from aioproducer.log_interval import LogInterval
 
 log = logging.getLogger(__name__)
 
 RETRY_AFTER: Final = 5
 """Seconds that clients are asked to wait by default."""
-
-INTERVAL: Final = 10.0
-"""Seconds between two lines of the log about answers of one kind."""
 
 
 class Answer(NamedTuple):
@@ -63,7 +60,8 @@ class Answers:
     def __init__(self, *, retry_after: int = RETRY_AFTER, clock: Callable[[], float] = monotonic) -> None:
         self._retry_after = retry_after
         self._clock = clock
-        self._lines: dict[tuple[int, str], _Line] = {}
+        self._interval = LogInterval()
+        self._untold: Counter[tuple[int, str]] = Counter()
 
     def to(self, error: KafkaError) -> Answer | None:
         """For the client that wanted the record sent; None for an error of the service itself.
@@ -83,24 +81,17 @@ class Answers:
         return None
 
     def _told(self, error: KafkaError, answer: Answer) -> Answer:
-        line = self._lines.setdefault((answer.status, type(error).__name__), _Line())
-        line.times += 1
+        kind = (answer.status, type(error).__name__)
+        self._untold[kind] += 1
         now = self._clock()
-        if now >= line.next_at:
+        if now >= self._interval.next(kind):
+            times = self._untold.pop(kind)
             fields = {"event": "answered", "status": answer.status, **answer.body}
-            fields |= {"detail": str(error), "times": line.times}
-            more = f" ({line.times} times since the last such line)" if line.times > 1 else ""
+            fields |= {"detail": str(error), "times": times}
+            more = f" ({times} times since the last such line)" if times > 1 else ""
             log.warning("answered %d: %s%s", answer.status, error, more, extra={"kafka": fields})
-            line.times, line.next_at = 0, now + INTERVAL
+            self._interval.told(kind, now)
         return answer
-
-
-@dataclass(slots=True)
-class _Line:
-    """Of answers of one kind: how many since the last line, and when there may be another."""
-
-    times: int = 0
-    next_at: float = -math.inf
 
 
 def _may_yet_happen(error: KafkaError) -> bool:

@@ -6,12 +6,10 @@ import logging
 from collections.abc import Callable
 
 from aioproducer.errors import DeliveryError, TransactionAbortedException
+from aioproducer.log_interval import LogInterval
 from aioproducer.producer.explanation import counted
 
 log = logging.getLogger(__name__)
-
-QUIET = 10.0
-"""Seconds between two lines about the same topic and cause."""
 
 Cause = tuple[str, str, str]
 """Topic, name of the error, outcome."""
@@ -58,7 +56,7 @@ class FailureLog:
     """
 
     def __init__(self) -> None:
-        self._told: dict[Cause, float] = {}
+        self._interval = LogInterval()
         self._untold: dict[Cause, _Failed] = {}
         self._closed = False
         self.on_news: Callable[[], object] = lambda: None
@@ -81,12 +79,12 @@ class FailureLog:
         """Tells all that has been quiet long enough."""
         if not self._untold:
             return
-        for cause in [cause for cause in self._untold if self._due(cause) <= now]:
+        for cause in [cause for cause in self._untold if self._interval.next(cause) <= now]:
             self._tell(cause, now)
 
     def next(self) -> float | None:
         """When there is something to tell."""
-        return min(map(self._due, self._untold)) if self._untold else None
+        return min(map(self._interval.next, self._untold)) if self._untold else None
 
     def close(self, now: float) -> None:
         """Tells what has not been told yet, and from now on everything at once."""
@@ -94,10 +92,7 @@ class FailureLog:
         for cause in list(self._untold):
             self._tell(cause, now)
 
-    def _due(self, cause: Cause) -> float:
-        return self._told.get(cause, -QUIET) + QUIET
-
     def _tell(self, cause: Cause, now: float) -> None:
-        self._told[cause] = now
+        self._interval.told(cause, now)
         failed = self._untold.pop(cause)
         log.error(failed.line(cause[0]), extra={"kafka": failed.fields(cause[0])})

@@ -14,7 +14,8 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortedException,
 )
-from aioproducer.producer.failure_log import QUIET, FailureLog
+from aioproducer.log_interval import INTERVAL
+from aioproducer.producer.failure_log import FailureLog
 
 
 def ended(error: KafkaError, outcome: Outcome = Outcome.UNKNOWN) -> DeliveryError:
@@ -74,7 +75,7 @@ def test_records_that_had_no_partition_yet(caplog: pytest.LogCaptureFixture) -> 
     failures.tell(0.0)
     failures.failed("orders", -1, 1, LATE, 0.0)
     failures.failed("orders", 4, 1, LATE, 0.0)
-    failures.tell(QUIET)
+    failures.tell(INTERVAL)
     assert [line.split(":")[0] for line in lines(caplog)] == ["orders", "orders"]
 
 
@@ -83,13 +84,13 @@ def test_the_same_again_is_added_up(caplog: pytest.LogCaptureFixture) -> None:
     for number in range(100):
         failures.failed("orders", 3, 2, LATE, number * 0.1)
         failures.tell(number * 0.1)
-    assert failures.next() == QUIET
-    failures.tell(QUIET)
+    assert failures.next() == INTERVAL
+    failures.tell(INTERVAL)
     assert [line.split()[1] for line in lines(caplog)] == ["2", "198"]
-    failures.failed("orders", 3, 5, LATE, QUIET + 1)
-    failures.tell(QUIET + 1)
+    failures.failed("orders", 3, 5, LATE, INTERVAL + 1)
+    failures.tell(INTERVAL + 1)
     assert len(caplog.records) == 2
-    failures.tell(3 * QUIET)
+    failures.tell(3 * INTERVAL)
     assert lines(caplog)[2].split()[1] == "5"
 
 
@@ -131,4 +132,4 @@ def test_every_record_is_told_once_and_few_lines_are_written(failed: list[tuple[
     finally:
         logger.removeHandler(handler)
     assert sum(int(line.split()[1]) for line in told) == sum(records for _, _, records in failed)
-    assert len(told) <= 60 / QUIET + 2
+    assert len(told) <= 60 / INTERVAL + 2
