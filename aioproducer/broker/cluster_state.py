@@ -107,7 +107,7 @@ class ClusterState:
         if node_id not in partition.replicas or node_id == partition.leader or not self.nodes.is_alive(node_id):
             raise InvalidReplicaAssignmentException(f"node {node_id} is no live follower of {partition}")
         held, log = partition.held.get(node_id), partition.log
-        if held is None or (in_sync and not held.in_sync):  # who comes back in sync has copied everything
+        if held is None or (in_sync and not held.in_sync):  # a replica that comes back in sync has copied everything
             held = HeldReplica(log.log_end_offset, log.log_start_offset, in_sync)
         partition.held[node_id] = held._replace(in_sync=in_sync)
         partition.replicate(self.in_sync_replicas(partition))

@@ -40,7 +40,7 @@ class TransactionMetadata:
         self.producer_id = producer_id
         self.producer_epoch = NO_PRODUCER_EPOCH
         self.previous = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-        """Id and epoch before the last bump: who asks with them again has not heard of it."""
+        """Id and epoch before the last bump: a producer that asks with them again has not heard of it."""
         self.timeout_ms = timeout_ms
         self.state = TransactionState.EMPTY
         self.started_ms = -1

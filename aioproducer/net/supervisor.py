@@ -32,7 +32,7 @@ class Supervisor:
 
     def launch(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """``spawn`` for a task that nobody needs to get hold of."""
-        self._tasks[self.spawn(work, name)] = None
+        _ = self.spawn(work, name)
 
     def cancel(self, task: asyncio.Task[None]) -> None:
         """Ends a task on purpose, in its own time."""

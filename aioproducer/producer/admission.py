@@ -42,7 +42,7 @@ def fields_of(
     timestamp_ms: int | None,
     headers: Headers | None,
 ) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
-    """A record as it is given to ``send``, in either way, for who sends it; IllegalArgumentException if it is none."""
+    """A record's fields, in whichever way it was given to ``send``; IllegalArgumentException if it is no record."""
     if isinstance(record, str):  # a subclass of str
         return str(record), value, key, partition, timestamp_ms, headers
     if not isinstance(record, ProducerRecord):

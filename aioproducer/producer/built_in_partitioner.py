@@ -177,8 +177,8 @@ class BuiltInPartitioner:
             self._busy.append(queue.partition)
 
     def produced_more(self, size: i64, batch_size: i64) -> None:
-        """So many bytes were appended to the current one, which is left after two batches of them, whether or not a
-        batch of its is full by then: records with keys may keep it from that."""
+        """Counts bytes that were appended to the current one. It is left after two batches' worth of them, even if no
+        batch is full by then, as when records with keys open batches, too."""
         self.produced += size
         if self.produced >= 2 * batch_size:
             self.current = None

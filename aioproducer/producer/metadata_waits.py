@@ -83,7 +83,7 @@ class MetadataWaits:
             self._lot.fail_topic(topic, error)
 
     def too_long(self, topic: str, since: float) -> TimeoutException:
-        """What is told to who has waited for the topic since then."""
+        """The error for whoever has waited for the topic since then."""
         return no_metadata(self._client, self._history, topic, since, self._loop.time())
 
 

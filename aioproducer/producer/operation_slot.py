@@ -55,7 +55,7 @@ class OperationSlot:
             self._leave(operation)
 
     async def ended(self, until: float) -> None:
-        """The same for who is told of its end: raises what it ended with."""
+        """The same for a caller that is to learn of its end: raises what the operation ended with."""
         operation = self._operation
         assert operation is not None, "nothing has begun"
         await self._ended(operation, until)
@@ -70,7 +70,7 @@ class OperationSlot:
             self._leave(operation)
 
     def cancel(self, why: KafkaError) -> None:
-        """Ends the operation at once, unless that is itself the caller; who waits for it is told."""
+        """Ends the operation at once, unless that is itself the caller; whoever waits for it is told."""
         if self._operation is not None:
             self._operation.cancel(why)
 

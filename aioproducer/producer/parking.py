@@ -230,7 +230,7 @@ class ParkingLot:
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
         """Fails what has waited for max.block.ms, then places what there is memory for.
 
-        ``no_metadata(topic, since)`` is the error for who has waited for the topic's metadata since then.
+        ``no_metadata(topic, since)`` is the error for whoever has waited for the topic's metadata since then.
 
         Every queue is in order of age, so only heads are looked at.
         """

@@ -1,9 +1,9 @@
 """When a batch that is not full leaves with ``pipeline=auto``: rules of what the line has shown of itself, and ``now``.
 
 Over a line with round trip R a partition whose window is W can send a batch every R ÷ W, and a connection that may
-have C requests unanswered one every R ÷ C. Who sends faster uses up all places at once, and whatever comes then waits
-for the first answer; who sends slower makes records wait for nothing. So a batch leaves that long after the one before,
-and at once if that was longer ago: a record that comes alone does not wait.
+have C requests unanswered one every R ÷ C. Sending faster uses up all places at once, and whatever comes next
+waits for the first answer; sending slower makes records wait for nothing. So a batch leaves that long after the one
+before, and at once if that was longer ago: a record that comes alone does not wait.
 
 With many places that time is short, and batches would be small for little gain. While more records are to be expected,
 a batch therefore waits for a PATIENCE-th of the round trip, which is hardly felt. Full batches wait for nothing, and

@@ -265,7 +265,7 @@ class RecordAccumulator:
             self.on_full(queue)
 
     def take_open(self, queue: PartitionQueue) -> ProducerBatch:
-        """Closes the open batch, for who drains it at once."""
+        """Closes the open batch for a caller that drains it at once."""
         batch = queue.open
         if batch is None:
             raise IllegalStateException(f"{queue} has no open batch")

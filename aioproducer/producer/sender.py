@@ -316,13 +316,10 @@ class Sender:
 
     def abort(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and what is known of its outcome."""
-        self._end_everything(error)
-        self._failures.close(self._loop.time())
-
-    def _end_everything(self, error: KafkaError) -> None:
         self._lot.shut()
         self._lot.fail_all(error, aborted=True)
         self._completer.abort(error)
+        self._failures.close(self._loop.time())
 
     async def stop(self, grace: float) -> None:
         """Ends the tasks and closes the connections; what acks=0 wrote gets ``grace`` seconds to leave the sockets."""

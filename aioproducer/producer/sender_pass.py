@@ -120,7 +120,7 @@ class SenderPass:
     # A pass
 
     def run(self) -> None:
-        """What is due ends or goes out, and what was freed is given to who waits for it."""
+        """What is due ends or goes out, and what was freed is given to whoever waits for it."""
         now = self._loop.time()
         self._since_last.begin()
         self.count += 1

@@ -126,7 +126,7 @@ def is_forgotten(error: KafkaError) -> bool:
 
 
 def named(error: KafkaError) -> KafkaError:
-    """The error as users know it: coordinators also say INVALID_PRODUCER_EPOCH of who was fenced."""
+    """The error as users know it: coordinators also call it INVALID_PRODUCER_EPOCH when a producer was fenced."""
     if isinstance(error, InvalidProducerEpochException):
         fenced = ProducerFencedException(str(error))
         fenced.__cause__ = error

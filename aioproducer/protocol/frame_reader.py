@@ -31,7 +31,7 @@ class FrameReader:
     One buffer is used again and again. It never reserves what a size only announces: a frame larger than the buffer
     makes it grow in steps, to at most twice what has arrived, and it is small again once the frame is complete.
 
-    With ``spare``, buffers that several readers share, a reader has one only while a frame of its is incomplete: of
+    With ``spare``, buffers that several readers share, a reader has one only while one of its frames is incomplete: of
     thousands of connections most have nothing to receive.
     """
 

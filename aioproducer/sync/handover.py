@@ -66,7 +66,7 @@ class Handover:
         self.over = threading.Event()
         """The loop has ended, or is in another process: nothing is taken any more."""
         self.thread = threading.get_ident()
-        """The loop's; who makes this is on it."""
+        """The loop's: this is made there."""
         self.waiters: set[Waiter] = set()
         config = producer.config
         # Records on their way must fit into the parking lot in case there is no memory for any of them.
@@ -118,7 +118,7 @@ class Handover:
 
     def take(self) -> None:
         """Sends what has been handed over so far."""
-        self.rung = False  # first: who comes from now on has to ring again
+        self.rung = False  # first: whoever comes from now on has to ring again
         queue = self.queue
         for _ in range(len(queue)):
             delivery, record = queue.popleft()

@@ -107,7 +107,7 @@ class KafkaProducer:
             self._thread.check_elsewhere()
         with self._changing:
             self._closed = True
-            self._handover = None  # who sends from now on is told
+            self._handover = None  # whoever sends from now on is told
         if self._thread is not None:
             self._thread.close(timeout)
 

@@ -23,7 +23,7 @@ class Ending(NamedTuple):
 
 
 def settle(future: asyncio.Future[Any], delivery: Delivery, told_of: Callable[[OwnMetadata], Any]) -> None:
-    """What became of a record is told to who waits for it, unless that was cancelled."""
+    """What became of a record is told to whoever waits for it, unless that was cancelled."""
     if future.done():
         return
     error = delivery.exception()
