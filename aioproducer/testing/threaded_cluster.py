@@ -55,6 +55,8 @@ class ThreadedCluster:
         try:
             started.result()
         except BaseException:
+            if not started.cancel():
+                self.close()  # it has begun all the same
             self._thread.join()
             raise
         return self
@@ -88,8 +90,9 @@ class ThreadedCluster:
             for name, partitions in self._topics.items():
                 self._cluster.create_topic(name, partitions)
             self._loop = asyncio.get_running_loop()
-            started.set_result(None)
-            await self._stopped.wait()
+            if started.set_running_or_notify_cancel():
+                started.set_result(None)
+                await self._stopped.wait()
 
     def call(self, function: Callable[[EmbeddedCluster], T]) -> T:
         """Calls ``function`` with the cluster, on its event loop, and returns the result; it must not block."""

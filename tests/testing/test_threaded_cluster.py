@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import Future
 
 import pytest
 
 from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.errors import ConfigException, UnknownTopicOrPartitionException
-from aioproducer.testing import ThreadedCluster
+from aioproducer.testing import ThreadedCluster, threaded_cluster
 
 
 def send(servers: str, topic: str, *values: bytes) -> None:
@@ -67,4 +68,19 @@ def test_what_cannot_start_leaves_nothing_behind() -> None:
         port = int(other.bootstrap_servers.rpartition(":")[2])
         with pytest.raises(OSError, match="in use"):
             ThreadedCluster(ports=[port]).start()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_who_is_interrupted_while_it_starts_leaves_no_thread(begun: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(Future[None]):
+        def result(self, timeout: float | None = None) -> None:
+            if begun:
+                super().result(timeout)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threaded_cluster, "Future", Interrupted)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        ThreadedCluster().start()
     assert threading.active_count() == before
