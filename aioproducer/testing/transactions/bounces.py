@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from aioproducer.admin import KafkaAdmin
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.kafka_libs import KafkaFailed
 from aioproducer.testing.transactions.plan import Plan
 
 _CATCHING_UP = 120.0
 """Seconds that a node may need to be a replica in sync again."""
+_POLL = 0.2
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,13 @@ async def _coordinator(kafka: ApacheKafka, transactional_id: str) -> int:
 
 
 async def _all_in_sync(kafka: ApacheKafka, topic: str) -> None:
+    """Asked without Kafka's own tool, of which each question would take seconds."""
     deadline = time.monotonic() + _CATCHING_UP
-    while True:
-        described = await kafka.tools.describe_topic(topic)
-        if all(set(p.replicas) == set(p.in_sync_replicas) for p in described.partitions):
-            return
-        if time.monotonic() > deadline:
-            raise KafkaFailed(f"not all replicas are in sync after {_CATCHING_UP:g} s: {described}")
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        while True:
+            described = await admin.describe_topic(topic)
+            if all(set(p.replicas) == set(p.in_sync_replicas) for p in described.partitions):
+                return
+            if time.monotonic() > deadline:
+                raise KafkaFailed(f"not all replicas are in sync after {_CATCHING_UP:g} s: {described}")
+            await asyncio.sleep(_POLL)
