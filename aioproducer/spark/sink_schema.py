@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from pyspark.sql.types import (
@@ -35,6 +36,7 @@ def record_columns(schema: StructType, topic: str | None) -> dict[str, str]:
     """
     wrong = [*_unknown(schema), *_unfit(schema)]
     names = schema.fieldNames()
+    wrong += [f'there are {count} columns "{name}"' for name, count in Counter(names).items() if count > 1]
     if "value" not in names:
         wrong.insert(0, 'there is no column "value"')
     if "topic" not in names and topic is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing
@@ -22,6 +23,9 @@ FAIL_WITHIN: Final = 0.5
 PORTION: Final = 16
 """Batches after which a new ``send_table`` is begun for each topic, when rows name their topics. The task remembers
 where a row stood until all rows of the same call have been delivered."""
+
+_OTHER_ROW: Final = re.compile("^row [0-9]+, ")
+"""How errors of ``send_table`` begin: with the number among the rows of the topic, which is not that in the task."""
 
 
 class SinkException(KafkaError):
@@ -104,8 +108,9 @@ class TopicStreams:
         ]
         if failures:
             row, error, topic = min(failures, key=lambda failure: (_taken_along(failure[1]), failure[0]))
+            why = _OTHER_ROW.sub("", str(error))
             raise SinkException(
-                f"{self._where}, row {row}, to topic {topic!r}: {type(error).__name__}: {error}"
+                f"{self._where}, row {row}, to topic {topic!r}: {type(error).__name__}: {why}"
             ) from error
         if self._left_off is not None:
             raise SinkException(

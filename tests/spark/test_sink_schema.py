@@ -66,6 +66,7 @@ def test_what_is_sent(ddl: str, topic: str | None, expected: list[str]) -> None:
     ("ddl", "topic", "message"),
     [
         ("key string", "t", 'there is no column "value"'),
+        ("value string | value binary", "t", 'there are 2 columns "value"'),
         ("value bigint", "t", 'column "value" is bigint; it must be string or binary'),
         ("value string | key strings", "t", 'column "key" is array<string>; it must be string or binary'),
         ("value string", None, 'there is no column "topic": add one, or set option "topic"'),
