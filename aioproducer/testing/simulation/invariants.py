@@ -139,14 +139,15 @@ def check_counts(ledger: Ledger, producer: int, metrics: MetricsSnapshot, violat
     """
     acknowledged = failed = either = 0
     for entry in ledger.entries:
-        if entry.producer != producer or isinstance(entry.failure(), IllegalStateException):
+        refused = entry.bulk is None and isinstance(entry.failure(), IllegalStateException)
+        if entry.producer != producer or refused:
             continue  # what is refused was never its record
         if entry.acknowledged():
             acknowledged += 1
         elif entry.delivery is None and isinstance(entry.failure(), ProducerFencedException):
             either += 1  # refused, or failed while it waited for its place
         elif entry.cancelled or (entry.parked and entry.awaited) or entry.bulk is not None:
-            either += 1  # a record of a bulk send that was never tried counts, unless the producer was closed before it
+            either += 1  # a record of a bulk send that was never tried counts, unless the call was refused
         else:
             failed += 1
     for name, count in (("record-delivered-total", acknowledged), ("record-error-total", failed)):
