@@ -53,6 +53,7 @@
     faults.py          faults on purpose, as tests define them
     faulty_apis.py     requests and responses that a fault loses or holds up
     faulty_gate.py     connections that a fault refuses
+    allowed_operations.py  what clients may do: everything
     leader_epoch.py    whether a client's idea of who leads is up to date
     partition_log.py   the log of a partition
     log_index.py       where in it an offset or a timestamp is

@@ -152,6 +152,9 @@ class BrokerConfig:
     delete_records_purgatory_purge_interval_requests: int = key(
         Type.INT, 1, ANY, "The same for DeleteRecords requests that wait for replicas."
     )
+    offset_metadata_max_bytes: int = key(
+        Type.INT, 4096, ANY, "Largest metadata that may be committed with an offset, in characters."
+    )
     group_initial_rebalance_delay_ms: int = key(
         Type.INT,
         0,

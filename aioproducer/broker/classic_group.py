@@ -148,13 +148,20 @@ class ClassicGroup:
                 f"group {self.group_id!r} is in generation {self.generation}, not {generation}",
             )
 
-    def check_commit(self, member_id: str, instance_id: str | None, generation: int) -> Member | None:
-        """Raises unless who says so may commit offsets: a member, or anybody if there are none. None for the latter."""
-        if generation < 0 and not member_id and self.state is GroupState.EMPTY:
+    def check_commit(
+        self, member_id: str, instance_id: str | None, generation: int, *, transactional: bool
+    ) -> Member | None:
+        """Raises unless who says so may commit offsets: a member, or anybody if there are none. None for the latter.
+
+        Within a transaction a client that names no member need not be one (KIP-447).
+        """
+        if generation < 0 and self.state is GroupState.EMPTY:
+            return None
+        if transactional and generation < 0 and not member_id and instance_id is None:
             return None
         member = self.member(member_id, instance_id)
         self.check_generation(generation)
-        if self.state is GroupState.COMPLETING_REBALANCE:
+        if self.state is GroupState.COMPLETING_REBALANCE and not transactional:
             raise RebalanceInProgressException(f"group {self.group_id!r} waits for its assignments")
         return member
 
@@ -176,9 +183,12 @@ class ClassicGroup:
 
     def prepare_rebalance(self) -> None:
         """All members have to join anew."""
+        unassigned = self.state is GroupState.COMPLETING_REBALANCE
         self.become(GroupState.PREPARING_REBALANCE)
         for member in self.members.values():
             member.joined = False
+            if unassigned:
+                member.assignment = b""
 
     @property
     def all_joined(self) -> bool:
@@ -203,8 +213,6 @@ class ClassicGroup:
         if self.leader is None or not self.members[self.leader].joined:
             self.leader = next((one.member_id for one in self.members.values() if one.joined), self.leader)
         self.protocol = self.select_protocol()
-        for member in self.members.values():
-            member.assignment = b""
         self.become(GroupState.COMPLETING_REBALANCE)
 
     def select_protocol(self) -> str:

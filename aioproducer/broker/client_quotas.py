@@ -198,6 +198,8 @@ def _filter(components: Iterable[Component]) -> tuple[dict[str, str | None], set
     exact: dict[str, str | None] = {}
     specified: set[str] = set()
     for kind, how, match in components:
+        if not kind:
+            raise InvalidRequestException("the filter has an empty type")
         if kind not in (USER, CLIENT_ID, IP):
             raise UnsupportedVersionException(f"there are no quotas for {kind!r}: user, client-id and ip have them")
         if kind in exact or kind in specified:

@@ -107,6 +107,7 @@ class EmbeddedCluster(ClusterContents):
         journal = IN_MEMORY if self._storage is None else self._storage.journal
         state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
+        state.on_topic_deleted.append(offsets.topic_deleted)
         super().__init__(state, TransactionCoordinator(state, offsets, self._clock, journal))
         self._groups = GroupCoordinator(state.config, offsets)
         self._transaction_version = transaction_version

@@ -10,6 +10,7 @@ TopicPartitionKey = tuple[str, int]
 class CommittedPartition(Protocol):
     """A partition as any message that commits offsets names it."""
 
+    partition_index: int
     committed_offset: int
     committed_leader_epoch: int
     committed_metadata: str | None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from aioproducer.broker.committed_offset import CommittedPartition
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.topic import Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotCoordinatorException, error_for
 
@@ -19,6 +21,19 @@ def check_coordinator(context: BrokerContext, key: str) -> None:
     code = context.faults.coordinator_error(context.node_id, key)
     if code is not ErrorCode.NONE:
         raise error_for(code, f"a fault: node {context.node_id} does nothing for {key!r}")
+
+
+def commit_code(
+    context: BrokerContext, topic: Topic | None, wanted: CommittedPartition, refused: ErrorCode
+) -> ErrorCode:
+    """What is wrong with an offset that is to be committed; ``refused``: why the group takes none from this client."""
+    if topic is None or topic.partition(wanted.partition_index) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if refused:
+        return refused
+    if len(wanted.committed_metadata or "") > context.config.offset_metadata_max_bytes:
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE
+    return ErrorCode.NONE
 
 
 def fencing_code(error: ApiException, version: int, fenced_since: int) -> ErrorCode:

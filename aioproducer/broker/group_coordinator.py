@@ -24,6 +24,7 @@ from aioproducer.errors import (
     ApiException,
     GroupIdNotFoundException,
     GroupNotEmptyException,
+    IllegalGenerationException,
     InconsistentGroupProtocolException,
     InvalidGroupIdException,
     InvalidSessionTimeoutException,
@@ -81,19 +82,22 @@ class GroupCoordinator:
 
     def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
         """Raises unless who says so may commit offsets; a member that does has been heard of."""
-        group = self.group(group_id)
-        member = group.check_commit(member_id, instance_id, generation)
+        group = self._committed_to(group_id, generation)
+        member = group.check_commit(member_id, instance_id, generation, transactional=False)
         if member is not None:
             self._heard(group, member)
 
     def check_transactional_commit(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
     ) -> None:
-        """The same for a commit within a transaction: there a client that names no member need not be one (KIP-447)."""
-        if generation >= 0 or member_id:
-            group = self.group(group_id)
-            group.member(member_id, instance_id)
-            group.check_generation(generation)
+        """The same for a commit within a transaction."""
+        group = self._committed_to(group_id, generation)
+        group.check_commit(member_id, instance_id, generation, transactional=True)
+
+    def _committed_to(self, group_id: str, generation: int) -> ClassicGroup:
+        if generation >= 0 and group_id not in self.group_ids():
+            raise IllegalGenerationException(f"there is no group {group_id!r}, and so no generation {generation}")
+        return self.group(group_id)
 
     # joining
 

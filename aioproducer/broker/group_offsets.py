@@ -29,6 +29,17 @@ class GroupOffsets:
             if self._committed[group].pop(partition, None) is not None:
                 self._journal.offsets_forgotten(group, [partition])
 
+    def topic_deleted(self, topic: str) -> None:
+        """Nobody has read anything of it any more, nor of one that gets its name."""
+        for group, offsets in self._committed.items():
+            self.forget(group, [partition for partition in offsets if partition[0] == topic])
+        for producer_id, groups in self._pending.items():
+            for group, offsets in groups.items():
+                kept = {partition: offset for partition, offset in offsets.items() if partition[0] != topic}
+                if len(kept) < len(offsets):
+                    groups[group] = kept
+                    self._journal.pending_offsets_changed(producer_id, group, kept)
+
     def commit(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None:
         self._committed[group].update(offsets)
         self._journal.offsets_committed(group, offsets)

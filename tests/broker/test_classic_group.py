@@ -95,18 +95,31 @@ def test_a_static_member_that_is_back_fences_its_old_self() -> None:
         group.member("b", "nosuch")
 
 
-def test_who_may_commit() -> None:
+@pytest.mark.parametrize("transactional", [False, True])
+def test_who_may_commit(transactional: bool) -> None:
+    def may(group: ClassicGroup, member_id: str, instance_id: str | None, generation: int) -> Member | None:
+        return group.check_commit(member_id, instance_id, generation, transactional=transactional)
+
     empty = ClassicGroup("g")
-    assert empty.check_commit("", None, -1) is None
+    assert may(empty, "", None, -1) is None
+    assert may(empty, "whoever", None, -1) is None
     group = group_of(member("a"))
-    assert group.check_commit("a", None, 0) is group.members["a"]
+    assert may(group, "a", None, 0) is group.members["a"]
     with pytest.raises(IllegalGenerationException):
-        group.check_commit("a", None, 7)
+        may(group, "a", None, 7)
     with pytest.raises(UnknownMemberIdException):
-        group.check_commit("", None, -1)
+        may(group, "b", None, -1)
+    if transactional:
+        assert may(group, "", None, -1) is None
+    else:
+        with pytest.raises(UnknownMemberIdException):
+            may(group, "", None, -1)
     group.state = GroupState.COMPLETING_REBALANCE
-    with pytest.raises(RebalanceInProgressException):
-        group.check_commit("a", None, 0)
+    if transactional:
+        assert may(group, "a", None, 0) is group.members["a"]
+    else:
+        with pytest.raises(RebalanceInProgressException):
+            may(group, "a", None, 0)
 
 
 LIKES = st.lists(st.sampled_from(["range", "sticky", "own"]), min_size=1, max_size=3, unique=True)

@@ -1,4 +1,7 @@
-"""AlterClientQuotas: versions 0 and 1 (KIP-546, KIP-612). Any node changes them for all, at once."""
+"""AlterClientQuotas: versions 0 and 1 (KIP-546, KIP-612). Any node changes them for all, at once.
+
+Stricter than Kafka: an entity that names a type twice is refused, and so is a quota that is not a number.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ VERSIONS = Versions(0, 1)
 def handle(context: BrokerContext, request: Request, message: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     times = Counter(_named(entry) for entry in message.entries)
     results = []
-    for entry in message.entries:
+    for entry in {_named(entry): entry for entry in message.entries}.values():
         code, text = ErrorCode.NONE, None
         try:
             if times[_named(entry)] > 1:

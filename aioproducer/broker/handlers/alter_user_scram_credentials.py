@@ -1,4 +1,7 @@
-"""AlterUserScramCredentials: version 0 (KIP-554). Any node changes them for all, at once."""
+"""AlterUserScramCredentials: version 0 (KIP-554). Any node changes them for all, at once.
+
+Stricter than Kafka: neither salt nor salted password may be empty.
+"""
 
 from __future__ import annotations
 

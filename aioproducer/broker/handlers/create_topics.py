@@ -48,9 +48,7 @@ def handle(context: BrokerContext, request: Request, message: CreateTopicsReques
             topic = context.state.create_topic(new, validate_only=message.validate_only)
             results.append(_describe(context, topic))
         except ApiException as error:
-            results.append(
-                CreatableTopicResult(wanted.name, error_code=error.code, error_message=str(error), configs=None)
-            )
+            results.append(CreatableTopicResult(wanted.name, error_code=error.code, error_message=str(error)))
     return CreateTopicsResponse(throttle_time_ms=mutations.throttle_ms, topics=results)
 
 

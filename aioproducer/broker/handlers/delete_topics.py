@@ -34,8 +34,28 @@ def handle(context: BrokerContext, request: Request, message: DeleteTopicsReques
     else:
         wanted = [DeleteTopicState(name) for name in message.topic_names]
     mutations = context.quotas.mutations(request, strict_from=_STRICT_VERSION)
-    responses = [_delete(context, topic, mutations) for topic in wanted]
+    by_id: dict[object, list[DeleteTopicState]] = {}
+    for topic in wanted:
+        by_id.setdefault(_id_of(context, topic), []).append(topic)
+    responses = [_delete(context, same[0], mutations) if len(same) == 1 else _refused(same) for same in by_id.values()]
     return DeleteTopicsResponse(throttle_time_ms=mutations.throttle_ms, responses=responses)
+
+
+def _id_of(context: BrokerContext, wanted: DeleteTopicState) -> object:
+    """What it is deleted by: the id of a topic that exists, whichever way it is named."""
+    if wanted.name is None:
+        return wanted.topic_id
+    known = context.state.topics.get(wanted.name)
+    return wanted.name if known is None or wanted.topic_id != ZERO_UUID else known.id
+
+
+def _refused(same: list[DeleteTopicState]) -> DeletableTopicResult:
+    """A topic that is there several times."""
+    name = next((topic.name for topic in same if topic.name is not None), None)
+    topic_id = next((topic.topic_id for topic in same if topic.topic_id != ZERO_UUID), ZERO_UUID)
+    return DeletableTopicResult(
+        name, topic_id, ErrorCode.INVALID_REQUEST, "each topic may be there once, by name or id"
+    )
 
 
 def _delete(

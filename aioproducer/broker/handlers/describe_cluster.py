@@ -1,11 +1,12 @@
 """DescribeCluster: the cluster's id, its controller, and its nodes as the listener has them that is asked (KIP-700).
 
 Versions 0 to 2. Simplifications: every node may change everything, so the first one that lives is called the
-controller; there are no fenced nodes and no authorization.
+controller; there are no fenced nodes, and without an authorizer every operation is allowed, as in Kafka.
 """
 
 from __future__ import annotations
 
+from aioproducer.broker.allowed_operations import CLUSTER_OPERATIONS
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
@@ -31,4 +32,7 @@ def handle(context: BrokerContext, request: Request, message: DescribeClusterReq
     state = context.state
     alive = state.nodes.alive(request.connection.listener)
     nodes = [DescribeClusterBroker(node.id, node.host, node.port, node.rack) for node in alive]
-    return DescribeClusterResponse(cluster_id=state.cluster_id, controller_id=state.nodes.controller_id, brokers=nodes)
+    told = DescribeClusterResponse(cluster_id=state.cluster_id, controller_id=state.nodes.controller_id, brokers=nodes)
+    if message.include_cluster_authorized_operations:
+        told.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return told

@@ -1,10 +1,11 @@
 """DescribeGroups: groups, their states and their members.
 
-Versions 0 to 6. Simplification: members' hosts are not told.
+Versions 0 to 6. Without an authorizer every operation is allowed, as in Kafka.
 """
 
 from __future__ import annotations
 
+from aioproducer.broker.allowed_operations import GROUP_OPERATIONS
 from aioproducer.broker.classic_group import GroupState
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
@@ -26,7 +27,11 @@ _NOT_FOUND_VERSION = 6
 
 def handle(context: BrokerContext, request: Request, message: DescribeGroupsRequest) -> DescribeGroupsResponse:
     version = request.header.api_version
-    return DescribeGroupsResponse(groups=[_describe(context, group_id, version) for group_id in message.groups])
+    groups = [_describe(context, group_id, version) for group_id in message.groups]
+    if message.include_authorized_operations:
+        for group in (group for group in groups if not group.error_code):
+            group.authorized_operations = GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=groups)
 
 
 def _describe(context: BrokerContext, group_id: str, version: int) -> DescribedGroup:

@@ -29,7 +29,7 @@ def handle(context: BrokerContext, request: Request, message: JoinGroupRequest) 
         message.member_id,
         message.group_instance_id,
         client_id,
-        "",
+        f"/{request.connection.address}",
         message.session_timeout_ms,
         message.rebalance_timeout_ms if message.rebalance_timeout_ms >= 0 else message.session_timeout_ms,
         message.protocol_type,

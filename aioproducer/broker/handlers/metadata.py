@@ -9,6 +9,7 @@ operation is allowed, as in Kafka.
 
 from __future__ import annotations
 
+from aioproducer.broker.allowed_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import NO_LEADER, NewTopic, Partition, Topic, validate_topic_name
@@ -31,11 +32,6 @@ _LISTENER_NOT_FOUND_VERSION = 6
 _TOPIC_ID_VERSION = 12
 """Versions 10 and 11 have room for topic ids, and Kafka refuses them there."""
 
-# Bits of AclOperation: for topics read, write, create, delete, alter, describe, describe and alter configs; for the
-# cluster create, alter, describe, cluster action, describe and alter configs, idempotent write.
-_TOPIC_OPERATIONS = sum(1 << bit for bit in (3, 4, 5, 6, 7, 8, 10, 11))
-_CLUSTER_OPERATIONS = sum(1 << bit for bit in (5, 7, 8, 9, 10, 11, 12))
-
 
 def handle(context: BrokerContext, request: Request, message: MetadataRequest) -> MetadataResponse:
     state = context.state
@@ -48,7 +44,7 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
         controller_id=state.nodes.controller_id,
     )
     if message.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = _CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
     # In version 0 an empty list means all topics; from version 1 on null does.
     if message.topics is None or (version == 0 and not message.topics):
         response.topics = [_describe(context, topic, request) for topic in state.topics.values()]
@@ -60,7 +56,7 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
         ]
     if message.include_topic_authorized_operations:
         for topic in response.topics:
-            topic.topic_authorized_operations = _TOPIC_OPERATIONS
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
     return response
 
 

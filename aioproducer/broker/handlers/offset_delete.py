@@ -9,7 +9,7 @@ from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, GroupIdNotFoundException
+from aioproducer.errors import ApiException, GroupIdNotFoundException, InvalidGroupIdException
 from aioproducer.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -25,6 +25,8 @@ def handle(context: BrokerContext, request: Request, message: OffsetDeleteReques
     groups, group_id = context.groups, message.group_id
     try:
         check_coordinator(context, group_id)
+        if not group_id:
+            raise InvalidGroupIdException("the group id is empty")
         if group_id not in groups.group_ids():
             raise GroupIdNotFoundException(f"there is no group {group_id!r}")
     except ApiException as error:
@@ -32,15 +34,15 @@ def handle(context: BrokerContext, request: Request, message: OffsetDeleteReques
     subscribed = groups.group(group_id).subscribed_topics()
     topics = []
     for topic in message.topics:
-        indexes = [partition.partition_index for partition in topic.partitions]
-        if subscribed is None or topic.name in subscribed:
-            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-        elif topic.name not in context.state.topics:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        else:
+        answers = []
+        for index in (partition.partition_index for partition in topic.partitions):
             code = ErrorCode.NONE
-            groups.offsets.forget(group_id, [(topic.name, index) for index in indexes])
-        topics.append(
-            OffsetDeleteResponseTopic(topic.name, [OffsetDeleteResponsePartition(index, code) for index in indexes])
-        )
+            if context.state.find_partition(topic.name, index) is None:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif subscribed is None or topic.name in subscribed:
+                code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            else:
+                groups.offsets.forget(group_id, [(topic.name, index)])
+            answers.append(OffsetDeleteResponsePartition(index, code))
+        topics.append(OffsetDeleteResponseTopic(topic.name, answers))
     return OffsetDeleteResponse(topics=topics)

@@ -6,12 +6,12 @@ of the group has to be one (KIP-447).
 
 from __future__ import annotations
 
-from aioproducer.broker.committed_offset import OffsetAndMetadata
+from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
 from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator, fencing_code
+from aioproducer.broker.coordination import check_coordinator, commit_code, fencing_code
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException
+from aioproducer.errors import ApiException, InvalidGroupIdException, InvalidTxnStateException
 from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -22,47 +22,54 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(0, 5)
 
+_ABORTABLE_VERSION = 4
 _IMPLICIT_VERSION = 5
 _NEVER = VERSIONS.high + 1
 
 
 def handle(context: BrokerContext, request: Request, message: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    code = _commit(context, request.header.api_version, message)
+    state = context.state
+    known = any(
+        commit_code(context, state.topics.get(topic.name), partition, ErrorCode.NONE)
+        is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        for topic in message.topics
+        for partition in topic.partitions
+    )
+    refused = _refusal(context, request.header.api_version, message) if known else ErrorCode.NONE
+    offsets: dict[TopicPartitionKey, OffsetAndMetadata] = {}
     topics = []
     for topic in message.topics:
-        exists = topic.name in context.state.topics
-        partitions = [
-            TxnOffsetCommitResponsePartition(
-                partition.partition_index,
-                code if code or exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            )
-            for partition in topic.partitions
-        ]
-        topics.append(TxnOffsetCommitResponseTopic(topic.name, partitions))
+        answers = []
+        for partition in topic.partitions:
+            code = commit_code(context, state.topics.get(topic.name), partition, refused)
+            if not code:
+                offsets[topic.name, partition.partition_index] = OffsetAndMetadata.of(partition)
+            answers.append(TxnOffsetCommitResponsePartition(partition.partition_index, code))
+        topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
+    if offsets:
+        context.transactions.offsets.commit_in_transaction(message.producer_id, message.group_id, offsets)
     return TxnOffsetCommitResponse(topics=topics)
 
 
-def _commit(context: BrokerContext, version: int, message: TxnOffsetCommitRequest) -> ErrorCode:
+def _refusal(context: BrokerContext, version: int, message: TxnOffsetCommitRequest) -> ErrorCode:
+    """Why the group takes no offsets from this client, if it does not; makes it a part of the transaction."""
     identity = message.producer_id, message.producer_epoch
     group = message.group_id
     transactions = context.transactions
     try:
         check_coordinator(context, group)
-        context.groups.check_transactional_commit(
-            group, message.member_id, message.group_instance_id, message.generation_id
-        )
+        if not group:
+            raise InvalidGroupIdException("the group id is empty")
         if version >= _IMPLICIT_VERSION:
             transactions.add_group(message.transactional_id, identity, group)
         else:
             transactions.check_group(message.transactional_id, identity, group)
+        context.groups.check_transactional_commit(
+            group, message.member_id, message.group_instance_id, message.generation_id
+        )
+    except InvalidTxnStateException as error:
+        return error.code if version < _ABORTABLE_VERSION else ErrorCode.TRANSACTION_ABORTABLE
     except ApiException as error:
         # Whoever commits offsets knows a newer producer by this name, in every version.
         return fencing_code(error, version, _NEVER)
-    offsets = {
-        (topic.name, partition.partition_index): OffsetAndMetadata.of(partition)
-        for topic in message.topics
-        if topic.name in context.state.topics
-        for partition in topic.partitions
-    }
-    transactions.offsets.commit_in_transaction(message.producer_id, group, offsets)
     return ErrorCode.NONE

@@ -75,8 +75,11 @@ async def test_every_version_fetches(cluster: EmbeddedCluster, client: RawClient
 
 async def test_nobody_is_a_member(cluster: EmbeddedCluster, client: RawClient) -> None:
     code = await commit(cluster, client, 1, generation_id_or_member_epoch=1, member_id="m")
-    assert code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert code is ErrorCode.ILLEGAL_GENERATION
     assert await fetch(cluster, client, 10, all_of=True) == []
+    await commit(cluster, client, 1)
+    code = await commit(cluster, client, 2, generation_id_or_member_epoch=1, member_id="m")
+    assert code is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize(
