@@ -533,6 +533,7 @@ class InvalidTxnStateException(ApiException):
     """The transaction is in a state that does not allow this."""
 
     code = ErrorCode.INVALID_TXN_STATE
+    advice = "brokers abort one that takes longer than transaction.timeout.ms"
 
 
 class InvalidPidMappingException(ApiException):
@@ -633,7 +634,10 @@ class ProducerFencedException(ApiException):
 
     code = ErrorCode.PRODUCER_FENCED
     fatal = True
-    advice = "close this one; if both are meant to run, give each a transactional.id of its own"
+    advice = (
+        "close this one; if both are meant to run, give each a transactional.id of its own; if there is no other, its"
+        " transaction took longer than transaction.timeout.ms"
+    )
 
 
 class UnknownTopicIdException(InvalidMetadataException):

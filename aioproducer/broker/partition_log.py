@@ -13,7 +13,7 @@ from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, Pro
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
 from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
-from aioproducer.errors import OffsetOutOfRangeException
+from aioproducer.errors import InvalidTxnStateException, OffsetOutOfRangeException
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
 from aioproducer.records.record import Record
@@ -113,6 +113,10 @@ class PartitionLog:
             if kept is not None:
                 return LogAppendInfo(kept.first_offset, kept.last_offset, kept.timestamp, duplicate=True)
             self.producer_state.validate(*identity)
+            if not batch.is_transactional and self._transactions.first_offset(batch.producer_id) is not None:
+                raise InvalidTxnStateException(
+                    f"producer {batch.producer_id} has a transaction in {self.name}, and the batch is no part of it"
+                )
         stored = bytearray(batch.data)
         log_append_time = NO_TIMESTAMP
         max_timestamp = batch.max_timestamp
@@ -320,9 +324,14 @@ class PartitionLog:
     # deleting
 
     def delete_records(self, before_offset: int) -> None:
-        """Moves the log start offset; batches that lie wholly before it are dropped. Producer state stays."""
-        if not self.log_start_offset <= before_offset <= self.high_watermark:
+        """Moves the log start offset; batches that lie wholly before it are dropped. Producer state stays.
+
+        Records that are gone already may be deleted again.
+        """
+        if not 0 <= before_offset <= self.high_watermark:
             raise self._out_of_range(before_offset)
+        if before_offset < self.log_start_offset:
+            return
         self.log_start_offset = before_offset
         if before_offset == self.log_end_offset:
             self._drop(len(self._batches))

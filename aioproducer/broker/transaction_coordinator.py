@@ -95,6 +95,7 @@ class TransactionCoordinator:
             metadata.previous = NOBODY
         metadata.timeout_ms = timeout_ms
         metadata.become(TransactionState.EMPTY)
+        metadata.started_ms = -1
         self._journal.transaction_changed(metadata)
         return metadata.identity
 
@@ -131,8 +132,11 @@ class TransactionCoordinator:
         """Commits or aborts; returns what the producer goes on with. ``bump``: the second protocol (KIP-890)."""
         metadata = self._known(transactional_id)
         wanted = TransactionState.COMPLETE_COMMIT if committed else TransactionState.COMPLETE_ABORT
-        if bump and identity == metadata.previous and metadata.state is wanted:
-            return metadata.identity  # it asks again: the answer got lost
+        if bump and identity == metadata.previous:
+            if metadata.state is wanted:
+                return metadata.identity  # it asks again: the answer got lost
+            if metadata.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT):
+                raise self._cannot_end(metadata, committed)
         self._check(metadata, identity)
         if metadata.state is TransactionState.ONGOING:
             if bump:
@@ -144,13 +148,12 @@ class TransactionCoordinator:
         if bump and not committed:
             self._bump(metadata)  # nothing was written, and nothing of it may come any more
             metadata.become(TransactionState.COMPLETE_ABORT)
+            metadata.started_ms = self._clock.time_ms()
             self._journal.transaction_changed(metadata)
             return metadata.identity
         if not bump and metadata.state is wanted:
             return metadata.identity
-        raise InvalidTxnStateException(
-            f"{transactional_id!r} cannot {'commit' if committed else 'abort'}: its state is {metadata.state.value}"
-        )
+        raise self._cannot_end(metadata, committed)
 
     def restore(self, metadata: TransactionMetadata) -> None:
         """A transactional id that there was before a restart; see :meth:`resume`."""
@@ -186,10 +189,10 @@ class TransactionCoordinator:
             log.warning("the transaction of %r stays open: %s", metadata.transactional_id, error)
 
     def _abort_fenced(self, metadata: TransactionMetadata) -> None:
-        """Aborts, and lets the producer that is in the middle of it do no more."""
+        """Aborts, and lets the producer that is in the middle of it do no more. With the second protocol it may abort,
+        too: that is answered as if it asked again, and it goes on."""
         marked = metadata.producer_id, metadata.producer_epoch + 1
         self._bump(metadata)
-        metadata.previous = NOBODY  # it has no way back
         self._write_markers(metadata, marked, False)
         metadata.become(TransactionState.COMPLETE_ABORT)
         self._journal.transaction_changed(metadata)
@@ -220,6 +223,13 @@ class TransactionCoordinator:
         self._journal.transaction_decided(Decision(producer_id, producer_epoch, committed, now_ms, markers))
         self.offsets.transaction_ended(producer_id, committed=committed)
         metadata.clear()
+
+    @staticmethod
+    def _cannot_end(metadata: TransactionMetadata, committed: bool) -> InvalidTxnStateException:
+        end = "commit" if committed else "abort"
+        return InvalidTxnStateException(
+            f"{metadata.transactional_id!r} cannot {end}: its state is {metadata.state.value}"
+        )
 
     def _of(self, transactional_id: str, identity: Identity) -> TransactionMetadata:
         metadata = self._known(transactional_id)

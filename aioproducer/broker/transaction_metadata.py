@@ -44,7 +44,7 @@ class TransactionMetadata:
         self.timeout_ms = timeout_ms
         self.state = TransactionState.EMPTY
         self.started_ms = -1
-        """When the transaction under way began; -1 without any."""
+        """When the transaction under way or the last one began; -1 if there was none since the producer got its id."""
         self.partitions: dict[tuple[str, int], None] = {}
         self.groups: dict[str, None] = {}
 
@@ -74,6 +74,5 @@ class TransactionMetadata:
 
     def clear(self) -> None:
         """The transaction has ended."""
-        self.started_ms = -1
         self.partitions.clear()
         self.groups.clear()

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.testing.apache_kafka import KafkaTools, KafkaUnavailable, fetch_kafka
+from aioproducer.testing.apache_kafka import ApacheKafka, KafkaTools, KafkaUnavailable, fetch_kafka
+from aioproducer.testing.pytest_kafka import running_kafka
 
+from .asker import Asker
 from .raw_client import Connect, RawClient
 
 
@@ -36,6 +38,24 @@ async def connect(cluster: EmbeddedCluster) -> AsyncIterator[Connect]:
 async def client(connect: Connect) -> RawClient:
     """A connection to node 0."""
     return await connect()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[ApacheKafka]:
+    """Apache Kafka, for all that is compared with it."""
+    with running_kafka("4.3.1") as kafka:
+        yield kafka
+
+
+@pytest.fixture
+async def pair(kafka: ApacheKafka) -> AsyncIterator[tuple[Asker, Asker]]:
+    """A connection to the embedded broker, as it was before KIP-1269, and one to Apache Kafka."""
+    async with EmbeddedCluster(old_nodes=[0]) as cluster:
+        brokers = (cluster.bootstrap_servers, kafka.bootstrap_servers)
+        askers = [Asker(await RawClient.connect(servers)) for servers in brokers]
+        yield askers[0], askers[1]
+        for asker in askers:
+            await asker.client.close()
 
 
 @pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])

@@ -1,19 +1,13 @@
-"""The embedded broker and Apache Kafka, asked the same: their answers must be the same.
-
-Each case is a conversation with a broker: it returns what must not differ. Topics are named after the case.
-"""
+"""The embedded broker and Apache Kafka, asked the same (see ``asker.py``)."""
 
 from __future__ import annotations
 
-import asyncio
 import struct
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.broker_config import BROKER_CONFIGS
 from aioproducer.broker.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT
 from aioproducer.error_code import ErrorCode
@@ -29,7 +23,6 @@ from aioproducer.protocol.messages.delete_groups import DeleteGroupsRequest
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from aioproducer.protocol.messages.describe_groups import DescribeGroupsRequest
-from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
 from aioproducer.protocol.messages.heartbeat import HeartbeatRequest
 from aioproducer.protocol.messages.incremental_alter_configs import (
@@ -40,101 +33,19 @@ from aioproducer.protocol.messages.incremental_alter_configs import (
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest
 from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from aioproducer.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
-from aioproducer.records.record_batch import read_batches
 from aioproducer.records.record_batch_header import encode_batch_header
-from aioproducer.testing.apache_kafka import ApacheKafka
-from aioproducer.testing.pytest_kafka import running_kafka
 
+from .asker import Asker, same
 from .batches import NOW_MS, make_batch, make_body
-from .raw_client import RawClient
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
 
 NO_ID = UUID(int=12345)
-
-
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[ApacheKafka]:
-    with running_kafka("4.3.1") as kafka:
-        yield kafka
-
-
-@pytest.fixture
-async def pair(kafka: ApacheKafka) -> AsyncIterator[tuple[Asker, Asker]]:
-    """A connection to the embedded broker, as it was before KIP-1269, and one to Apache Kafka."""
-    async with EmbeddedCluster(old_nodes=[0]) as cluster:
-        brokers = (cluster.bootstrap_servers, kafka.bootstrap_servers)
-        askers = [Asker(await RawClient.connect(servers)) for servers in brokers]
-        yield askers[0], askers[1]
-        for asker in askers:
-            await asker.client.close()
-
-
-class Asker:
-    """Short ways to ask a broker something."""
-
-    def __init__(self, client: RawClient) -> None:
-        self.client = client
-
-    async def create(self, name: str, **configs: str) -> UUID:
-        """Creates a topic with one partition and waits until the broker leads it."""
-        wanted = [CreatableTopicConfig(config.replace("_", "."), value) for config, value in configs.items()]
-        response = await self.client.request(CreateTopicsRequest([CreatableTopic(name, 1, 1, configs=wanted)]), 7)
-        assert response.topics[0].error_code == ErrorCode.NONE
-        topic_id: UUID = response.topics[0].topic_id
-        # Kafka's broker hears of the topic a little later, and knows that it leads before it has made the log.
-        while (await self.list_offset(name, -1))[0] != ErrorCode.NONE.name:
-            pass
-        return topic_id
-
-    async def produce(self, topic: str, batch: bytes, version: int = 12, acks: int = -1, index: int = 0) -> Any:
-        data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, batch)])
-        response = await self.client.request(ProduceRequest(acks=acks, timeout_ms=5000, topic_data=[data]), version)
-        answer = response.responses[0].partition_responses[0]
-        return ErrorCode(answer.error_code).name, answer.base_offset, answer.log_append_time_ms
-
-    async def list_offset(self, topic: str, timestamp: int, version: int = 9, epoch: int = -1, index: int = 0) -> Any:
-        partition = ListOffsetsPartition(index, epoch, timestamp)
-        response = await self.client.request(ListOffsetsRequest(-1, 0, [ListOffsetsTopic(topic, [partition])]), version)
-        answer = response.topics[0].partitions[0]
-        return ErrorCode(answer.error_code).name, answer.timestamp, answer.offset, answer.leader_epoch
-
-    async def fetch(self, topic: str, offset: int, version: int = 12, index: int = 0, **more: Any) -> Any:
-        epoch = more.pop("epoch", -1)
-        size = more.pop("size", 2**20)
-        partition = FetchPartition(index, epoch, offset, partition_max_bytes=size)
-        topic_id = more.pop("topic_id", ZERO_UUID)
-        request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[FetchTopic(topic, topic_id, [partition])], **more)
-        response = await self.client.request(request, version)
-        if not response.responses:
-            return ErrorCode(response.error_code).name
-        (answer,) = response.responses[0].partitions
-        return (
-            ErrorCode(answer.error_code).name,
-            answer.high_watermark,
-            answer.last_stable_offset,
-            answer.log_start_offset,
-            answer.aborted_transactions or [],
-            answer.preferred_read_replica,
-            [record for batch in read_batches(answer.records, allow_partial=True) for record in batch.records()],
-        )
-
-
-async def same(pair: tuple[Asker, Asker], case: Any) -> list[Any]:
-    embedded, real = pair
-    async with asyncio.timeout(60):  # some cases ask until Kafka's broker has heard of something
-        ours, theirs = await case(embedded), await case(real)
-    assert ours == theirs
-    assert ours
-    answers: list[Any] = ours
-    return answers
 
 
 def with_field(batch: bytes, offset: int, format: str, value: int) -> bytes:

@@ -1,12 +1,14 @@
 """DescribeProducers: the idempotent producers that a partition remembers (KIP-664).
 
-Version 0. Only the leader answers.
+Version 0. Only the leader answers. Simplification: a producer whose last transaction has ended has no timestamp if the
+marker began a new epoch.
 """
 
 from __future__ import annotations
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
+from aioproducer.broker.topic import validate_topic_name
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotLeaderOrFollowerException
 from aioproducer.protocol.messages.describe_producers import (
@@ -32,6 +34,7 @@ def handle(context: BrokerContext, request: Request, message: DescribeProducersR
 
 def _describe(context: BrokerContext, topic: str, index: int) -> PartitionResponse:
     try:
+        validate_topic_name(topic)
         partition = context.state.partition(topic, index)
         if partition.leader != context.node_id:
             raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")

@@ -1,6 +1,6 @@
 """DescribeTransactions: how far transactions have come (KIP-664).
 
-Version 0.
+Version 0. Simplification: there is no internal topic, so groups whose offsets a transaction commits are not told.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator, fencing_code
+from aioproducer.broker.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from aioproducer.broker.request import Request
-from aioproducer.errors import ApiException
+from aioproducer.errors import ApiException, InvalidRequestException
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.schema import Versions
 
@@ -21,9 +22,11 @@ _PRODUCER_FENCED_VERSION = 4
 
 
 def handle(context: BrokerContext, request: Request, message: InitProducerIdRequest) -> InitProducerIdResponse:
-    if message.transactional_id is None:
-        return InitProducerIdResponse(producer_id=context.state.allocate_producer_id(), producer_epoch=0)
     try:
+        if (message.producer_id == NO_PRODUCER_ID) != (message.producer_epoch == NO_PRODUCER_EPOCH):
+            raise InvalidRequestException("a producer has both an id and an epoch, or neither")
+        if message.transactional_id is None:
+            return InitProducerIdResponse(producer_id=context.state.allocate_producer_id(), producer_epoch=0)
         check_coordinator(context, message.transactional_id)
         producer_id, producer_epoch = context.transactions.init_producer_id(
             message.transactional_id, message.transaction_timeout_ms, (message.producer_id, message.producer_epoch)

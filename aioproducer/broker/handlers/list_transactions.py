@@ -35,7 +35,7 @@ def handle(context: BrokerContext, request: Request, message: ListTransactionsRe
         return (
             (not message.state_filters or one.state.value in message.state_filters)
             and (not message.producer_id_filters or one.producer_id in message.producer_id_filters)
-            and (message.duration_filter < 0 or 0 <= one.started_ms < now_ms - message.duration_filter)
+            and (message.duration_filter < 0 or one.started_ms < now_ms - message.duration_filter)
             and (wanted is None or wanted.fullmatch(one.transactional_id) is not None)
         )
 

@@ -30,9 +30,12 @@ from aioproducer.errors import (
     ApiException,
     InvalidProducerEpochException,
     InvalidRequiredAcksException,
+    InvalidTxnStateException,
     NotEnoughReplicasException,
     NotLeaderOrFollowerException,
     ProducerFencedException,
+    TransactionAbortableException,
+    TransactionalIdAuthorizationException,
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
     error_for,
@@ -57,6 +60,7 @@ NEWEST_BEFORE_KIP_1269 = 13
 
 _TOPIC_ID_VERSION = 13
 _CURRENT_LEADER_VERSION = 10
+_ABORTABLE_VERSION = 11
 _IMPLICIT_PARTITIONS_VERSION = 12
 _ACKS_NONE, _ACKS_ALL = 0, -1
 
@@ -195,7 +199,9 @@ class _Append:
         return self._remembered(partition) if self._version > NEWEST_BEFORE_KIP_1269 else NUM_BATCHES_TO_RETAIN
 
     def _join_transaction(self, partition: Partition, batch: RecordBatch) -> None:
-        transactional_id = self._transactional_id or ""
+        transactional_id = self._transactional_id
+        if transactional_id is None:
+            raise TransactionalIdAuthorizationException("a batch of a transaction came without a transactional id")
         identity = batch.producer_id, batch.producer_epoch
         where = partition.topic, partition.index
         try:
@@ -205,6 +211,10 @@ class _Append:
                 self._context.transactions.check_partition(transactional_id, identity, where)
         except ProducerFencedException as error:
             raise InvalidProducerEpochException(str(error)) from error  # the name it has in this API
+        except InvalidTxnStateException as error:
+            if self._version < _ABORTABLE_VERSION:
+                raise
+            raise TransactionAbortableException(str(error)) from error
 
     def _check_in_sync_replicas(self, partition: Partition) -> None:
         in_sync = len(self._context.state.in_sync_replicas(partition))

@@ -53,7 +53,8 @@ async def test_list_transactions(cluster: EmbeddedCluster, client: RawClient) ->
     assert await listed(client, producer_id_filters=[under_way[0]]) == {"under-way": "Ongoing"}
     assert await listed(client, transactional_id_pattern="un.*") == {"under-way": "Ongoing"}
     assert await listed(client, transactional_id_pattern="un") == {}
-    assert await listed(client, duration_filter=3_600_000) == {}
+    # As in Kafka, a producer that has begun no transaction counts as one with an endless one.
+    assert await listed(client, duration_filter=3_600_000) == {"new": "Empty"}
     response = await client.request(ListTransactionsRequest(["PrepareAbort", "Nosuch"]), 2)
     assert (response.unknown_state_filters, response.transaction_states) == (["Nosuch"], [])
     response = await client.request(ListTransactionsRequest(transactional_id_pattern="("), 2)
@@ -92,7 +93,8 @@ async def test_describe_transactions(cluster: EmbeddedCluster, client: RawClient
     assert told.transaction_start_time_ms > NOW_MS
     await end(client, "x", identity, committed=False)
     (told,) = (await client.request(DescribeTransactionsRequest(["x"]), 0)).transaction_states
-    assert (told.transaction_state, told.transaction_start_time_ms, told.topics) == ("CompleteAbort", -1, [])
+    assert (told.transaction_state, told.topics) == ("CompleteAbort", [])
+    assert told.transaction_start_time_ms > NOW_MS
 
 
 async def producers(client: RawClient, topic: str = "t", index: int = 0) -> Any:

@@ -1,0 +1,122 @@
+"""Asks the embedded broker and Apache Kafka the same: their answers must be the same.
+
+A case is a conversation with a broker: it returns what must not differ. Topics are named after the case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import zip_longest
+from typing import Any
+from uuid import UUID
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
+from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.protocol.primitives import ZERO_UUID
+from aioproducer.protocol.schema import Request
+from aioproducer.records.record_batch import read_batches
+
+from .raw_client import RawClient
+
+GROUP, TRANSACTION = 0, 1
+NOT_YET = {
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "NOT_COORDINATOR",
+    "CONCURRENT_TRANSACTIONS",
+}
+"""Kafka reads what a coordinator knows from a topic, and writes markers, in its own time; ours does both at once."""
+
+
+class Asker:
+    """Short ways to ask a broker something."""
+
+    def __init__(self, client: RawClient) -> None:
+        self.client = client
+
+    async def create(self, name: str, partitions: int = 1, **configs: str) -> UUID:
+        """Creates a topic and waits until the broker leads it."""
+        wanted = [CreatableTopicConfig(config.replace("_", "."), value) for config, value in configs.items()]
+        topic = CreatableTopic(name, partitions, 1, configs=wanted)
+        response = await self.client.request(CreateTopicsRequest([topic]), 7)
+        assert response.topics[0].error_code == ErrorCode.NONE
+        topic_id: UUID = response.topics[0].topic_id
+        # Kafka's broker hears of the topic a little later, and knows that it leads before it has made the log.
+        for index in range(partitions):
+            while (await self.list_offset(name, -1, index=index))[0] != ErrorCode.NONE.name:
+                pass
+        return topic_id
+
+    async def produce(
+        self,
+        topic: str,
+        batch: bytes,
+        version: int = 12,
+        acks: int = -1,
+        index: int = 0,
+        transactional_id: str | None = None,
+    ) -> Any:
+        data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, batch)])
+        request = ProduceRequest(transactional_id, acks=acks, timeout_ms=5000, topic_data=[data])
+        response = await self.client.request(request, version)
+        answer = response.responses[0].partition_responses[0]
+        return ErrorCode(answer.error_code).name, answer.base_offset, answer.log_append_time_ms
+
+    async def list_offset(
+        self, topic: str, timestamp: int, version: int = 9, epoch: int = -1, index: int = 0, isolation: int = 0
+    ) -> Any:
+        partition = ListOffsetsPartition(index, epoch, timestamp)
+        request = ListOffsetsRequest(-1, isolation, [ListOffsetsTopic(topic, [partition])])
+        response = await self.client.request(request, version)
+        answer = response.topics[0].partitions[0]
+        return ErrorCode(answer.error_code).name, answer.timestamp, answer.offset, answer.leader_epoch
+
+    async def fetch(self, topic: str, offset: int, version: int = 12, index: int = 0, **more: Any) -> Any:
+        epoch = more.pop("epoch", -1)
+        size = more.pop("size", 2**20)
+        partition = FetchPartition(index, epoch, offset, partition_max_bytes=size)
+        topic_id = more.pop("topic_id", ZERO_UUID)
+        request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[FetchTopic(topic, topic_id, [partition])], **more)
+        response = await self.client.request(request, version)
+        if not response.responses:
+            return ErrorCode(response.error_code).name
+        (answer,) = response.responses[0].partitions
+        return (
+            ErrorCode(answer.error_code).name,
+            answer.high_watermark,
+            answer.last_stable_offset,
+            answer.log_start_offset,
+            answer.aborted_transactions or [],
+            answer.preferred_read_replica,
+            [record for batch in read_batches(answer.records, allow_partial=True) for record in batch.records()],
+        )
+
+    async def settled(self, request: Request, version: int, code: Callable[[Any], int]) -> Any:
+        """The answer to a request of a coordinator, which is asked until it is ready for it."""
+        while ErrorCode(code(answer := await self.client.request(request, version))).name in NOT_YET:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.01)
+        return answer
+
+    async def find_coordinator(self, key: str, kind: int) -> None:
+        """Kafka makes the topic that a coordinator writes to when it is first asked for."""
+        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+        await self.settled(request, 6, lambda answer: int(answer.coordinators[0].error_code))
+
+
+Case = Callable[[Asker], Awaitable[Any]]
+
+
+async def same(pair: tuple[Asker, Asker], case: Case) -> list[Any]:
+    """What both brokers say; fails where they differ."""
+    embedded, real = pair
+    async with asyncio.timeout(60):  # some cases ask until Kafka's broker has heard of something
+        ours, theirs = await case(embedded), await case(real)
+    assert ours
+    assert [(one, other) for one, other in zip_longest(ours, theirs) if one != other] == []
+    answers: list[Any] = ours
+    return answers

@@ -1,0 +1,432 @@
+"""What admin clients ask of the embedded broker and of Apache Kafka, request by request (see ``asker.py``)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntryData, OpData
+from aioproducer.protocol.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from aioproducer.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from aioproducer.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from aioproducer.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from aioproducer.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from aioproducer.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from aioproducer.protocol.messages.describe_client_quotas import EntityData as Named
+from aioproducer.protocol.messages.describe_cluster import DescribeClusterRequest
+from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from aioproducer.protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+from .asker import Asker, same
+from .batches import make_batch
+
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
+
+EXACT, DEFAULT, ANY = 0, 1, 2
+Entity = list[tuple[str, str | None]]
+
+
+def name_of(code: int) -> str:
+    return ErrorCode(code).name
+
+
+async def node_id(broker: Asker) -> int:
+    (node,) = (await broker.client.request(MetadataRequest(topics=[]), 12)).brokers
+    return int(node.node_id)
+
+
+async def test_create_partitions(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("grows", 2)
+        node = await node_id(broker)
+
+        async def ask(*topics: CreatePartitionsTopic, validate_only: bool = False, version: int = 3) -> Any:
+            request = CreatePartitionsRequest([*topics], 5000, validate_only)
+            answer = await broker.client.request(request, version)
+            return sorted((one.name, name_of(one.error_code)) for one in answer.results)
+
+        def wanted(count: int, *assigned: list[int], name: str = "grows") -> CreatePartitionsTopic:
+            places = [CreatePartitionsAssignment(one) for one in assigned] or None
+            return CreatePartitionsTopic(name, count, places)
+
+        async def partitions() -> int:
+            response = await broker.client.request(MetadataRequest([MetadataRequestTopic(name="grows")]), 12)
+            return len(response.topics[0].partitions)
+
+        told: list[Any] = [
+            await ask(wanted(2)),
+            await ask(wanted(1)),
+            await ask(wanted(0)),
+            await ask(wanted(-1)),
+            await ask(wanted(3), validate_only=True),
+            await ask(wanted(3, [node], [node])),
+            await ask(wanted(4, [node])),
+            await ask(wanted(3, [node + 1])),
+            await ask(wanted(3, [node, node])),
+            await ask(wanted(3, [])),
+            await ask(CreatePartitionsTopic("grows", 3, [])),
+            await ask(wanted(3), wanted(4)),
+            await ask(wanted(3, name="not-there"), wanted(3, name="no/name"), wanted(3, name="")),
+            await ask(),
+            await partitions(),
+        ]
+        for version, count in ((0, 3), (1, 4), (2, 5), (3, 6)):
+            told.append(await ask(wanted(count), version=version))
+            while await partitions() < count:  # noqa: ASYNC110 - no event tells
+                await asyncio.sleep(0.01)
+        told.append(await partitions())
+        return told
+
+    await same(pair, case)
+
+
+async def test_delete_records(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("shrinks")
+        for _ in range(3):
+            await broker.produce("shrinks", make_batch(b"a", b"b"))
+
+        async def ask(offset: int, index: int = 0, topic: str = "shrinks", version: int = 2) -> Any:
+            wanted = DeleteRecordsTopic(topic, [DeleteRecordsPartition(index, offset)])
+            answer = await broker.client.request(DeleteRecordsRequest([wanted], 5000), version)
+            (one,) = answer.topics[0].partitions
+            return answer.topics[0].name, one.partition_index, one.low_watermark, name_of(one.error_code)
+
+        told: list[Any] = []
+        for version, offset in ((0, 0), (1, 1), (2, 3), (2, 2), (2, 7), (2, -2), (2, -3)):
+            told.append((offset, await ask(offset, version=version)))
+            told.append([await broker.list_offset("shrinks", time) for time in (-2, -1, -4, 0)])
+            told.append([await broker.fetch("shrinks", at) for at in (0, 2, 3, 4)])
+        told += [
+            (more, await ask(0, **more))
+            for more in ({"index": 1}, {"index": -1}, {"topic": "not-there"}, {"topic": ""})
+        ]
+        told.append(await ask(-1))
+        told.append([await broker.list_offset("shrinks", time) for time in (-2, -1, 0)])
+        told.append([await broker.fetch("shrinks", at) for at in (5, 6)])
+        told.append(await broker.produce("shrinks", make_batch(b"a")))
+        return told
+
+    await same(pair, case)
+
+
+async def test_topics_by_name_and_id(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        first, second = await broker.create("by-both"), await broker.create("by-id")
+        told: list[Any] = []
+        for states in (
+            [DeleteTopicState("by-both", first), DeleteTopicState("by-both")],
+            [DeleteTopicState("by-both"), DeleteTopicState("by-both")],
+            [DeleteTopicState(None, second), DeleteTopicState("by-id")],
+            [DeleteTopicState(None, second), DeleteTopicState(None, second)],
+            [DeleteTopicState(None)],
+            [DeleteTopicState("")],
+            [DeleteTopicState("no/name")],
+            [],
+            [DeleteTopicState(None, second), DeleteTopicState("not-there")],
+        ):
+            answer = await broker.client.request(DeleteTopicsRequest(states, timeout_ms=5000), 6)
+            told.append(
+                sorted(
+                    (one.name or "", one.topic_id in (first, second), name_of(one.error_code))
+                    for one in answer.responses
+                )
+            )
+        await broker.create("by-name")
+        for version in range(1, 6):
+            request = DeleteTopicsRequest(topic_names=["by-name", "by-name", "not-there"], timeout_ms=5000)
+            answer = await broker.client.request(request, version)
+            told.append((version, sorted((one.name, name_of(one.error_code)) for one in answer.responses)))
+        return told
+
+    await same(pair, case)
+
+
+async def test_what_is_told_of_a_new_topic(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        told: list[Any] = []
+        for version in range(2, 8):
+            for validate_only in (True, False):
+                configs = [CreatableTopicConfig("retention.ms", "5"), CreatableTopicConfig("cleanup.policy", "compact")]
+                request = CreateTopicsRequest(
+                    [CreatableTopic(f"new-{version}", 2, 1, configs=configs)], validate_only=validate_only
+                )
+                answer = await broker.client.request(request, version)
+                (one,) = answer.topics
+                known = {config.name: config for config in one.configs or []}
+                told.append(
+                    (
+                        version,
+                        validate_only,
+                        name_of(one.error_code),
+                        one.num_partitions,
+                        one.replication_factor,
+                        one.topic_config_error_code,
+                        one.topic_id.int > 0,
+                        [known.get(name) for name in ("retention.ms", "cleanup.policy", "segment.bytes")],
+                    )
+                )
+            again = await broker.client.request(CreateTopicsRequest([CreatableTopic(f"new-{version}", 2, 1)]), version)
+            (one,) = again.topics
+            told.append((name_of(one.error_code), bool(one.error_message), one.num_partitions, one.configs))
+        return told
+
+    await same(pair, case)
+
+
+async def test_cluster(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        told: list[Any] = []
+        for version in range(3):
+            for kind in (1, 2, 0, 7) if version else (1,):
+                request = DescribeClusterRequest(True, kind, include_fenced_brokers=version == 2)
+                answer = await broker.client.request(request, version)
+                told.append(
+                    (
+                        version,
+                        name_of(answer.error_code),
+                        bool(answer.error_message),
+                        answer.endpoint_type,
+                        len(answer.cluster_id),
+                        answer.controller_id == -1,
+                        [(one.host, one.rack, one.is_fenced) for one in answer.brokers],
+                        answer.cluster_authorized_operations,
+                    )
+                )
+        for version in range(7):
+            keys = ["a", "", "b"] if version >= 4 else []
+            for kind in (0, 1, 2, 7) if version else (0,):
+                find = FindCoordinatorRequest("" if keys else "a", kind, keys)
+                answer = await broker.settled(
+                    find,
+                    version,
+                    lambda told: max([told.error_code, *(one.error_code for one in told.coordinators)]),
+                )
+                told.append((version, kind, name_of(answer.error_code), answer.node_id == -1))
+                told.append([(one.key, name_of(one.error_code), one.node_id == -1) for one in answer.coordinators])
+        return told
+
+    await same(pair, case)
+
+
+async def test_configs_all_at_once(pair: tuple[Asker, Asker]) -> None:
+    """AlterConfigs, which replaces all configs of a resource."""
+
+    async def case(broker: Asker) -> Any:
+        await broker.create("replaced", retention_ms="5", max_message_bytes="6000")
+        told: list[Any] = []
+
+        async def own(topic: str) -> Any:
+            answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(2, topic)]), 4)
+            return sorted((one.name, one.value) for one in answer.results[0].configs if one.config_source == 1)
+
+        for kind, name, configs, validate_only in (
+            (2, "replaced", {"retention.ms": "7"}, True),
+            (2, "replaced", {"retention.ms": "abc"}, False),
+            (2, "replaced", {"retention.ms": None}, False),
+            (2, "replaced", {"no.such": "1"}, False),
+            (2, "replaced", {"cleanup.policy": "compact"}, False),
+            (2, "replaced", {}, False),
+            (2, "not-there", {"retention.ms": "7"}, False),
+            (2, "no/name", {"retention.ms": "7"}, False),
+            (2, "", {}, False),
+            (8, "x", {"a": "b"}, False),
+            (77, "x", {}, False),
+            (4, "x", {"log.retention.bytes": "5"}, False),
+        ):
+            for version in (1, 2):
+                named = [AlterableConfig(*one) for one in configs.items()]
+                before = await own("replaced")
+                answer = await broker.client.request(
+                    AlterConfigsRequest([AlterConfigsResource(kind, name, named)], validate_only), version
+                )
+                (one,) = answer.responses
+                told.append((kind, name, one.resource_type, one.resource_name, name_of(one.error_code)))
+                wanted = sorted(configs.items())
+                while name == "replaced" and not one.error_code and not validate_only and await own(name) != wanted:  # noqa: ASYNC110 - no event tells
+                    await asyncio.sleep(0.01)
+                told.append((bool(before), await own("replaced")))
+        for kind in (0, 1, 2, 3, 4, 8, 77):
+            answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(kind, "x")]), 4)
+            told.append((kind, [(name_of(one.error_code), one.resource_type, one.configs) for one in answer.results]))
+        return told
+
+    await same(pair, case)
+
+
+async def test_quotas(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        told: list[Any] = []
+
+        async def alter(
+            entity: Entity, *ops: tuple[str, float, bool], validate_only: bool = False, times: int = 1
+        ) -> Any:
+            entry = EntryData([Named(*one) for one in entity], [OpData(*op) for op in ops])
+            answer = await broker.client.request(AlterClientQuotasRequest([entry] * times, validate_only), 1)
+            return [
+                (name_of(one.error_code), sorted((of.entity_type, of.entity_name) for of in one.entity))
+                for one in answer.entries
+            ]
+
+        async def describe(*components: tuple[str, int, str | None], strict: bool = False) -> Any:
+            request = DescribeClientQuotasRequest([ComponentData(*one) for one in components], strict)
+            answer = await broker.client.request(request, 1)
+            if answer.entries is None:
+                return name_of(answer.error_code), None
+            return name_of(answer.error_code), sorted(
+                (
+                    sorted((of.entity_type, of.entity_name or "") for of in entry.entity),
+                    sorted((value.key, value.value) for value in entry.values),
+                )
+                for entry in answer.entries
+            )
+
+        rate = "producer_byte_rate", 1000.0, False
+        good: list[Entity] = [
+            [("user", "u")],
+            [("user", None)],
+            [("client-id", "c")],
+            [("client-id", None)],
+            [("user", "u"), ("client-id", "c")],
+            [("user", "u"), ("client-id", None)],
+            [("user", None), ("client-id", None)],
+        ]
+        told += [(entity, await alter(entity, rate)) for entity in good]
+        told.append(await alter([("ip", "127.0.0.9")], ("connection_creation_rate", 5.0, False)))
+        bad: list[tuple[Entity, tuple[str, float, bool]]] = [
+            ([], rate),
+            ([("nonsense", "x")], rate),
+            ([("user", "")], rate),
+            ([("ip", "127.0.0.9")], rate),
+            ([("ip", "not an address")], ("connection_creation_rate", 5.0, False)),
+            ([("ip", "127.0.0.9"), ("user", "u")], ("connection_creation_rate", 5.0, False)),
+            ([("user", "u")], ("connection_creation_rate", 5.0, False)),
+            ([("user", "u")], ("nonsense", 5.0, False)),
+            ([("user", "u")], ("nonsense", 5.0, True)),
+            ([("user", "u")], ("producer_byte_rate", 0.0, False)),
+            ([("user", "u")], ("producer_byte_rate", -1.0, False)),
+            ([("user", "u")], ("producer_byte_rate", 1.5, False)),
+            ([("user", "u")], ("producer_byte_rate", float("inf"), False)),
+            ([("user", "u")], ("producer_byte_rate", 1e19, False)),
+            ([("user", "u")], ("request_percentage", 0.5, False)),
+            ([("user", "u")], ("controller_mutation_rate", 0.5, False)),
+            ([("user", "unknown")], ("producer_byte_rate", 0.0, True)),
+        ]
+        told += [(entity, str(op), await alter(entity, op)) for entity, op in bad]
+        told.append(await alter([("user", "twice")], rate, rate))
+        told.append(await alter([("user", "twice")], rate, times=2))
+        await alter([("user", "twice")], ("producer_byte_rate", 0.0, True))  # Kafka has made one of them
+        told.append(await alter([("user", "nothing")]))
+        told.append(await alter([("user", "only tried")], rate, validate_only=True))
+        # Kafka's broker hears of them from its controller.
+        marker: Entity = [("user", "the last")]
+        await alter(marker, rate)
+        while not (await describe(("user", EXACT, "the last")))[1]:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.01)
+        for strict in (False, True):
+            for components in (
+                [],
+                [("user", EXACT, "u")],
+                [("user", DEFAULT, None)],
+                [("user", ANY, None)],
+                [("client-id", EXACT, "c")],
+                [("client-id", ANY, None)],
+                [("user", EXACT, "u"), ("client-id", DEFAULT, None)],
+                [("user", ANY, None), ("client-id", ANY, None)],
+                [("ip", ANY, None)],
+                [("ip", EXACT, "127.0.0.9")],
+                [("ip", ANY, None), ("user", ANY, None)],
+                [("user", EXACT, None)],
+                [("user", EXACT, "")],
+                [("user", DEFAULT, "x")],
+                [("user", ANY, "x")],
+                [("user", 7, None)],
+                [("nonsense", ANY, None)],
+                [("", ANY, None)],
+                [("user", ANY, None), ("user", ANY, None)],
+            ):
+                told.append((strict, components, await describe(*components, strict=strict)))
+        return told
+
+    await same(pair, case)
+
+
+async def test_scram_users(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        told: list[Any] = []
+
+        async def alter(deletions: list[tuple[str, int]], upsertions: list[tuple[str, int, int, bytes, bytes]]) -> Any:
+            request = AlterUserScramCredentialsRequest(
+                [ScramCredentialDeletion(*one) for one in deletions],
+                [ScramCredentialUpsertion(*one) for one in upsertions],
+            )
+            answer = await broker.client.request(request, 0)
+            return sorted((one.user, name_of(one.error_code), bool(one.error_message)) for one in answer.results)
+
+        async def describe(*users: str) -> Any:
+            request = DescribeUserScramCredentialsRequest([UserName(user) for user in users] or None)
+            answer = await broker.client.request(request, 0)
+            return name_of(answer.error_code), sorted(
+                (
+                    one.user,
+                    name_of(one.error_code),
+                    sorted((info.mechanism, info.iterations) for info in one.credential_infos),
+                )
+                for one in answer.results
+            )
+
+        salt, salted = b"salt" * 4, b"p" * 32
+        told.append(await alter([], [("a", 1, 4096, salt, salted), ("b", 2, 16384, salt, b"p" * 64)]))
+        told.append(await alter([], [("a", 2, 8192, salt, b"p" * 64)]))
+        wrong: list[tuple[str, int, int, bytes, bytes]] = [
+            ("c", 1, 4095, salt, salted),
+            ("c", 1, 16385, salt, salted),
+            ("c", 0, 4096, salt, salted),
+            ("c", 3, 4096, salt, salted),
+            ("", 1, 4096, salt, salted),
+            ("c", 1, -1, salt, salted),
+        ]
+        told += [(one[:3], await alter([], [one])) for one in wrong]
+        told.append(await alter([("c", 1), ("", 1), ("a", 7), ("b", 1)], []))
+        told.append(await alter([("a", 1)], [("a", 1, 4096, salt, salted)]))
+        told.append(
+            await alter([], [("d", 1, 4096, salt, salted), ("d", 2, 4096, salt, salted), ("e", 1, 4096, salt, salted)])
+        )
+        told.append(await alter([("a", 1), ("a", 2)], []))
+        told.append(await alter([], []))
+        while "z" not in str(await describe()):
+            await alter([], [("z", 1, 4096, salt, salted)])
+        told.append(await describe())
+        told.append(await describe("a", "b", "c", "e"))
+        told.append(await describe("a", "a"))
+        told.append(await describe(""))
+        told.append(await alter([("a", 1)], []))
+        while (await describe("a"))[1][0][2] != [(2, 8192)]:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0.01)
+        for user in "abez":
+            await alter([(user, 1)], [])
+            await alter([(user, 2)], [])
+        return told
+
+    await same(pair, case)
