@@ -258,7 +258,7 @@ async def test_what_an_iterable_raises_comes_after_the_records_before_it() -> No
         with pytest.raises(LookupError, match="no more") as caught:
             await producer.send_many("t", made())
         assert caught.value.__notes__ == [
-            "before it 100 records were sent: <BulkResult count=100 delivered=100 failed=0>"
+            "before it 100 records had been sent: <BulkResult count=100 delivered=100 failed=0>"
         ]
         assert values(cluster) == numbered(100)
 

@@ -26,7 +26,10 @@ from aioproducer.testing.simulation.workload import Work
 from aioproducer.types import TopicPartition
 
 INPUT = TopicPlan("input", 1, 0.0)
-"""Whose offsets groups commit."""
+"""Where it is tried whether all is well again."""
+
+CONSUMED = TopicPlan("consumed", 500, 0.0)
+"""Whose offsets groups commit, each transaction that of another partition."""
 
 ENOUGH_MS = 60_000
 """A transaction.timeout.ms that nothing takes when all is well."""
@@ -144,13 +147,14 @@ class _Living:
         return not rates.keys().isdisjoint(("codes", "ids", "coordinators"))
 
     async def write_everywhere(self) -> None:
-        """A transaction with a record for each partition."""
+        """A transaction with a record for each partition that others write to."""
         around = self._around
+        topics = [topic for topic in around.cluster.topics if topic.name != CONSUMED.name]
         await self._init()
-        for topic in around.cluster.topics:
+        for topic in topics:
             await self._until_ended("partitions_for", partial(self._producer.partitions_for, topic.name))
         transaction = await self._begin()
-        for topic in around.cluster.topics:
+        for topic in topics:
             for partition in topic.partitions:
                 entry = around.ledger.open(
                     self.life.producer, topic.name, {"partition": partition.index, "value": b"probe"}
@@ -262,7 +266,7 @@ class _Living:
 
     async def _send_offsets(self, transaction: Transaction) -> None:
         transaction.group = self._random.choice(GROUPS)
-        transaction.offset = TopicPartition(INPUT.name, transaction.number)
+        transaction.offset = TopicPartition(CONSUMED.name, transaction.number % CONSUMED.partitions)
         offsets = {transaction.offset: transaction.number}
         await self._until_ended(
             "send_offsets_to_transaction",

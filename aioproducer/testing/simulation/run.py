@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from aioproducer.testing.simulation.application import ENOUGH_MS, INPUT, Application
+from aioproducer.testing.simulation.application import CONSUMED, ENOUGH_MS, INPUT, Application
 from aioproducer.testing.simulation.chaos import Chaos
 from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.endings import Endings
@@ -182,7 +182,8 @@ class _Run:
     async def _applications(self, producers: Producers) -> None:
         """Some that work in transactions."""
         around, scenario, loop = self._around, self._around.scenario, self._around.loop
-        self._chaos.create(INPUT)
+        for topic in (INPUT, CONSUMED):
+            self._chaos.create(topic)
         applications = [
             Application(plan, around, producers, stream(scenario.seed, f"application {number}"))
             for number, plan in enumerate(scenario.applications)
