@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin, NewTopic, TopicDescription
+from aioproducer.errors import UnknownTopicOrPartitionException
 from aioproducer.testing.apache_kafka import ApacheKafka
 
 END = b"the end"
@@ -24,10 +27,16 @@ async def create_topic(
         await admin.create_topic(NewTopic(topic, partitions, replication_factor, configs or {}))
 
 
-async def describe_topic(kafka: ApacheKafka, topic: str) -> TopicDescription:
-    """Likewise: who leads, and which topic it is."""
-    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
-        return await admin.describe_topic(topic)
+async def describe_topic(
+    kafka: ApacheKafka, topic: str, until: Callable[[TopicDescription], bool] = lambda described: True
+) -> TopicDescription:
+    """Likewise; brokers hear a little late of what was just changed, so they are asked until it is as it should be."""
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin, asyncio.timeout(30):
+        while True:
+            with contextlib.suppress(UnknownTopicOrPartitionException):
+                if until(described := await admin.describe_topic(topic)):
+                    return described
+            await asyncio.sleep(0.1)
 
 
 async def assert_committed(
