@@ -25,6 +25,7 @@ from setuptools.errors import SetupError
 
 COMPILED_MODULES = [
     "aioproducer/broker/record_extents.py",
+    "aioproducer/compat/aiokafka/batch_builder.py",
     "aioproducer/log_interval.py",
     "aioproducer/loop_clock.py",
     "aioproducer/metrics/histogram.py",

@@ -32,3 +32,30 @@ def test_it_takes_what_aiokafkas_takes(records: list[Any]) -> None:
             break
         assert told == (expected.offset, expected.size, expected.timestamp)
     assert mine.size() == other.size()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"key": 1}, "the key is of type int"),
+        ({"value": "text"}, "the value is of type str"),
+        ({"timestamp": 1.5}, "int"),
+        ({"headers": [(1, b"")]}, "a header is"),
+        ({"headers": [("name", "text")]}, "a header is"),
+    ],
+)
+def test_what_cannot_be_sent_is_a_type_error_and_leaves_the_batch_as_it_was(wrong: dict[str, Any], told: str) -> None:
+    batch = BatchBuilder(SIZE)
+    batch.append(key=b"key", value=b"value", timestamp=1)
+    before = batch.size()
+    with pytest.raises(TypeError, match=told):
+        batch.append(**{"key": b"key", "value": b"value", "timestamp": 1, **wrong})
+    assert (batch.size(), batch.record_count(), batch.closed()) == (before, 1, False)
+
+
+def test_a_batch_keeps_the_headers_that_it_was_given() -> None:
+    headers = [["name", b"value"]]
+    batch = BatchBuilder(SIZE)
+    batch.append(key=None, value=b"", timestamp=1, headers=headers)
+    headers.clear()
+    assert [headers for _, _, _, headers in batch.records] == [[("name", b"value")]]

@@ -1,10 +1,10 @@
-"""What ``create_batch()`` makes: records put together by hand, up to a size."""
+"""What ``create_batch()`` makes: records put together by hand, up to a size. Compiled when there is a compiler."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, final
 
 from aioproducer.types import Headers
 
@@ -29,15 +29,14 @@ class AppendedRecord(NamedTuple):
         """Records have none of their own since record format v2."""
 
 
-class BatchRecord(NamedTuple):
-    """A record of a batch, serialized."""
+_new: Final = tuple.__new__  # as in structs.py
 
-    key: bytes | None
-    value: bytes | None
-    timestamp_ms: int
-    headers: Headers
+BatchRecord = tuple[bytes | None, bytes | None, int, Headers | None]
+"""A record of a batch, serialized: key, value, timestamp in milliseconds, headers. No class of its own: to make one of
+that would take as long as all else that is done for a record here."""
 
 
+@final
 class BatchBuilder:
     """Takes records until the next one would make it larger than ``batch_size`` bytes, as aiokafka's does."""
 
@@ -49,6 +48,7 @@ class BatchBuilder:
         self._key_serializer = key_serializer
         self._value_serializer = value_serializer
         self._size = HEADER_SIZE
+        self._first_timestamp = 0
         self._closed = False
 
     def append(
@@ -57,12 +57,12 @@ class BatchBuilder:
         timestamp: int | None,
         key: Any,
         value: Any,
-        headers: Iterable[tuple[str, bytes | None]] | None = (),
+        headers: Iterable[Any] | None = (),
     ) -> AppendedRecord | None:
         """Adds a record; None, and the batch is closed, if it is full. The first record may be of any size.
 
         ``timestamp`` is in milliseconds since the epoch, None is now. TypeError for what is not, or was not serialized
-        to, bytes.
+        to, bytes. ``headers`` are pairs of a str and bytes or None.
         """
         if self._closed:
             return None
@@ -72,15 +72,17 @@ class BatchBuilder:
             timestamp = int(time.time() * 1000)
         elif type(timestamp) is not int:
             raise TypeError(f"the timestamp is of type {type(timestamp).__name__}; it must be an int, in milliseconds")
-        first = self.records[0].timestamp_ms if self.records else timestamp
-        record = BatchRecord(key_bytes, value_bytes, timestamp, tuple(headers or ()))
-        size = _size_in_batch(record, timestamp - first, len(self.records))
-        if self.records and self._size + size > self._batch_size:
-            self.close()
+        pairs = _checked(headers) if headers else None
+        count = len(self.records)
+        if count == 0:
+            self._first_timestamp = timestamp
+        size = _size_in_batch(key_bytes, value_bytes, pairs, timestamp - self._first_timestamp, count)
+        if count > 0 and self._size + size > self._batch_size:
+            self._closed = True
             return None
-        self.records.append(record)
+        self.records.append((key_bytes, value_bytes, timestamp, pairs))
         self._size += size
-        return AppendedRecord(len(self.records) - 1, size, timestamp)
+        return _new(AppendedRecord, (count, size, timestamp))
 
     def close(self) -> None:
         """No more records; ``send_batch`` closes a batch, too."""
@@ -99,7 +101,7 @@ class BatchBuilder:
         return len(self.records)
 
 
-def as_pairs(headers: Iterable[tuple[str, bytes | None]]) -> Headers:
+def as_pairs(headers: Iterable[Any]) -> Headers:
     """Headers, which aiokafka takes as any iterable of any pairs, as this package takes them."""
     if type(headers) is list:
         for pair in headers:
@@ -108,6 +110,15 @@ def as_pairs(headers: Iterable[tuple[str, bytes | None]]) -> Headers:
         else:
             return headers
     return [(name, data) for name, data in headers]
+
+
+def _checked(headers: Iterable[Any]) -> Headers:
+    """A copy of the headers, in this package's form."""
+    pairs = [(name, data) for name, data in headers]
+    for name, data in pairs:
+        if not isinstance(name, str) or not (data is None or isinstance(data, bytes)):
+            raise TypeError(f"a header is {(name, data)!r:.100}; it must be a str, and bytes or None")
+    return pairs
 
 
 def _bytes(what: str, data: object) -> bytes | None:
@@ -119,11 +130,17 @@ def _bytes(what: str, data: object) -> bytes | None:
     raise TypeError(f"the {what} is of type {found}; it must be bytes, or the producer needs a {what}_serializer")
 
 
-def _size_in_batch(record: BatchRecord, timestamp_delta: int, offset: int) -> int:
+def _size_in_batch(
+    key: bytes | None, value: bytes | None, headers: Headers | None, timestamp_delta: int, offset: int
+) -> int:
     """Bytes of a record in record format v2, with its length before it."""
-    body = 1 + _varint_size(timestamp_delta) + _varint_size(offset)  # 1: attributes
-    body += _sized(record.key) + _sized(record.value) + _varint_size(len(record.headers))
-    body += sum(_sized(name.encode()) + _sized(value) for name, value in record.headers)
+    body = 1 + _varint_size(timestamp_delta) + _varint_size(offset) + _sized(key) + _sized(value)  # 1: attributes
+    if headers is None:
+        body += 1
+    else:
+        body += _varint_size(len(headers))
+        for name, data in headers:
+            body += _sized(name.encode()) + _sized(data)
     return _varint_size(body) + body
 
 
@@ -132,5 +149,10 @@ def _sized(data: bytes | None) -> int:
 
 
 def _varint_size(number: int) -> int:
+    """Bytes of a zigzag varint."""
+    if -64 <= number < 64:
+        return 1
+    if -8192 <= number < 8192:
+        return 2
     zigzag = number << 1 if number >= 0 else (-number << 1) - 1
-    return max(1, (zigzag.bit_length() + 6) // 7)
+    return (zigzag.bit_length() + 6) // 7

@@ -266,30 +266,18 @@ class AIOKafkaProducer(TransactionalCalls):
         if not batch.records:
             cast(Any, future).set_result(None)
             return future
-        first, *rest = batch.records
+        send = self._producer.send
         with self._told(late=_UNKNOWN_TOPIC):
-            deliveries = [
-                await self._producer.enqueue(
-                    topic,
-                    first.value,
-                    key=first.key,
-                    partition=partition,
-                    timestamp_ms=first.timestamp_ms,
-                    headers=first.headers,
-                )
-            ]
+            key, value, timestamp_ms, headers = batch.records[0]
+            first = await self._producer.enqueue(
+                topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers
+            )
             # No turn is given in between, so they are together in the log.
-            deliveries += [
-                self._producer.send(
-                    topic,
-                    record.value,
-                    key=record.key,
-                    partition=partition,
-                    timestamp_ms=record.timestamp_ms,
-                    headers=record.headers,
-                )
-                for record in rest
+            deliveries = [
+                send(topic, value, key=key, partition=partition, timestamp_ms=timestamp_ms, headers=headers)
+                for key, value, timestamp_ms, headers in batch.records[1:]
             ]
+        deliveries.insert(0, first)
         left = iter(deliveries)
 
         def look(_: Delivery | None = None) -> None:
