@@ -1,4 +1,4 @@
-"""What the broker acknowledged about one record. Compiled when there is a compiler (see ``setup.py``)."""
+"""What the broker acknowledged about one record. Compiled when there is a compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where the records in a batch begin and end: the one loop over records in this broker."""
+"""Where the records in a batch begin and end: the one loop over records in this broker.
+
+Compiled when there is a compiler.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What connections carry, in all and per broker (Kafka's ``Selector`` and ``NetworkClient``)."""
+"""What connections carry, in all and per broker (Kafka's ``Selector`` and ``NetworkClient``).
+
+Compiled when there is a compiler.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was sent to each topic (Kafka's ``SenderMetrics``)."""
+"""What was sent to each topic (Kafka's ``SenderMetrics``). Compiled when there is a compiler."""
 
 from __future__ import annotations
 

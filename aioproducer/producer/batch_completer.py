@@ -1,6 +1,8 @@
 """How batches end: completed, retried, failed, expired or aborted; and the memory this gives back.
 
 Decides nothing by itself (``completion`` and ``sequences`` do); no asyncio.
+
+Compiled when there is a compiler.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """What a response means for a batch: the error table and the decision (``Sender.completeBatch``, seed 000).
 
 Pure rules: what to do is answered, never done, here.
+
+Compiled when there is a compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Times at which something falls due, earliest first."""
+"""Times at which something falls due, earliest first. Compiled when there is a compiler."""
 
 from __future__ import annotations
 

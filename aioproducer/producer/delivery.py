@@ -1,4 +1,4 @@
-"""One record's delivery, as its sender holds it. Compiled when there is a compiler (see ``setup.py``)."""
+"""One record's delivery, as its sender holds it. Compiled when there is a compiler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Delivery:
         self._result = result
         self._index = index
 
-    def _settled(self) -> ProduceResult:
+    def _present_result(self) -> ProduceResult:
         """The result the record is in now, after any forwarding."""
         result = self._result
         while result.state == FORWARDED:
@@ -43,11 +43,11 @@ class Delivery:
 
     def done(self) -> bool:
         """Whether the record was delivered or has failed."""
-        return self._settled().state >= SUCCEEDED
+        return self._present_result().state >= SUCCEEDED
 
     def result(self) -> RecordMetadata:
         """The metadata; raises the delivery's error, or IllegalStateException while it is not done."""
-        result = self._settled()
+        result = self._present_result()
         if result.state == SUCCEEDED:
             return result.metadata(self._index)
         if result.state < SUCCEEDED:
@@ -56,7 +56,7 @@ class Delivery:
 
     def exception(self) -> DeliveryError | None:
         """The error that ended it, ``None`` if it was delivered; IllegalStateException while it is not done."""
-        result = self._settled()
+        result = self._present_result()
         if result.state == SUCCEEDED:
             return None
         if result.state < SUCCEEDED:
@@ -66,12 +66,12 @@ class Delivery:
     @property
     def outcome(self) -> Outcome | None:
         """``None`` while not done and when delivered; else NOT_SENT (proven absent from the log) or UNKNOWN."""
-        error = self._settled().error
+        error = self._present_result().error
         return None if error is None else error.outcome
 
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
         """Calls ``callback(delivery)`` when done, in record order within a batch; what it raises is logged."""
-        result = self._settled()
+        result = self._present_result()
         result.add_callback(self._index, _Callback(self, callback, result.loop, result.hooks))
 
     def place(self) -> tuple[ProduceResult, i64]:
@@ -86,7 +86,7 @@ class Delivery:
 
     def settled(self) -> Any:
         """A future that is done when the delivery is done or its batch was split; it never fails."""
-        result = self._settled()
+        result = self._present_result()
         future = result.loop.create_future()
         if result.state >= SUCCEEDED:
             future.set_result(None)
@@ -95,7 +95,7 @@ class Delivery:
         return future
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        result = self._settled()
+        result = self._present_result()
         if result.state >= SUCCEEDED:
             return _ended(self).__await__()
         future = result.loop.create_future()
@@ -106,7 +106,7 @@ class Delivery:
         return waiting
 
     def __repr__(self) -> str:
-        result = self._settled()
+        result = self._present_result()
         state = ("pending", "forwarded", "delivered", "failed", "aborted")[result.state]
         return f"<Delivery {result.topic}-{result.partition} {state}>"
 

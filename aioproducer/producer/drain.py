@@ -1,4 +1,7 @@
-"""What goes into the next request to a node (``drainBatchesForOneNode``, seed 000)."""
+"""What goes into the next request to a node (``drainBatchesForOneNode``, seed 000).
+
+Compiled when there is a compiler.
+"""
 
 from __future__ import annotations
 

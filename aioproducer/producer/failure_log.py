@@ -1,4 +1,4 @@
-"""Logs failures of records that nobody waits for, in few lines."""
+"""Logs failures of records that nobody waits for, in few lines. Compiled when there is a compiler."""
 
 from __future__ import annotations
 

@@ -108,6 +108,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         self._accumulator = RecordAccumulator(
             pool,
             loop,
+            # The machine's own is read for each record without a call of Python.
             None if isinstance(self._clock, SystemClock) else self._clock.time_ms,
             batch_size=max(config.batch_size, 1),
             max_request_size=config.max_request_size,

@@ -1,4 +1,4 @@
-"""Which partitions may have something to send now, and which will have, and when."""
+"""Which partitions may have something to send now, and which will have, and when. Compiled when there is a compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Gives batches their final bytes, learns from that how well they compress, and charges them what they take now."""
+"""Gives batches their final bytes, learns from that how well they compress, and charges them what they take now.
+
+Compiled when there is a compiler.
+"""
 
 from __future__ import annotations
 

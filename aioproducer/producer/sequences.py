@@ -12,6 +12,8 @@ A broker takes any sequence as the first of a producer id that it does not know.
 log, batches go one at a time: else the second could be taken where the first was refused, and order be lost.
 
 Rules only: no asyncio, no clock.
+
+Compiled when there is a compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Half a millisecond: then somebody else has a turn of the event loop."""
+"""Half a millisecond: then somebody else has a turn of the event loop. Compiled when there is a compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages to bytes and back, in any version."""
+"""Messages to bytes and back, in any version. Compiled when there is a compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream of bytes, cut into frames."""
+"""A stream of bytes, cut into frames. Compiled when there is a compiler."""
 
 from __future__ import annotations
 

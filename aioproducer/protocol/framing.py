@@ -1,4 +1,7 @@
-"""Whole frames: a four-byte size, a header, a message. ``frame_reader.py`` cuts them out of a stream."""
+"""Whole frames: a four-byte size, a header, a message. ``frame_reader.py`` cuts them out of a stream.
+
+Compiled when there is a compiler.
+"""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class AdmissionMachine(RuleBasedStateMachine):
                 told = delivery.exception()
                 assert told is not None
                 assert (type(told).__name__, str(told)) == (type(end).__name__, str(end))
-            in_a_batch = delivery._settled().sizes or delivery._settled().intercepted
+            in_a_batch = delivery._present_result().sizes or delivery._present_result().intercepted
             assert self.counting.told_as[number] == "acknowledged" or not in_a_batch
             assert isinstance(end, RecordMetadata | DeliveryError | RecordTooLargeException)
 
