@@ -135,6 +135,22 @@ async def test_a_broker_that_is_down_is_named(world: World) -> None:
                 await send_rows(producer, given(valued("1")), VALUE, "a", "here")
 
 
+@virtual
+async def test_a_topic_that_is_deleted_meanwhile_is_named(world: World) -> None:
+    async with running(listen=listen_on_network) as cluster:
+
+        async def meanwhile() -> AsyncGenerator[Any, None]:
+            yield valued("1")
+            while not held(cluster, "a"):  # noqa: ASYNC110 - in virtual time
+                await asyncio.sleep(0.01)
+            cluster.delete_topic("a")
+            yield valued("2")
+
+        async with make_producer(cluster.bootstrap_servers) as producer:
+            with pytest.raises(SinkException, match=r"here, row 1, to topic 'a': .*UNKNOWN_TOPIC_ID"):
+                await send_rows(producer, meanwhile(), VALUE, "a", "here")
+
+
 async def test_after_a_failure_no_more_rows_are_asked_for(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
