@@ -66,6 +66,8 @@ COMPILED_MODULES = [
     "aioproducer/producer/failure_log.py",
     "aioproducer/producer/ledger.py",
     "aioproducer/producer/murmur2.py",
+    "aioproducer/producer/parked_record.py",
+    "aioproducer/producer/parking.py",
     "aioproducer/producer/partition_queue.py",
     "aioproducer/producer/produce_exchange.py",
     "aioproducer/producer/produce_request.py",

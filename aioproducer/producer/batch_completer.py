@@ -17,7 +17,14 @@ from aioproducer.config import ProducerConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, error_class, error_for, with_advice
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, Action, decide
+from aioproducer.producer.completion import (
+    APPENDED,
+    MAYBE_APPENDED,
+    SUCCEED,
+    SUCCEED_DUPLICATE,
+    Action,
+    decide,
+)
 from aioproducer.producer.drain import Drained
 from aioproducer.producer.explanation import counted
 from aioproducer.producer.failure_log import FailureLog
@@ -100,11 +107,11 @@ class BatchCompleter:
             return
         expired = batch.created + self._timeout <= now
         action = decide(code, batch, sequences, retries=self._config.retries, expired=expired)
-        if action in (Action.SUCCEED, Action.SUCCEED_DUPLICATE):
+        if action is SUCCEED or action is SUCCEED_DUPLICATE:
             if stamped is not None:
                 stamped.resolve(batch)
             self._metrics.records_delivered(batch.count, now)
-            known = action is Action.SUCCEED
+            known = action is SUCCEED
             if batch.attempts > 1 and append_time == batch.max_timestamp:
                 append_time = -1  # a broker that recognised the retry answers with the batch's own latest timestamp
             try:

@@ -8,6 +8,7 @@ Compiled when there is a compiler.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
@@ -26,6 +27,11 @@ class Action(Enum):
     RESTAMP = "the broker misses sequences before it, and it is proven absent: send it again under the next epoch"
     FAIL = "end it with the error"
 
+
+# Asked for with every batch: to look a member of an enumeration up takes a while.
+SUCCEED: Final = Action.SUCCEED
+SUCCEED_DUPLICATE: Final = Action.SUCCEED_DUPLICATE
+_NONE: Final = ErrorCode.NONE
 
 # The broker refused the batch because of what it believes of this producer, not because of the batch.
 SEQUENCE_ERRORS = frozenset(
@@ -59,10 +65,10 @@ def decide(
 
     ``batch.maybe_appended`` must speak of the earlier attempts and of this answer.
     """
-    if code == ErrorCode.NONE:
-        return Action.SUCCEED
+    if code == _NONE:
+        return SUCCEED
     if code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-        return Action.SUCCEED_DUPLICATE
+        return SUCCEED_DUPLICATE
     if expired:
         return Action.FAIL
     if may_split(code, batch):

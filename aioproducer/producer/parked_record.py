@@ -1,9 +1,9 @@
-"""A record that could not be appended at once, while it waits."""
+"""A record that could not be appended at once, while it waits. Compiled when there is a compiler."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, final
 
 from aioproducer.errors import DeliveryError
 from aioproducer.producer.delivery import Delivery
@@ -15,6 +15,7 @@ PARKED_COST: Final = 1280
 """Bytes of memory that a record takes beside its own while it waits (``python -m benchmarks memory`` measures)."""
 
 
+@final
 class ParkedRecord:
     """A record on its way into the accumulator, and the delivery its sender already holds."""
 

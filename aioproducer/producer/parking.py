@@ -5,7 +5,8 @@ in the same queues: a record of ``send`` (no task: it is placed on the spot when
 caller, who brings an ``asyncio.Condition`` and waits on it, as each thread waiting in Kafka's BufferPool has one of
 its own. Placing happens synchronously, in order, the moment memory is freed or metadata arrives, before anybody is
 notified: a newcomer finds the queue not empty and goes behind it, and a waiter that is cancelled after it was placed
-has lost nothing, as its record is in the accumulator. No asyncio here: the Sender does the notifying.
+has lost nothing, as its record is in the accumulator. No asyncio here: the Sender does the notifying. Compiled when
+there is a compiler: before metadata has come, and while memory is short, every record passes here.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import deque
 from collections.abc import Callable
+from typing import final
 
 from aioproducer.errors import (
     BufferExhaustedException,
@@ -36,6 +38,7 @@ def _number(record: ParkedRecord) -> int:
     return record.number
 
 
+@final
 class ParkingLot:
     """Who waits for what. ``bytes`` counts the records of ``send`` only: an ``enqueue`` caller holds its own."""
 

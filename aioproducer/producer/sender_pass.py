@@ -143,8 +143,7 @@ class SenderPass:
             self._wake_at(self._lot.next_deadline())
 
     def _somebody_parked(self) -> bool:
-        lot = self._lot  # its length would be a call of Python
-        return bool(lot.memory) or bool(lot.metadata)
+        return len(self._lot.memory) > 0 or len(self._lot.metadata) > 0
 
     def _wake_at(self, when: float | None) -> None:
         if when is not None:
