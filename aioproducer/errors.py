@@ -371,6 +371,7 @@ class GroupAuthorizationException(AuthorizationException):
     """Not authorized for this group."""
 
     code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    advice = "allow this principal to READ the group (an ACL)"
 
 
 class TopicAuthorizationException(AuthorizationException):
@@ -558,6 +559,7 @@ class TransactionalIdAuthorizationException(AuthorizationException):
     """Not authorized for this transactional id."""
 
     code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    advice = "allow this principal to DESCRIBE and WRITE to the transactional id (an ACL)"
 
 
 class SecurityDisabledException(ApiException):

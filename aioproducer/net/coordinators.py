@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import UnsupportedVersionException, error_for
+from aioproducer.errors import UnsupportedVersionException, error_for, with_advice
 from aioproducer.net.addresses import Address
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Node
@@ -52,6 +52,7 @@ class Coordinators:
             )
         if found.error_code != ErrorCode.NONE:
             what = "transactional.id" if key_type == TRANSACTION else "group"
-            raise error_for(found.error_code, f"no coordinator for {what} {key!r}: {found.error_message or ''}")
+            why = with_advice(found.error_message or "", found.error_code)
+            raise error_for(found.error_code, f"no coordinator for {what} {key!r}: {why}")
         self._client.node_told(Node(found.node_id, Address(found.host, found.port), None))
         return found.node_id

@@ -3,10 +3,13 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import TransactionalIdAuthorizationException
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.find_coordinator import FindCoordinatorResponse
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer
-from tests.support.scripted_broker import ScriptedCluster
+from tests.support.scripted_broker import ScriptedCluster, edited
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -31,3 +34,14 @@ async def test_a_coordinator_is_asked_for_once() -> None:
                 async with producer.transaction():
                     _ = producer.send("t", b"a")
         assert sum(broker.count(ApiKey.FIND_COORDINATOR) for broker in cluster.brokers) == 1
+
+
+async def test_a_refusal_says_what_to_do_though_the_broker_does_not() -> None:
+    def refuse(response: FindCoordinatorResponse) -> None:
+        response.coordinators[0].error_code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+    async with ScriptedCluster(1) as cluster:
+        cluster.broker.script(ApiKey.FIND_COORDINATOR, edited(refuse))
+        async with make_producer(cluster.bootstrap_servers, transactional_id="x") as producer:
+            with pytest.raises(TransactionalIdAuthorizationException, match=r"'x': Not authorized.*WRITE"):
+                await producer.init_transactions()
