@@ -95,7 +95,7 @@ def _iterator(name: str, given: Any) -> Iterator[Any]:
         )
     if isinstance(given, _NO_COLUMNS) or not isinstance(given, Iterable):
         raise IllegalArgumentException(
-            f"{name} is of type {type(given).__name__}; it must be an iterable with one for every record"
+            f"{name} is of type {type(given).__name__}; it must be a list or other iterable, one for each record"
         )
     return iter(given)
 

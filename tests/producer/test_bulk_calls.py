@@ -25,7 +25,7 @@ async def test_columns_are_checked_before_anything_is_sent() -> None:
     async with make_producer("127.0.0.1:1") as producer:
         with pytest.raises(IllegalArgumentException, match="values has 2, keys has 1"):
             await producer.send_many("t", [b"1", b"2"], keys=[b"k"])
-        with pytest.raises(IllegalArgumentException, match="values is of type bytes; it must be an iterable"):
+        with pytest.raises(IllegalArgumentException, match="values is of type bytes; it must be a list"):
             await producer.send_many("t", b"one value")
 
 

@@ -82,7 +82,7 @@ async def asynchronous() -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("given", [b"bytes", "str", bytearray(b"x"), {"a": 1}, 5, None])
 def test_one_value_is_not_taken_for_many(given: Any) -> None:
-    with pytest.raises(IllegalArgumentException, match=f"values is a {type(given).__name__}; it must be a list or"):
+    with pytest.raises(IllegalArgumentException, match=f"values is of type {type(given).__name__}; it must be a list"):
         Columns(given)
 
 
