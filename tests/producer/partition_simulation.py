@@ -225,7 +225,12 @@ class PartitionSimulation(Accumulation):
 
     def _produce(self, sent: Sent) -> tuple[ErrorCode, int]:
         if sent.request.producer_id not in self.broker.entries:
-            earlier = [b for b in self.completer.incomplete if 0 <= b.drain_order < sent.drained.batch.drain_order]
+            this = sent.drained.batch
+            earlier = [
+                batch
+                for batch in self.completer.incomplete
+                if batch.drain_order >= 0 and (batch.drain_order, batch.first) < (this.drain_order, this.first)
+            ]
             self.out_of_order |= any(not self.in_log(batch) for batch in earlier)
         return self.broker.produce(sent.request)
 

@@ -663,6 +663,24 @@ def test_without_idempotence_a_batch_has_no_sequence_and_no_window() -> None:
     assert [sent.request.values[0] for sent in here.wire] == [b"%d" % number for number in range(2, 9)]
 
 
+def test_a_broker_that_has_forgotten_the_producer_may_take_parts_of_a_batch_out_of_order() -> None:
+    here = PartitionSimulation(window=1, most_records=3)
+    here.add_batch()
+    here.round_trip()
+    here.add_batch(7)
+    here.round_trip()  # too large: now it is seven
+    here.loop.now += 1
+    here.drain()
+    here.process(refuse=ErrorCode.MESSAGE_TOO_LARGE)
+    here.receive()  # the first of them is given up
+    here.loop.now += 1
+    here.round_trip()  # so the second is refused, and waits for the next epoch
+    here.forget_producers()
+    here.settle()
+    assert [int(value) for value in here.broker.log] == [1, 4, 5, 6, 7, 8, 3]
+    here.check_end()
+
+
 # Any course of things
 
 
