@@ -25,10 +25,17 @@ class Reply(NamedTuple):
 
 
 class HttpLoad:
-    """POSTs ``body(number)``, as JSON, for number 0, 1, 2, …; ``replies`` are in the order of their ends."""
+    """POSTs ``body(number)``, as JSON, for number 0, 1, 2, …; ``replies`` are in the order of their ends.
 
-    def __init__(self, port: int, path: str, body: Callable[[int], bytes], clients: int) -> None:
+    ``together``: no client asks a second time before all have had an answer. A service that the first of them keep busy
+    would accept the others one at a time, for minutes.
+    """
+
+    def __init__(
+        self, port: int, path: str, body: Callable[[int], bytes], clients: int, *, together: bool = False
+    ) -> None:
         self.replies: list[Reply] = []
+        self.together = together
         self._port = port
         self._head = (
             f"POST {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: application/json\r\nContent-Length: "
@@ -39,8 +46,8 @@ class HttpLoad:
         self._stopped = False
         self._wanted = 0
         self._enough = asyncio.Event()
-        self._answering = 0
-        self._all_answering = asyncio.Event()
+        self._first_answers: list[Callable[[], None]] = []
+        self._all_answered = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def flowing(self, *, patience: float) -> AsyncIterator[None]:
@@ -49,6 +56,7 @@ class HttpLoad:
         try:
             yield
             self._stopped = True
+            self._go_on()
             async with asyncio.timeout(patience):
                 await asyncio.gather(*clients)
         finally:
@@ -76,18 +84,21 @@ class HttpLoad:
             self._enough.clear()
             await self._enough.wait()
 
-    async def all_answering(self) -> None:
-        """Until each client has a connection on which it got an answer.
+    async def all_answered(self) -> None:
+        """Until each client has had an answer, and all are at work; only if they begin ``together``."""
+        await self._all_answered.wait()
 
-        A busy service accepts some of many connections seconds after the others, and until then has fewer clients.
-        """
-        await self._all_answering.wait()
+    def first_answer(self, ask: Callable[[], None]) -> None:
+        """One client more has had an answer. ``ask`` is for its next request."""
+        self._first_answers.append(ask)
+        if len(self._first_answers) == self._clients:
+            self._all_answered.set()
+            self._go_on()
 
-    def answering(self, more: int) -> None:
-        """So many connections more that have had an answer; -1 when one of them is lost."""
-        self._answering += more
-        if self._answering == self._clients:
-            self._all_answering.set()
+    def _go_on(self) -> None:
+        waiting, self._first_answers = self._first_answers, []
+        for ask in waiting:
+            ask()
 
     def ended(self, reply: Reply) -> None:
         """One request more."""
@@ -114,7 +125,7 @@ class _Connection(asyncio.Protocol):
         self._number: int | None = None
         self._began = 0.0
         self._received = b""
-        self._answered = False
+        self._asked_again = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -140,18 +151,16 @@ class _Connection(asyncio.Protocol):
             return
         self._received = body[length:]
         self._ended(int(head[9:12]))
-        if not self._answered:
-            self._answered = True
-            self._load.answering(1)
         if b"\r\nconnection: close" in head:
             self._transport.close()
+        elif self._load.together and not self._asked_again:
+            self._asked_again = True
+            self._load.first_answer(self._ask)
         else:
             self._ask()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._ended(None)
-        if self._answered:
-            self._load.answering(-1)
         if not self.lost.done():
             self.lost.set_result(None)
 

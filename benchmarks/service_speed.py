@@ -112,10 +112,13 @@ async def measure(kind: Kind, client: str, round_: int, servers: str, clients: i
     port = free_port()
     records, gc = kind
     async with service(service_on(client, port, servers, gc), port, {}) as running:
-        load = HttpLoad(port, "/orders", partial(order_of, records), clients)
+        load = HttpLoad(port, "/orders", partial(order_of, records), clients, together=True)
         async with load.flowing(patience=PATIENCE):
-            async with asyncio.timeout(PATIENCE):
-                await load.all_answering()
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await load.all_answered()
+            except TimeoutError:
+                raise ServiceFailed(f"a service on {client} has not answered each client in {PATIENCE:g} s") from None
             await asyncio.sleep(min(WARM_UP, seconds))
             before, began, cpu = len(load.replies), time.perf_counter(), running.cpu_seconds()
             await asyncio.sleep(seconds)
