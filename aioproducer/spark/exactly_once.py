@@ -8,13 +8,20 @@ this epoch, the rows are already there. ``docs/spark.md`` says what may crash wh
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from aioproducer import KafkaProducer, OffsetAndMetadata, TopicPartition
 from aioproducer.admin import AdminConfig, KafkaAdmin
 from aioproducer.config import known_to
-from aioproducer.errors import UnknownTopicOrPartitionException
+from aioproducer.errors import (
+    InvalidProducerEpochException,
+    InvalidTxnStateException,
+    KafkaError,
+    ProducerFencedException,
+    UnknownTopicOrPartitionException,
+)
 from aioproducer.spark.content_digest import ContentDigest
 from aioproducer.spark.marker import Marker
 from aioproducer.spark.read_ahead import read_ahead
@@ -29,6 +36,14 @@ if TYPE_CHECKING:
 WHOLE = "all"
 
 
+_ENDED_BY_OTHERS = (InvalidProducerEpochException, InvalidTxnStateException, ProducerFencedException)
+"""What a producer is answered whose transaction the coordinator has aborted, or a newer producer."""
+
+
+class TransactionTooLongException(KafkaError):
+    """A task took longer than its transaction may, so brokers have aborted the transaction and the task has failed."""
+
+
 def name_of(options: SinkOptions, write: str, part: int | str) -> str:
     """The transactional.id and group of a task, by its partition, or of the whole write (``WHOLE``)."""
     return f"{options.prefix}-{write}-{part}"
@@ -39,9 +54,10 @@ async def write_once(
 ) -> Marker:
     """Writes the rows, or finds them already written; returns their marker.
 
-    ProducerFencedException if another attempt of the task has taken over; MarkerMismatchException if the task was
-    written with other rows. Whatever is raised, nothing of this attempt will be read, with one exception: if the commit
-    did not end in time (TimeoutException), the next attempt finds out how it ended.
+    ProducerFencedException if another attempt of the task has taken over; TransactionTooLongException if the task took
+    longer than ``transaction.timeout.ms``; MarkerMismatchException if the task was written with other rows. Whatever is
+    raised, nothing of this attempt will be read, with one exception: if the commit did not end in time
+    (TimeoutException), the next attempt finds out how it ended.
     """
     name, where = name_of(options, task.write, task.partition), str(task)
     place = options.marker_place
@@ -57,11 +73,34 @@ async def write_once(
                 pass
             last.check(Marker(task.epoch, digest.rows, digest.text()), where)
             return last
-        async with producer.transaction():
-            await send_rows(producer, rows, columns, options.topic, where)
-            marker = Marker(task.epoch, digest.rows, digest.text())
-            await producer.send_offsets_to_transaction({place: marker.as_offset()}, name)
+        time = asyncio.get_running_loop().time
+        began = time()
+        try:
+            async with producer.transaction():
+                await send_rows(producer, rows, columns, options.topic, where)
+                marker = Marker(task.epoch, digest.rows, digest.text())
+                await producer.send_offsets_to_transaction({place: marker.as_offset()}, name)
+        except KafkaError as error:
+            if (late := too_long(error, options, time() - began, where)) is not None:
+                raise late from error
+            raise
         return marker
+
+
+def too_long(error: KafkaError, options: SinkOptions, seconds: float, where: str) -> TransactionTooLongException | None:
+    """What a transaction has failed of that was under way for so long, if it is its time-out."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, _ENDED_BY_OTHERS):
+        cause = cause.__cause__
+    allowed = int(options.configs["transaction.timeout.ms"])
+    if cause is None or seconds * 1000 < allowed:
+        return None
+    return TransactionTooLongException(
+        f"{where}: its transaction was under way for {seconds:.1f} s, and brokers abort one after "
+        f"transaction.timeout.ms = {allowed}, so this attempt has failed. Raise the option "
+        "kafka.transaction.timeout.ms (brokers allow at most their transaction.max.timeout.ms), or repartition the "
+        "rows into more and shorter tasks"
+    )
 
 
 def admin_of(configs: Mapping[str, str]) -> KafkaAdmin:
