@@ -23,7 +23,7 @@ from aioproducer.errors import (
     UnknownTopicOrPartitionException,
 )
 from aioproducer.spark.content_digest import ContentDigest
-from aioproducer.spark.marker import Marker
+from aioproducer.spark.marker import Marker, MarkerMismatchException, MissingMarkerException, WholeMarker
 from aioproducer.spark.read_ahead import read_ahead
 from aioproducer.spark.topic_streams import send_rows
 
@@ -55,8 +55,9 @@ async def write_once(
     """Writes the rows, or finds them already written; returns their marker.
 
     ProducerFencedException if another attempt of the task has taken over; TransactionTooLongException if the task took
-    longer than ``transaction.timeout.ms``; MarkerMismatchException if the task was written with other rows. Whatever is
-    raised, nothing of this attempt will be read, with one exception: if the commit did not end in time
+    longer than ``transaction.timeout.ms``; MarkerMismatchException if the task was written with other rows;
+    MissingMarkerException if its epoch is not the first, and the markers of those before are gone. Whatever is raised,
+    nothing of this attempt will be read, with one exception: if the commit did not end in time
     (TimeoutException), the next attempt finds out how it ended.
     """
     name, where = name_of(options, task.write, task.partition), str(task)
@@ -68,6 +69,7 @@ async def write_once(
         async with admin_of(options.configs) as admin:
             await _check_marker_topic(admin, options, where)
             last = Marker.read(await committed(admin, name, place), where)
+            await _check_that_none_is_missing(admin, options, task, last)
         if last is not None and last.is_of(task.epoch, where):
             async for _ in rows:
                 pass
@@ -111,6 +113,32 @@ def admin_of(configs: Mapping[str, str]) -> KafkaAdmin:
 async def committed(admin: KafkaAdmin, group: str, place: TopicPartition) -> OffsetAndMetadata | None:
     """What the group has committed there; waits for transactions that have not quite ended."""
     return (await admin.list_consumer_group_offsets(group, [place], require_stable=True))[place]
+
+
+async def _check_that_none_is_missing(admin: KafkaAdmin, options: SinkOptions, task: Task, last: Marker | None) -> None:
+    """``last`` is the task's own marker, which may be missing because the epochs before had fewer partitions. Then that
+    of the whole write decides: it is older than any marker of this epoch, so brokers would have forgotten it first."""
+    if task.epoch == 0 or options.allow_missing_marker:
+        return
+    streaming = options.write_id is None
+    if last is not None and last.shows_what_was_before(task.epoch, consecutive=streaming):
+        return
+    group = name_of(options, task.write, WHOLE)
+    whole = WholeMarker.read(await committed(admin, group, options.marker_place), str(task))
+    if whole is None or not whole.shows_what_was_before(task.epoch, consecutive=streaming):
+        before = f"epoch {task.epoch - 1}" if streaming else "any earlier epoch"
+        raise MissingMarkerException(
+            f"{task}: group {group!r} has no marker of {before} at {options.marker_place}, so it is not known whether "
+            "this epoch was written before; nothing was written. Brokers forget markers after "
+            "offsets.retention.minutes; another prefix, writeId or marker topic has other markers. Undo such a change. "
+            "Otherwise make sure that no rows of this epoch are in the topic, and set option "
+            '"allowMissingMarker" to "true" until the epoch is committed'
+        )
+    if whole.is_of(task.epoch, str(task)):
+        raise MarkerMismatchException(
+            f"{task}: the epoch was committed with {whole}, and this partition has no marker of it: the query divides "
+            "its rows otherwise when it is run again, or brokers have forgotten the marker; nothing was written"
+        )
 
 
 async def _check_marker_topic(admin: KafkaAdmin, options: SinkOptions, where: str) -> None:

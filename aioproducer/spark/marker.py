@@ -20,6 +20,10 @@ class MarkerMismatchException(KafkaError):
     """A task was run again and has other rows than before, or later epochs were written since."""
 
 
+class MissingMarkerException(KafkaError):
+    """The markers of earlier epochs are gone, so nobody knows whether this one was written before."""
+
+
 @dataclass(frozen=True)
 class Marker:
     """The metadata of an offset that the task's own group commits; the offset itself is the epoch."""
@@ -61,6 +65,12 @@ class Marker:
                 "writes have its name; nothing was written"
             )
         return self.epoch == epoch
+
+    def shows_what_was_before(self, epoch: int, *, consecutive: bool) -> bool:
+        """Whether a marker of this epoch would still be there if it had been written: this one is older.
+
+        ``consecutive``: each epoch follows the one before it, as those of streams do."""
+        return not consecutive or self.epoch >= epoch - 1
 
     def check(self, again: Marker, where: str) -> None:
         """MarkerMismatchException unless the repeated task had the same rows."""
