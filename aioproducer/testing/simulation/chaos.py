@@ -11,7 +11,7 @@ from typing import Any
 from aioproducer.broker import EmbeddedCluster, Topic
 from aioproducer.testing.simulation.faults import SimulatedFaults
 from aioproducer.testing.simulation.releases import Releases
-from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan
+from aioproducer.testing.simulation.scenario import LIMITS, NEVER, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
 
 Event = Callable[[], Coroutine[Any, Any, None]]
@@ -166,7 +166,7 @@ class Chaos:
         if not self._cluster.topics:
             return
         topic = self._random.choice(self._cluster.topics)
-        limit = self._random.choice((300, 500, 2000, None))
+        limit = self._random.choice((*LIMITS, None))
         self._trace("limit", topic.name, limit)
         self._cluster.alter_topic_configs(topic.name, {"max.message.bytes": limit})
 

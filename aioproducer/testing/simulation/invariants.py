@@ -27,7 +27,7 @@ from aioproducer.records.record_writer import record_size_upper_bound
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.network import Watch
-from aioproducer.testing.simulation.scenario import LARGE, NEVER, Promise, Scenario
+from aioproducer.testing.simulation.scenario import LARGE, LIMITS, NEVER, Promise, Scenario
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.types import TimestampType
 
@@ -170,16 +170,14 @@ def check(scenario: Scenario, ledger: Ledger, topics: Iterable[Topic], violation
         _check_ends(scenario, entry, violations)
         _check_copies(scenario, entry, copies[entry.number], violations)
     if scenario.promise is Promise.EXACTLY_ONCE:
-        # A new log takes any sequence for the first: a batch that the old one refused for its sequence is overtaken.
-        if "recreate" not in scenario.rates:
-            for log in logs:
-                _check_order(scenario, ledger, log, violations)
+        for log in logs:
+            _check_order(ledger, log, violations)
         _check_gaps(scenario, ledger, violations)
     elif "recreate" not in scenario.rates and scenario.config["max_in_flight_requests_per_connection"] == 1:
         _check_order_of_offsets(ledger, violations)
     by_key = not scenario.config["partitioner_ignore_keys"] and "partitioner_class" not in scenario.config
-    if by_key and scenario.rates.keys().isdisjoint(("recreate", "growth")):  # the number of partitions may change then
-        _check_keys(ledger, copies, violations)
+    if by_key:
+        _check_keys(scenario, ledger, copies, violations)
 
 
 def _check_ends(scenario: Scenario, entry: Entry, violations: Violations) -> None:
@@ -195,6 +193,8 @@ def _check_ends(scenario: Scenario, entry: Entry, violations: Violations) -> Non
         violations.in_time(repr(entry), entry.accepted_at or entry.sent_at, entry.ended_at, limit)
     if scenario.calm:
         _check_calm(scenario, entry, violations)
+    elif scenario.ample and not _may_fail(scenario, entry):
+        violations.add("nothing fails that could be delivered", f"{entry}: {entry.failure()}")
 
 
 def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> None:
@@ -210,16 +210,20 @@ def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> Non
 
 
 def _may_fail(scenario: Scenario, entry: Entry) -> bool:
+    """Whether the record has not failed, or has failed for a reason that lies in itself."""
     failure = entry.failure()
+    if failure is None:
+        return True
     if isinstance(failure, BufferExhaustedException | IllegalStateException):
         return True
     if isinstance(failure, RecordTooLargeException):
         return _may_be_too_large(scenario, entry)  # else its batch would have been split
-    if entry.parked and entry.awaited:
+    if entry.cancelled or (entry.parked and entry.awaited):
         return True  # withdrawn if whoever awaited it was cancelled
     plan = {plan.name: plan for plan in scenario.topics}[entry.record.topic]
     beyond = entry.record.partition is not None and entry.record.partition >= plan.partitions
-    return isinstance(failure, TimeoutException) and (beyond or plan.created_at == NEVER)
+    smaller = "recreate" in scenario.rates and scenario.may_change_its_size(plan)
+    return isinstance(failure, TimeoutException) and (beyond or smaller or plan.created_at == NEVER)
 
 
 def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
@@ -228,9 +232,14 @@ def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
     size = BATCH_OVERHEAD + record_size_upper_bound(
         -1 if key is None else len(key), -1 if value is None else len(value), entry.record.headers
     )
-    limits: list[int] = [scenario.largest_batch, scenario.config["max_request_size"], scenario.config["buffer_memory"]]
     # What cannot be compressed becomes a little larger; beside its records a batch takes memory for its bookkeeping.
-    return size + 512 > min(limits)
+    more = 0 if scenario.config["compression_type"] == "none" else 64
+    by_brokers = min(LIMITS) if "limits" in scenario.rates else scenario.largest_batch
+    return (
+        size + more > min(by_brokers, scenario.largest_batch)
+        or size > scenario.config["max_request_size"]
+        or size + 512 > scenario.config["buffer_memory"]
+    )
 
 
 def _check_copies(scenario: Scenario, entry: Entry, copies: list[Found], violations: Violations) -> None:
@@ -283,18 +292,12 @@ def _fits(scenario: Scenario, entry: Entry, found: Found) -> bool:
     return metadata.timestamp_ms == found.record.timestamp_ms
 
 
-def _check_order(scenario: Scenario, ledger: Ledger, log: list[Found], violations: Violations) -> None:
-    """The records of a producer stand in a partition in the order in which they were sent; so do those of a bulk send,
-    among which others may have been sent.
-
-    When its epochs are used up, a producer goes on with another id, and that does not fence what was given up under the
-    former one and is still on its way.
-    """
+def _check_order(ledger: Ledger, log: list[Found], violations: Violations) -> None:
+    """The records of a producer stand in a log in the order in which they were sent; so do those of a bulk send, among
+    which others may have been sent. A topic that was created anew has new logs."""
     last: dict[object, Found] = {}
     for found in log:
         entry = ledger.entries[number_of(found.record.headers)]
-        if "epochs" in scenario.rates and not entry.acknowledged():
-            continue
         sender = entry.producer if entry.bulk is None else entry.bulk
         before = last.get(sender)
         if before is not None and number_of(before.record.headers) > entry.number:
@@ -334,12 +337,13 @@ def _check_order_of_offsets(ledger: Ledger, violations: Violations) -> None:
         last[where] = (metadata.offset, entry)
 
 
-def _check_keys(ledger: Ledger, copies: dict[int, list[Found]], violations: Violations) -> None:
-    """A key's records are in one partition."""
+def _check_keys(scenario: Scenario, ledger: Ledger, copies: dict[int, list[Found]], violations: Violations) -> None:
+    """A key's records are in one partition, as long as the topic has as many partitions as it had."""
+    fixed = {plan.name for plan in scenario.topics if not scenario.may_change_its_size(plan)}
     partitions: dict[tuple[UUID, bytes], tuple[int, Entry]] = {}
     for entry in ledger.entries:
         record = entry.record
-        if record.key is None or record.partition is not None:
+        if record.key is None or record.partition is not None or record.topic not in fixed:
             continue
         for found in copies[entry.number]:
             first = partitions.setdefault((found.topic_id, record.key), (found.partition, entry))

@@ -48,6 +48,8 @@ class Surroundings:
         faults = SimulatedFaults(
             stream(seed, "faults"), scenario.rates, scenario.milliseconds("request_timeout_ms"), trace
         )
+        if scenario.ample:
+            faults.for_good = 0.0
         faults.releases = Releases(scenario.release if upgrades else NEWEST, upgrades=upgrades)
         faults.on_too_new = partial(violations.add, "a broker is asked for nothing that it does not have")
         if scenario.transaction_version < 2 or upgrades:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from aioproducer.errors import (
     BufferExhaustedException,
+    IllegalStateException,
     KafkaError,
     Outcome,
     OutOfOrderSequenceException,
@@ -200,22 +202,19 @@ def swapped(promise: Promise, rates: dict[str, float], **config: Any) -> list[st
 
 def test_records_out_of_order() -> None:
     assert swapped(Promise.EXACTLY_ONCE, FAULTS) == ["records of a partition are in order"]
-    assert swapped(Promise.EXACTLY_ONCE, {"recreate": 0.1}) == []
+    assert swapped(Promise.EXACTLY_ONCE, {"recreate": 0.1, "epochs": 0.1}) == ["records of a partition are in order"]
     assert swapped(Promise.AT_LEAST_ONCE, FAULTS) == []
     one_at_a_time = swapped(Promise.AT_LEAST_ONCE, FAULTS, max_in_flight_requests_per_connection=1)
     assert one_at_a_time == ["with one request at a time offsets are in order"]
 
 
-@pytest.mark.parametrize(
-    ("rates", "promises"), [(FAULTS, ["records of a partition are in order"]), ({"epochs": 0.1}, [])]
-)
-def test_what_was_given_up_may_come_late_when_no_epoch_is_left(rates: dict[str, float], promises: list[str]) -> None:
-    history = History(rates=rates)
+def test_what_was_given_up_comes_before_what_was_sent_later() -> None:
+    history = History(rates=FAULTS)
     given_up = history.sent()
     history.delivered()
     history.ends(given_up, failure(TimeoutException("late")))
     history.appended(given_up)
-    assert found(history) == promises
+    assert found(history) == ["records of a partition are in order"]
 
 
 def test_two_producers_need_no_order_between_them() -> None:
@@ -261,6 +260,46 @@ def test_without_faults_nothing_fails_but_what_cannot_be() -> None:
     history.ends(history.sent(partition=1), failure(TimeoutException("late"), Outcome.NOT_SENT))
     history.ends(history.sent(value=bytes(100)), failure(RecordTooLargeException("in a batch"), Outcome.NOT_SENT))
     assert found(history) == ["without faults everything is delivered"] * 2
+
+
+@pytest.mark.parametrize(
+    ("error", "allowed"),
+    [
+        (OutOfOrderSequenceException("gap"), False),
+        (RecordTooLargeException("too large"), False),
+        (TimeoutException("late"), False),
+        (IllegalStateException("closed"), True),
+    ],
+)
+@pytest.mark.parametrize("ample", [True, False])
+def test_with_ample_time_nothing_fails(error: KafkaError, allowed: bool, ample: bool) -> None:
+    history = History(rates=FAULTS)
+    history.scenario = replace(history.scenario, ample=ample)
+    history.ends(history.sent(), failure(error))
+    broken = found(history)
+    assert ("nothing fails that could be delivered" in broken) == (ample and not allowed)
+
+
+@pytest.mark.parametrize(
+    ("rates", "size", "may_fail"), [({}, 430, True), ({}, 380, False), ({"limits": 0.1}, 380, True)]
+)
+def test_what_is_too_large_by_itself_fails_though_there_is_time(
+    rates: dict[str, float], size: int, may_fail: bool
+) -> None:
+    history = History(rates={**FAULTS, **rates}, compression_type="none")
+    configs = history.scenario.broker_configs | {"message.max.bytes": 500}
+    history.scenario = replace(history.scenario, ample=True, broker_configs=configs)
+    history.ends(history.sent(value=bytes(size)), failure(RecordTooLargeException("too large")))
+    assert (found(history) == []) == may_fail
+
+
+def test_a_partition_that_a_new_topic_does_not_have_is_waited_for_in_vain() -> None:
+    for auto_create in (True, False):
+        history = History(rates={"recreate": 0.1})
+        configs = history.scenario.broker_configs | {"auto.create.topics.enable": auto_create, "num.partitions": 1}
+        history.scenario = replace(history.scenario, ample=True, broker_configs=configs)
+        history.ends(history.sent(), failure(TimeoutException("no leader")))
+        assert (found(history) == []) == auto_create
 
 
 def test_without_faults_nothing_takes_long() -> None:
