@@ -51,7 +51,7 @@ def draw(
     ample = ample or of("ample").random() < 0.1
     in_transactions = not ample and of("in transactions").random() < 0.3
     release = NEWEST if of("release").random() < 0.7 else of("old release").choice(OLD)
-    possible = partial(_possible, old=bool(release), in_transactions=in_transactions)
+    possible = partial(_possible, old=bool(release), in_transactions=in_transactions, ample=ample)
     drawn = possible(_draw_rates(of("rates")))
     calm = not (drawn or rates)
     conditions = _draw_conditions(of("conditions"), calm)
@@ -90,7 +90,7 @@ def draw(
         config, promise, ending = *_with_ample_time(config, promise), Ending.AFTER_ALL
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
-    return Scenario(
+    scenario = Scenario(
         seed=seed,
         nodes=nodes,
         broker_configs=broker_configs | more_broker_config,
@@ -118,6 +118,16 @@ def draw(
         rates=possible({kind: rate for kind, rate in drawn.items() if kind in kinds} | dict(rates or {})),
         faults_until=timing.uniform(0.5, 1.5) * duration + timing.choice((0.0, 1.0)),
     )
+    return _with_rests(scenario) if "expiry" in (drawn if rates is None else drawn | dict(rates)) else scenario
+
+
+def _with_rests(scenario: Scenario) -> Scenario:
+    """There is time to forget producers, and faults are not over before that."""
+    return replace(
+        scenario,
+        work=[replace(plan, rests=2) for plan in scenario.work],
+        faults_until=scenario.faults_until + 2 * scenario.expiry,
+    )
 
 
 def _draw_rates(random: Random) -> dict[str, float]:
@@ -130,7 +140,7 @@ def _draw_rates(random: Random) -> dict[str, float]:
     return {kind: 10 ** random.uniform(-2.3, -0.6) for kind in KINDS if random.random() < some}
 
 
-def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool) -> dict[str, float]:
+def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool, ample: bool) -> dict[str, float]:
     """Without what would be no fault, or one that nobody could stand."""
     impossible = set()
     if old or "upgrades" in rates:
@@ -138,9 +148,12 @@ def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool) -> d
         impossible.add("recreate")
     if in_transactions:
         # A transaction is not whole in a topic that was deleted; and its coordinator knows the epochs better.
-        impossible |= {"recreate", "epochs"}
+        impossible |= {"recreate", "epochs", "truncation", "retention", "expiry"}
     else:
         impossible.add("coordinators")
+    if ample:
+        # Of a batch whose log has lost what it knew nobody can say any more whether it was there.
+        impossible |= {"truncation", "retention"} if old else {"truncation"}
     return {kind: rate for kind, rate in rates.items() if kind not in impossible}
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault, Topic
+from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, ReceivedRequest, RequestFault, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
@@ -44,6 +44,10 @@ KINDS: Mapping[str, str] = {
     "clock": "the clock that stamps records jumps",
     "recreate": "topics are deleted and created anew",
     "growth": "topics get more partitions, of which brokers may not have heard yet",
+    "replicas": "replicas leave those in sync, and come back",
+    "truncation": "replicas are elected that have not copied all, and what they lack is lost",
+    "retention": "logs lose their beginning",
+    "expiry": "brokers forget producers that have written nothing for long",
     "windows": "brokers remember more or fewer batches of a producer than before",
     "limits": "topics take larger or only smaller batches than before",
 }
@@ -115,8 +119,10 @@ NO_COORDINATOR_FOR_GOOD = (
 NO_METADATA_FOR_NOW = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 NO_METADATA_FOR_GOOD = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
+PRODUCE_SINCE_2_4 = 8
+"""Brokers of older versions forget a producer when the last of its records is deleted (KIP-360)."""
 PRODUCE_SINCE_2_5 = 9
-"""The newest version of Produce was an older one before (2.4: 8)."""
+"""Brokers of older versions refuse to go on with a producer that they do not know (KIP-360)."""
 FOR_GOOD = 0.1
 """How many of the errors are not retriable."""
 
@@ -136,6 +142,10 @@ class SimulatedFaults(Faults, NetworkFaults):
         self.releases = Releases()
         self.on_too_new: Callable[[str], object] = lambda what: None
         """Told of requests in versions that the node does not have."""
+        self.expiry = 0.0
+        """Seconds after which a producer may be forgotten."""
+        self.now: Callable[[], float] = float
+        self._written: dict[tuple[PartitionLog, int], float] = {}
         self._random = random
         self._rates = rates
         self._late = late
@@ -242,6 +252,8 @@ class SimulatedFaults(Faults, NetworkFaults):
     ) -> AppendFault | None:
         self.on_batch(partition, batch)
         identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
+        if "expiry" in self._rates:
+            self._forget(partition.log, batch.producer_id)
         state = partition.log.producer_state
         repeated = state.find_duplicate(*identity, batch.last_sequence) is not None
         fault = self._append_fault(repeated) if self.strikes("codes") else None
@@ -261,6 +273,14 @@ class SimulatedFaults(Faults, NetworkFaults):
         if kind < 0.4 + self.for_good:
             return AppendFault(self._one_of(REFUSED_FOR_GOOD), appended=False)
         return AppendFault(self._one_of(REFUSED_FOR_NOW), appended=False)
+
+    def _forget(self, log: PartitionLog, producer_id: int) -> None:
+        """The producer, if it has been idle for long. Kafka does so some time later, when it looks at all of them."""
+        last, now = self._written.get((log, producer_id)), self.now()
+        self._written[log, producer_id] = now
+        if last is not None and now - last > self.expiry and self.strikes("expiry"):
+            self._trace("forget", log.name, producer_id)
+            log.producer_state.expire(producer_id)
 
     def _unknown_producer(self, node_id: int) -> AppendFault | None:
         """What a broker answers that knows nothing of the producer of a batch that is not its first: before Kafka 2.5

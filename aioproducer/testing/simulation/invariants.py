@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from itertools import chain
 from uuid import UUID
 
 from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog, Topic
@@ -20,7 +20,6 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_writer import record_size_upper_bound
@@ -28,20 +27,12 @@ from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.network import Watch
 from aioproducer.testing.simulation.scenario import LARGE, LIMITS, NEVER, Promise, Scenario
+from aioproducer.testing.simulation.vanished import Found, Vanished
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.types import TimestampType
 
-
-class Found(NamedTuple):
-    """A record in a log."""
-
-    topic: str
-    partition: int
-    record: Record
-    topic_id: UUID
-
-    def __repr__(self) -> str:
-        return f"{self.topic}-{self.partition}@{self.record.offset}"
+FORGETTING = ("codes", "recreate", "windows", "truncation", "retention", "expiry")
+"""Kinds of faults after which brokers may miss sequences though no batch was given up."""
 
 
 class BatchWatch:
@@ -155,29 +146,31 @@ def check_counts(ledger: Ledger, producer: int, metrics: MetricsSnapshot, violat
             violations.add("metrics tell the truth", f"{name} of producer {producer} is {metrics[name]}, not {count}")
 
 
-def check(scenario: Scenario, ledger: Ledger, topics: Iterable[Topic], violations: Violations) -> None:
+def check(
+    scenario: Scenario, ledger: Ledger, topics: Iterable[Topic], vanished: Vanished, violations: Violations
+) -> None:
     """After the run. ``topics`` are all there have ever been, deleted ones too."""
-    logs = [
-        [Found(topic.name, partition.index, record, topic.id) for record in partition.log.records()]
-        for topic in topics
-        for partition in topic.partitions
-    ]
-    copies: dict[int, list[Found]] = defaultdict(list)
-    for log in logs:
-        for found in log:
-            copies[number_of(found.record.headers)].append(found)
+    logs = [vanished.whole(topic, partition) for topic in topics for partition in topic.partitions]
+    copies, lost = _by_number(chain.from_iterable(logs)), _by_number(vanished.cut_off)
     for entry in ledger.entries:
         _check_ends(scenario, entry, violations)
-        _check_copies(scenario, entry, copies[entry.number], violations)
+        _check_copies(scenario, entry, copies[entry.number], lost[entry.number], violations)
     if scenario.promise is Promise.EXACTLY_ONCE:
         for log in logs:
             _check_order(ledger, log, violations)
         _check_gaps(scenario, ledger, violations)
-    elif "recreate" not in scenario.rates and scenario.config["max_in_flight_requests_per_connection"] == 1:
+    elif not scenario.reuses_offsets and scenario.config["max_in_flight_requests_per_connection"] == 1:
         _check_order_of_offsets(ledger, violations)
     by_key = not scenario.config["partitioner_ignore_keys"] and "partitioner_class" not in scenario.config
     if by_key:
         _check_keys(scenario, ledger, copies, violations)
+
+
+def _by_number(found: Iterable[Found]) -> dict[int, list[Found]]:
+    numbered: dict[int, list[Found]] = defaultdict(list)
+    for one in found:
+        numbered[number_of(one.record.headers)].append(one)
+    return numbered
 
 
 def _check_ends(scenario: Scenario, entry: Entry, violations: Violations) -> None:
@@ -242,9 +235,12 @@ def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
     )
 
 
-def _check_copies(scenario: Scenario, entry: Entry, copies: list[Found], violations: Violations) -> None:
+def _check_copies(
+    scenario: Scenario, entry: Entry, copies: list[Found], lost: list[Found], violations: Violations
+) -> None:
+    """``lost`` are copies that were in a log: what was acknowledged may be one of them, and none is one too many."""
     record = entry.record
-    for found in copies:
+    for found in (*copies, *lost):
         if (found.topic, found.record.key, found.record.value) != (record.topic, record.key, record.value) or (
             tuple(record.headers or ()) != found.record.headers
         ):
@@ -262,17 +258,17 @@ def _check_copies(scenario: Scenario, entry: Entry, copies: list[Found], violati
         if scenario.config.get("acks") == "0":
             if scenario.calm and not copies and scenario.largest_batch > scenario.config["batch_size"] + LARGE + 4096:
                 violations.add("without faults everything is in the log", entry)
-        elif not any(_fits(scenario, entry, found) for found in copies):
+        elif not any(_fits(scenario, entry, found) for found in (*copies, *lost)):
             violations.add("what is acknowledged is in the log, where it is said to be", f"{entry} is at {copies}")
     elif entry.delivered:
-        if not copies and scenario.config.get("acks") != "0":
+        if not (copies or lost) and scenario.config.get("acks") != "0":
             violations.add("what is acknowledged is in the log", entry)
-    elif copies:
-        failure = entry.failure()
+    elif copies or lost:
+        failure, where = entry.failure(), copies or lost
         if isinstance(failure, DeliveryError) and failure.outcome is Outcome.NOT_SENT:
-            violations.add("what is said not to be sent is not in the log", f"{entry} is at {copies}: {failure}")
+            violations.add("what is said not to be sent is not in the log", f"{entry} is at {where}: {failure}")
         elif failure is not None and not isinstance(failure, DeliveryError):
-            violations.add("what was refused is not in the log", f"{entry} is at {copies}: {failure}")
+            violations.add("what was refused is not in the log", f"{entry} is at {where}: {failure}")
 
 
 def _fits(scenario: Scenario, entry: Entry, found: Found) -> bool:
@@ -313,7 +309,7 @@ def _check_gaps(scenario: Scenario, ledger: Ledger, violations: Violations) -> N
 
     Where retries are counted, a batch may be given up for a gap that an earlier one makes and that would close.
     """
-    if "retries" in scenario.config or not scenario.rates.keys().isdisjoint(("codes", "recreate", "windows")):
+    if "retries" in scenario.config or not scenario.rates.keys().isdisjoint(FORGETTING):
         return
     failures: dict[tuple[str, int] | None, list[Entry]] = defaultdict(list)
     for entry in ledger.entries:

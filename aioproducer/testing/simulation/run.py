@@ -98,7 +98,7 @@ class _Run:
         try:
             loop.run_until_complete(main)
             topics = [*around.cluster.topics, *(topic for _, topic in self._chaos.deleted)]
-            check(around.scenario, around.ledger, topics, around.violations)
+            check(around.scenario, around.ledger, topics, self._chaos.vanished, around.violations)
             check_transactions(around.scenario, around.ledger, around.transactions, around.cluster, around.violations)
             self._acknowledged = sum(entry.acknowledged() for entry in around.ledger.entries)
         except Stuck as stuck:

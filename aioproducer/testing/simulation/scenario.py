@@ -110,6 +110,17 @@ class Scenario:
         anew = "recreate" in self.rates and configs["auto.create.topics.enable"]
         return "growth" in self.rates or (anew and plan.partitions != configs["num.partitions"])
 
+    @property
+    def reuses_offsets(self) -> bool:
+        """A log may end before an offset that a record had."""
+        return not self.rates.keys().isdisjoint(("recreate", "truncation"))
+
+    @property
+    def expiry(self) -> float:
+        """Seconds after which brokers forget a producer that writes nothing. It is more than its batches may take that
+        were sent together: Kafka's default is a day."""
+        return 1 + 2 * self.milliseconds("delivery_timeout_ms")
+
     def users(self, transactional_id: str) -> int:
         """How many applications have it."""
         return sum(plan.transactional_id == transactional_id for plan in self.applications)

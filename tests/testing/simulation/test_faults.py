@@ -182,6 +182,20 @@ def test_brokers_before_2_5_say_that_they_do_not_know_a_producer(
     assert faults.on_append(0, partition, second, None) is None
 
 
+@pytest.mark.parametrize(("idle", "forgotten"), [(10.0, False), (11.0, True)])
+def test_a_producer_that_was_idle_for_long_is_forgotten(partition: Partition, idle: float, forgotten: bool) -> None:
+    faults = make("expiry")
+    faults.expiry, now = 10.0, [0.0]
+    faults.now = lambda: now[0]
+    for sequence in range(3):
+        batch = RecordBatch(make_batch(b"v", producer_id=3, producer_epoch=0, base_sequence=sequence))
+        assert faults.on_append(0, partition, batch, None) is None
+        entry = partition.log.producer_state.entry(3)
+        assert (entry is None) == (sequence == 0 or forgotten)
+        partition.log.append(batch, leader_epoch=0, now_ms=batch.max_timestamp)
+        now[0] += idle
+
+
 def test_a_batch_that_comes_again_may_be_known_without_its_offset(partition: Partition) -> None:
     faults = make("codes")
     batch = RecordBatch(make_batch(b"v", producer_id=3, producer_epoch=0, base_sequence=0))

@@ -22,7 +22,9 @@ from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check, check_counts, check_end
+from aioproducer.testing.simulation.ledger import Entry
 from aioproducer.testing.simulation.scenario import Promise
+from aioproducer.testing.simulation.vanished import Found
 from tests.broker.batches import make_batch
 
 from .histories import NOW_MS, History, failure
@@ -31,7 +33,7 @@ from .simulated import World
 
 def found(history: History) -> list[str]:
     """The promises that were broken."""
-    check(history.scenario, history.ledger, [history.topic], history.violations)
+    check(history.scenario, history.ledger, [history.topic], history.vanished, history.violations)
     return [violation.partition(": ")[0] for violation in history.violations.found]
 
 
@@ -234,6 +236,52 @@ def test_a_key_in_two_partitions() -> None:
     ignoring.delivered(0, key=b"k")
     ignoring.delivered(1, key=b"k")
     assert found(ignoring) == []
+
+
+def cut_off(history: History, entry: Entry) -> None:
+    """The last record of the first partition: this one."""
+    record = history.logs[0].found.pop()
+    history.logs[0].log_end_offset -= 1
+    assert dict(record.headers)["number"] == b"%d" % entry.number
+    history.vanished.cut_off.append(Found("t", 0, record, history.topic.id))
+
+
+def test_what_a_new_leader_lacks_was_in_the_log_all_the_same() -> None:
+    history = History(rates={"truncation": 0.1})
+    cut_off(history, history.delivered())
+    history.delivered()
+    assert found(history) == []
+
+
+def test_what_a_new_leader_lacks_may_be_sent_again_and_is_no_second_copy() -> None:
+    history = History(rates={"truncation": 0.1})
+    entry = history.sent()
+    history.appended(entry)
+    cut_off(history, entry)
+    history.delivered()
+    history.ends(entry, history.metadata(entry, 1))
+    assert found(history) == ["what is acknowledged is in the log, where it is said to be"]
+    history.appended(entry)
+    history.violations.found.clear()
+    assert found(history) == ["records of a partition are in order"]
+
+
+def test_what_was_cut_off_had_been_sent() -> None:
+    history = History(rates={"truncation": 0.1})
+    entry = history.sent()
+    history.appended(entry)
+    cut_off(history, entry)
+    history.ends(entry, failure(TimeoutException("late"), Outcome.NOT_SENT))
+    assert found(history) == ["what is said not to be sent is not in the log"]
+
+
+def test_a_record_that_was_deleted_counts_as_a_copy() -> None:
+    history = History(rates={"retention": 0.1})
+    entry = history.delivered()
+    history.vanished.retire([Found("t", 0, history.logs[0].found.pop(), history.topic.id)])
+    assert found(history) == []
+    history.appended(entry)
+    assert found(history) == ["no record is there twice"]
 
 
 def test_a_gap_that_nothing_made() -> None:

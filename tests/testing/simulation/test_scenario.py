@@ -76,6 +76,16 @@ def test_what_is_impossible_is_not_done_though_it_is_asked_for() -> None:
     assert len(recreated) > 20
 
 
+def test_who_may_be_forgotten_rests_for_so_long() -> None:
+    for seed in range(100):
+        before, after = draw(seed, ()), draw(seed, (), rates={"expiry": 0.5})
+        if "expiry" in after.rates and "expiry" not in SCENARIOS[seed].rates:
+            assert not any(plan.rests for plan in before.work)
+            assert all(plan.rests for plan in after.work)
+            assert after.faults_until == before.faults_until + 2 * after.expiry
+            assert after.expiry > 2 * after.milliseconds("delivery_timeout_ms")
+
+
 def test_ample_is_drawn_and_may_be_asked_for() -> None:
     assert 20 < sum(scenario.ample for scenario in SCENARIOS) < 100
     for scenario in (draw(seed, ample=True) for seed in range(100)):
