@@ -9,11 +9,10 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import error_class
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
 from aioproducer.protocol.messages.metadata import (
@@ -29,6 +28,15 @@ LAST_VERSION_WITHOUT_EPOCHS = 6
 FIRST_VERSION_WITH_RELIABLE_EPOCHS = 9
 
 LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
+
+FINAL_ERRORS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+"""What is answered for a topic that will not do; brokers may get over anything else (Kafka's ``Metadata``)."""
+
+BELIEVED_AT_LAST = 3
+"""So many answers in a row with older leader epochs are believed where brokers tell no topic ids.
+
+A broker that is behind catches up, but a topic that was deleted and created anew begins with epoch 0 again.
+"""
 
 
 class Metadata:
@@ -59,6 +67,8 @@ class Metadata:
         self.updated_at = -math.inf
         """When the last answer came."""
         self._sought_since: float | None = None
+        self._older: dict[str, int] = {}
+        """Topics without ids of which the last answers had older leader epochs: how many in a row."""
         self.failures: dict[str, tuple[ErrorCode, int]] = {}
         """Topics without metadata: the last error, and how often in a row it was answered."""
 
@@ -153,9 +163,10 @@ class Metadata:
             else:
                 errors[name] = code
                 self.failures[name] = (code, self.failures.get(name, (code, 0))[1] + 1)
-                if error_class(code).retriable:
+                if code not in FINAL_ERRORS:
                     self._update_needed = True
                 # A topic that is briefly missing keeps its partitions: nothing is proven by its absence.
+        self._older = {name: count for name, count in self._older.items() if name in self._used}
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
         self.cluster = Cluster(nodes or old.nodes, topics, errors, response.controller_id, response.cluster_id)
         self._back_off(now, fruitless=self.cluster == old)
@@ -171,6 +182,8 @@ class Metadata:
             known = None  # created anew: epochs start again
         told = {partition.partition_index: partition for partition in answered.partitions}
         before = () if known is None else known.partitions
+        if answered.topic_id == NO_TOPIC_ID and self._believes_older(name, told, before):
+            before = tuple(info._replace(leader_epoch=-1) for info in before)
         partitions: list[PartitionInfo] = []
         # Partitions are numbered from 0 without gaps, and only ever come: what is missing stays as it is known. Only
         # where brokers tell no ids may a topic that has become smaller be another one.
@@ -189,6 +202,21 @@ class Metadata:
         if known is not None and same and topic_id == known.topic_id:
             return known  # the very same, so that nobody need look for what has changed
         return TopicMetadata(name, topic_id, tuple(partitions))
+
+    def _believes_older(
+        self, name: str, told: Mapping[int, MetadataResponsePartition], before: Sequence[PartitionInfo]
+    ) -> bool:
+        """Whether what is told of a topic without an id is older than what is known, and is believed all the same."""
+        epochs = [(told[info.partition].leader_epoch, info.leader_epoch) for info in before if info.partition in told]
+        if not any(0 <= now < known for now, known in epochs):
+            self._older.pop(name, None)
+            return False
+        self._older[name] = self._older.get(name, 0) + 1
+        if self._older[name] < BELIEVED_AT_LAST:
+            self._update_needed = True
+            return False
+        del self._older[name]
+        return True
 
     def leaders_told(self, told: Iterable[tuple[str, int, int, int]], nodes: Iterable[Node]) -> list[PartitionInfo]:
         """A response told new leaders itself (KIP-951), as (topic, partition, leader, epoch); those that are news.

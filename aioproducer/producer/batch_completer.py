@@ -20,6 +20,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.completion import (
     APPENDED,
     MAYBE_APPENDED,
+    REFUSES_CONTENT,
     SUCCEED,
     SUCCEED_DUPLICATE,
     Action,
@@ -92,16 +93,20 @@ class BatchCompleter:
         queue, batch = one.queue, one.batch
         if code in MAYBE_APPENDED or code in APPENDED:
             batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
+        if code == ErrorCode.NETWORK_EXCEPTION:
+            batch.unanswered = True
         batch.in_flight = False
         queue.in_flight -= 1
         sequences = queue.sequences
         stamped = sequences if batch.has_sequence() else None
         if batch.result.done():
             # It expired or was aborted while it was under way. Only now nothing reads its bytes any more (KAFKA-19012).
-            if code == ErrorCode.NONE:
+            if code in APPENDED:
                 log.info("%r was appended after all, after it had been given up", batch)
-            if stamped is not None:
-                stamped.abandon(batch)
+                if stamped is not None:
+                    stamped.resolve(batch, now)
+            elif stamped is not None:
+                stamped.abandon(batch, refused=code in REFUSES_CONTENT)
             self._release(batch)
             self._again(queue, now, now)
             return
@@ -109,7 +114,7 @@ class BatchCompleter:
         action = decide(code, batch, sequences, retries=self._config.retries, expired=expired)
         if action is SUCCEED or action is SUCCEED_DUPLICATE:
             if stamped is not None:
-                stamped.resolve(batch)
+                stamped.resolve(batch, now)
             self._metrics.records_delivered(batch.count, now)
             known = action is SUCCEED
             if batch.attempts > 1 and append_time == batch.max_timestamp:
@@ -121,7 +126,7 @@ class BatchCompleter:
                 self.incomplete.pop(batch, None)  # not before: what a bug keeps from being told is ended by abort
         elif action is Action.FAIL:
             if stamped is not None:
-                stamped.abandon(batch)
+                stamped.abandon(batch, refused=code in REFUSES_CONTENT)
             error: KafkaError = self._error(queue, batch, code, message, now)
             if refused:
                 error.refused_records = refused
@@ -138,8 +143,11 @@ class BatchCompleter:
             self._split(queue, batch, message, now)
         else:
             if action is Action.RESTAMP and sequences is not None:
-                log.warning("%r: %s; it goes out again under the producer's next epoch", batch, code.name)
+                log.info("%r: %s; it is sent again under the producer's next epoch", batch, code.name)
                 sequences.unstamp(batch)
+                queue.put_in_order()
+            if stamped is not None:
+                stamped.interrupted()
             self._retry(queue, batch, code, now)
             return
         self._again(queue, now, now)
@@ -157,11 +165,15 @@ class BatchCompleter:
     def _split(self, queue: PartitionQueue, batch: ProducerBatch, message: str, now: float) -> None:
         """The batch was refused as too large: smaller ones replace it."""
         ledger = self._attempt_ended(queue, batch, ErrorCode.MESSAGE_TOO_LARGE, now)
+        sequences = queue.sequences
+        if sequences is not None and batch.has_sequence() and sequences.is_void(batch):
+            sequences.unstamp(batch)
+            queue.put_in_order()
         records = self._sealer.records_of(batch)
         children = split(batch, records, target_size(batch, self._sealer.limit(batch)))
         self._tell_of_split(queue, batch, len(children), message)
-        if queue.sequences is not None and batch.has_sequence():
-            queue.sequences.split(batch, children)
+        if sequences is not None and batch.has_sequence():
+            sequences.split(batch, children)
         self._release(batch)
         for child in children:
             self._accumulator.trim(child)

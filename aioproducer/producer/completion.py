@@ -24,7 +24,7 @@ class Action(Enum):
     SUCCEED_DUPLICATE = "complete it; the broker no longer knows its offset"
     RETRY = "send it again after the back-off"
     SPLIT = "it is too large: send it again in smaller ones"
-    RESTAMP = "the broker misses sequences before it, and it is proven absent: send it again under the next epoch"
+    RESTAMP = "it is proven absent, and its stamp is of no further use: send it again under the next epoch"
     FAIL = "end it with the error"
 
 
@@ -58,6 +58,19 @@ MAYBE_APPENDED = frozenset(
 )
 
 
+# The broker refused the batch for what it contains: it would refuse the same bytes again.
+REFUSES_CONTENT = frozenset(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    }
+)
+
+
 def decide(
     code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences | None, *, retries: int, expired: bool
 ) -> Action:
@@ -76,7 +89,23 @@ def decide(
     if batch.attempts > retries:
         return Action.FAIL
     if sequences is not None and batch.has_sequence() and code in SEQUENCE_ERRORS:
-        if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not sequences.is_lowest(batch):
-            return Action.RETRY  # an earlier batch is still to be resolved, and then this one is in order
-        return Action.FAIL if batch.maybe_appended or sequences.transactional else Action.RESTAMP
-    return Action.RETRY if error_class(code).retriable else Action.FAIL
+        return _decide_by_sequence(code, batch, sequences)
+    if not error_class(code).retriable:
+        return Action.FAIL
+    void = sequences is not None and batch.has_sequence() and sequences.is_void(batch)
+    return Action.RESTAMP if void else Action.RETRY
+
+
+def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences) -> Action:
+    """The broker refused the batch for what it knows of this producer."""
+    fenced = code == ErrorCode.INVALID_PRODUCER_EPOCH
+    if sequences.transactional:
+        out_of_order = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        return Action.RETRY if out_of_order and not sequences.is_lowest(batch) else Action.FAIL
+    if sequences.is_void(batch):
+        return Action.RESTAMP
+    if not sequences.is_lowest(batch):
+        return Action.RETRY  # an earlier batch is still to be resolved, and then this one is in order
+    if fenced and batch.maybe_appended:
+        return Action.FAIL  # of the epochs before its last one a broker remembers nothing
+    return Action.RESTAMP if sequences.proves_absence(batch) else Action.FAIL

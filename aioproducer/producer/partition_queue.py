@@ -67,6 +67,14 @@ class PartitionQueue:
         while earlier:
             batches.appendleft(earlier.pop())
 
+    def put_in_order(self) -> None:
+        """Some batches that were drained before have lost their sequences: they go behind those that have not."""
+        drained: list[ProducerBatch] = []
+        while self.batches and self.batches[0].drain_order >= 0:
+            drained.append(self.batches.popleft())
+        for batch in reversed(drained):
+            self.insert_retry(batch)
+
     def __repr__(self) -> str:
         return f"<PartitionQueue {self.topic}-{self.partition} depth={self.depth()} leader={self.leader}>"
 

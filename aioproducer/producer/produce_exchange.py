@@ -17,7 +17,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.broker_link import BrokerLink
 from aioproducer.net.client import KafkaClient
-from aioproducer.net.cluster import Node, TopicMetadata
+from aioproducer.net.cluster import Node
 from aioproducer.net.in_flight_request import InFlightRequest
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.drain import Drained
@@ -25,6 +25,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.produce_request import match_answers, request_start, write_request
 from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.record_accumulator import TopicQueues
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
@@ -37,6 +38,9 @@ from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 # Asked for with every request: to look a member of an enumeration up takes a while.
 _PRODUCE: Final = ApiKey.PRODUCE
 _NONE: Final = ErrorCode.NONE
+
+UNKNOWN_OFFSET: Final = -1
+"""The base offset of a batch that is in the log where the broker does not know (Kafka's ``INVALID_OFFSET``)."""
 
 
 @final
@@ -110,7 +114,7 @@ class ProduceExchange:
         """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
         for one in drained:
             self._prepare(one.queue, one.batch, link, now)
-        names, has_ids = _topic_ids(drained, self._client.metadata.cluster.topics)
+        names, has_ids = _topic_ids(drained, self._topics.topics)
         try:
             version = link.api_versions.latest_usable_version(ProduceRequest, self._newest(has_ids=has_ids))
         except KafkaError as error:
@@ -119,6 +123,9 @@ class ProduceExchange:
             return
         if version < FIRST_WITH_TOPIC_IDS:
             names = {topic: topic.encode() for topic in names}
+            for one in drained:
+                if one.queue.sequences is not None:
+                    one.queue.sequences.by_name = True
         link.send(InFlightBatches(self, link, drained, names, version), expect_response=self._acks != 0)
         self._measure(drained, link, now)
         if self._acks == 0:
@@ -145,8 +152,10 @@ class ProduceExchange:
             self._drained += 1
             batch.drain_order = self._drained
         sequences = queue.sequences
-        if sequences is not None and not batch.has_sequence():
-            sequences.stamp(batch)
+        if sequences is not None:
+            if not batch.has_sequence():
+                sequences.stamp(batch, now)
+            batch.log = sequences.log
         self._sealer.seal(batch)
         batch.in_flight = True
         batch.attempts += 1
@@ -200,6 +209,10 @@ class ProduceExchange:
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
             return
         self._windows.told(one.queue, link.node_id, answer.batches_to_retain)
+        if answer.error_code == 0 and answer.base_offset < UNKNOWN_OFFSET:
+            nonsense = f"{link} answered that the batch is at offset {answer.base_offset}"
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, nonsense, now)
+            return
         code = _NONE if answer.error_code == 0 else ErrorCode(answer.error_code)
         self._completer.ended(
             one,
@@ -231,15 +244,17 @@ class ProduceExchange:
             self._topics.leaders_moved(moved, self._time())
 
 
-def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicMetadata]) -> tuple[dict[str, bytes], bool]:
-    """The ids of the batches' topics, 16 bytes each, and whether all are known; one that is not is zero."""
+def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicQueues]) -> tuple[dict[str, bytes], bool]:
+    """The ids of the batches' topics, 16 bytes each, and whether all are known; one that is not is zero.
+
+    They are those of the topics whose sequences the batches have, not of what metadata has heard of since.
+    """
     ids: dict[str, bytes] = {}
     all_known = True
     for one in drained:
         name = one.queue.topic
         if name not in ids:
-            known = topics.get(name)
-            number = 0 if known is None else known.topic_id.int  # not its bytes, which are two calls of Python
+            number = topics[name].topic_id.int  # not its bytes, which are two calls of Python
             all_known = all_known and number != 0
             ids[name] = number.to_bytes(16, "big")
     return ids, all_known

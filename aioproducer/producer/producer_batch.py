@@ -53,17 +53,20 @@ class ProducerBatch:
         "leader_epoch",
         "ledger",
         "limit",
+        "log",
         "max_timestamp",
         "maybe_appended",
         "producer_epoch",
         "producer_id",
         "ready_at",
         "records",
+        "reshaped",
         "result",
         "retry_at",
         "sent_at",
         "sent_to",
         "sizes",
+        "unanswered",
         "written",
     )
 
@@ -108,7 +111,14 @@ class ProducerBatch:
         self.retry_at: float = 0.0
         self.sent_at: float = 0.0
         self.leader_epoch: i64 = -1
+        self.log: i64 = 0
+        """Which of the partition's logs it was sent to last (``PartitionSequences.log``)."""
         self.maybe_appended = False
+        """An attempt may have put it, or the batch that it is a part of, into the log."""
+        self.unanswered = False
+        """An attempt was never answered: it may still be on its way."""
+        self.reshaped = False
+        """It is a part of a batch that may be in the log as a whole."""
         self.last_error: str = ""
         self.ledger: Ledger | None = None
         """What its time was spent on; exists from its first retry on."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final, final
+from uuid import UUID
 
 from mypy_extensions import i64
 
@@ -32,6 +33,7 @@ from aioproducer.records.record_writer import record_size_upper_bound
 
 _MAX_INT32: Final = 2**31 - 1
 _MAX_INT64: Final = 2**63 - 1
+_NO_TOPIC_ID: Final = UUID(int=0)
 
 
 def as_bytes(data: object, what: str) -> bytes | None:
@@ -86,7 +88,8 @@ class TopicQueues:
 
     def __init__(self, name: str, partitioning: Partitioning) -> None:
         self.name = name
-        self.topic_id: object = None
+        self.topic_id = _NO_TOPIC_ID
+        """Zero until a broker has told it."""
         self.queues: list[PartitionQueue] = []
         self.partitioner = BuiltInPartitioner(partitioning)
 

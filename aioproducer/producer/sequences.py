@@ -4,12 +4,18 @@ A batch gets its producer id, epoch and first sequence when it is drained for th
 byte-identical. It is *unresolved* from then until its fate is known, on the wire or not. From the lowest one that is
 unresolved on, at most ``window`` batches are drained, resolved since or not, as the broker remembers no more of them:
 that one may have to be sent again. When a gap opens (a batch ended without its sequences being proven used,
-or the broker says it misses some), nothing new is drained until no batch is unresolved; then the partition goes on
+or the broker says it misses some), nothing new is drained until no batch is unresolved; then the partition continues
 with the next epoch from sequence 0. Epochs are counted per partition: brokers keep producer state per partition, so a
 gap in one leaves all others alone, and so do batches still under way (KAFKA-14034, librdkafka#4953).
 
-A broker takes any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
-log, batches go one at a time: else the second could be taken where the first was refused, and order be lost.
+A broker that misses sequences before a batch proves that the batch is not in the log (:meth:`proves_absence`). The
+batch then loses its stamp and gets one of the next epoch. The stamps of the batches behind it become *void* with it: a
+log that has forgotten the producer would accept them before it. A log that is proven new makes all stamps void.
+
+A broker accepts any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
+log, batches go one at a time: otherwise the second could be accepted where the first was refused, and order be lost.
+A broker forgets producers that write nothing for long. So batches go one at a time after a pause, too, and while one
+has to be sent again.
 
 Rules only: no asyncio, no clock.
 
@@ -18,13 +24,21 @@ Compiled when there is a compiler.
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
+
+from mypy_extensions import i64
 
 from aioproducer.producer.producer_batch import ProducerBatch
 
 MAX_EPOCH = 2**15 - 1
 WINDOW = 5
 """Batches a broker remembers per producer and partition, unless it says otherwise (``NUM_BATCHES_TO_RETAIN``)."""
+
+KNOWN_FOR: Final = 1.0
+"""Seconds for which a broker certainly does not forget a producer (``producer.id.expiration.ms``, a day by default)."""
+
+_NOWHERE: Final = 2**62
+"""A place that no batch has."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -68,13 +82,20 @@ class PartitionSequences:
     """One partition's sequence state."""
 
     __slots__ = (
+        "_absent_from",
+        "_doubtful",
         "_ids",
+        "_known_at",
+        "_new_from",
         "_places",
         "_stamped",
+        "_void",
         "broken",
+        "by_name",
         "identity",
         "joined",
         "known_id",
+        "log",
         "next_sequence",
         "unresolved",
         "window",
@@ -92,7 +113,21 @@ class PartitionSequences:
         self.joined = -1
         """The number of the transaction that the partition was added to last."""
         self.known_id = -1
-        """The producer id under which the broker has appended a batch."""
+        """The producer id under which the present log has appended a batch."""
+        self._known_at: float = 0.0
+        """When the present log was known to know the producer."""
+        self.log: i64 = 0
+        """Counts the logs that the partition has had."""
+        self.by_name = False
+        """A request has named the topic by its name and not by its id: it may reach a log of which nothing is known."""
+        self._new_from: i64 = 0
+        """Batches that were sent to logs before this one cannot be in the present log."""
+        self._void = False
+        """A batch of the present epoch was proven absent; those behind it are, too."""
+        self._absent_from = _NOWHERE
+        """The place of the first batch of the present epoch that has ended and is proven absent."""
+        self._doubtful = False
+        """A batch of the present epoch that has ended may still be on its way to the log."""
 
     def has_id(self) -> bool:
         """Whether there is a producer id to stamp new batches with."""
@@ -119,9 +154,11 @@ class PartitionSequences:
     def transactional(self) -> bool:
         return self._ids.transactional
 
-    def stamp(self, batch: ProducerBatch) -> None:
+    def stamp(self, batch: ProducerBatch, now: float) -> None:
         """Gives a batch without a sequence its identity and sequence; ``may_drain_new`` must hold."""
         assert self._ids.current is not None
+        if not self.unresolved and now - self._known_at > KNOWN_FOR:
+            self.known_id = -1
         if self.identity is None:
             self.identity = self._ids.current
         elif self._ids.transactional:
@@ -131,7 +168,9 @@ class PartitionSequences:
         elif self.broken:
             self.identity = self._next_identity(self.identity, self._ids.current)
             self.next_sequence = 0
-        self.broken = False
+        if self.broken:
+            self.broken = self._void = self._doubtful = False
+            self._absent_from = _NOWHERE
         batch.producer_id, batch.producer_epoch = self.identity
         batch.base_sequence = self.next_sequence
         self.next_sequence = increment_sequence(self.next_sequence, batch.count)
@@ -148,15 +187,56 @@ class PartitionSequences:
         """Whether every batch before this one is resolved."""
         return bool(self.unresolved) and self.unresolved[0] is batch
 
-    def log_is_new(self) -> None:
-        """The partition has a new log, which knows no producer id yet."""
-        self.known_id = -1
+    def log_is_new(self, *, proven: bool) -> None:
+        """The partition has a new log, which knows no producer id yet; ``proven``: by another topic id.
 
-    def resolve(self, batch: ProducerBatch) -> None:
+        What was sent under the old id is not in the new log. A transaction keeps its stamps: it has one epoch only.
+        """
+        self.known_id = -1
+        self.log += 1
+        if not proven or self.by_name or self._ids.transactional:
+            return
+        self._new_from = self.log
+        if self.unresolved:
+            self.break_off()
+            self._unstamp_waiting()
+
+    def is_void(self, batch: ProducerBatch) -> bool:
+        """Whether the batch, which has a stamp, needs another one: it is proven absent.
+
+        A log accepts a batch behind one that it has not got only if it is new. Requests that name topics by their ids
+        do not reach a log that nobody knows of.
+        """
+        return batch.log < self._new_from or (self._void and not (self.by_name and batch.maybe_appended))
+
+    def proves_absence(self, batch: ProducerBatch) -> bool:
+        """Whether no attempt to send the lowest unresolved batch is in the log, nor will be, if the broker misses
+        sequences before it.
+
+        The broker would have recognised the batch among the last ``window`` of its producer. It would not if the batch
+        is a part of one that may be there as a whole, unless something before it is missing, too. And attempts that
+        were never answered may still arrive; they would be accepted after an earlier batch that may still arrive.
+        """
+        if not batch.maybe_appended:
+            return True
+        if self._doubtful and batch.unanswered:
+            return False
+        if batch.reshaped and self._absent_from >= self._places[0]:
+            return False
+        ended_since = self._stamped - self._places[0] - len(self.unresolved)
+        return ended_since + sum(one.maybe_appended or one.in_flight for one in self.unresolved[1:]) < self.window
+
+    def resolve(self, batch: ProducerBatch, now: float) -> None:
         """The batch's sequences are used in the log."""
-        self.known_id = batch.producer_id
+        if batch.log == self.log:
+            self.known_id = batch.producer_id
+            self._known_at = now
         self._remove(batch)
         self._renew_if_used_up()
+
+    def interrupted(self) -> None:
+        """A batch has to be sent again: until one is appended, the broker may forget the producer."""
+        self.known_id = -1
 
     def break_off(self) -> None:
         """A gap opens, as when a batch on the wire is given up: nothing new before all that is unresolved has ended."""
@@ -164,9 +244,16 @@ class PartitionSequences:
         if self.identity == self._ids.current:
             self._ids.in_doubt = True
 
-    def abandon(self, batch: ProducerBatch) -> None:
-        """The batch has ended, and its sequences may or may not be used: a gap."""
+    def abandon(self, batch: ProducerBatch, *, refused: bool = False) -> None:
+        """The batch has ended, and its sequences may or may not be used: a gap.
+
+        ``refused``: the broker refused the batch for its content, so no attempt that is still on its way is accepted.
+        """
         self.break_off()
+        if refused or not batch.maybe_appended:
+            self._absent_from = min(self._absent_from, self._places[self.unresolved.index(batch)])
+        elif batch.unanswered and not refused:
+            self._doubtful = True
         self._remove(batch)
         self._renew_if_used_up()
 
@@ -180,10 +267,25 @@ class PartitionSequences:
         self._stamped += more
 
     def unstamp(self, batch: ProducerBatch) -> None:
-        """The broker refused the batch as out of order, and no attempt can have appended it: it is as if new."""
-        self.abandon(batch)
+        """The batch is proven absent: it is as if new. So are those behind it that wait; those under way follow."""
+        self.break_off()
+        self._void = True
+        if batch.log >= self._new_from:
+            batch.maybe_appended = False  # else the log before the present one may have it
+        self._take_stamp(batch)
+        self._unstamp_waiting()
+        self._renew_if_used_up()
+
+    def _unstamp_waiting(self) -> None:
+        for batch in tuple(self.unresolved):
+            if not batch.in_flight and self.is_void(batch):
+                self._take_stamp(batch)
+
+    def _take_stamp(self, batch: ProducerBatch) -> None:
+        self._remove(batch)
         batch.producer_id = batch.producer_epoch = batch.base_sequence = -1
         batch.header = b""
+        batch.unanswered = batch.reshaped = False
 
     def _remove(self, batch: ProducerBatch) -> None:
         place = self.unresolved.index(batch)

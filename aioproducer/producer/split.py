@@ -1,7 +1,7 @@
 """What becomes of a batch that a broker refuses as too large (``ProducerBatch.split``, seed 000).
 
 It is cut into smaller ones, in order, under exactly its own sequence numbers: the broker sees what it would have seen
-of the whole. Rules only: no asyncio, no clock.
+of the whole. If an earlier attempt may have appended the whole, its parts say so. Rules only: no asyncio, no clock.
 """
 
 from __future__ import annotations
@@ -17,12 +17,8 @@ from aioproducer.records.record_writer import record_size_upper_bound
 
 
 def may_split(code: ErrorCode, batch: ProducerBatch) -> bool:
-    """Whether the answer means smaller batches and not an error.
-
-    One record cannot be made smaller. And a batch that an earlier attempt may have appended keeps its shape, by which
-    the broker would know it again.
-    """
-    return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and not batch.maybe_appended
+    """Whether the answer means smaller batches and not an error: one record cannot be made smaller."""
+    return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1
 
 
 def target_size(batch: ProducerBatch, limit: int) -> int:
@@ -79,4 +75,8 @@ def _child(batch: ProducerBatch, index: int, timestamp_ms: int) -> ProducerBatch
     child.ready_at = batch.ready_at
     child.attempts = batch.attempts - 1
     child.leader_epoch = batch.leader_epoch
+    child.log = batch.log
+    child.maybe_appended = batch.maybe_appended
+    child.unanswered = batch.unanswered
+    child.reshaped = batch.maybe_appended or batch.reshaped
     return child

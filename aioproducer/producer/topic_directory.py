@@ -30,7 +30,8 @@ class TopicDirectory:
         ids: ProducerIds | None,
         rack: str | None = None,
     ) -> None:
-        self._topics = topics
+        self.topics = topics
+        """By name."""
         self._partitioning = partitioning
         self._ready = ready
         self._windows = windows
@@ -47,23 +48,25 @@ class TopicDirectory:
             if self._followed.get(name) is topic:
                 continue
             self._followed[name] = topic
-            queues = self._topics.get(name)
+            queues = self.topics.get(name)
             if queues is None:
-                queues = self._topics[name] = TopicQueues(name, self._partitioning)
+                queues = self.topics[name] = TopicQueues(name, self._partitioning)
             self._take(queues, topic, now)
 
     def _locate(self, cluster: Cluster) -> None:
         in_rack = {node.node_id for node in cluster.nodes.values() if node.rack == self._rack}
         if in_rack != self._partitioning.in_rack:
             self._partitioning.in_rack = in_rack
-            for queues in self._topics.values():
+            for queues in self.topics.values():
                 queues.partitioner.leaders_changed()
 
     def _take(self, queues: TopicQueues, topic: TopicMetadata, now: float) -> None:
-        another = topic.topic_id != queues.topic_id and queues.topic_id not in (None, NO_TOPIC_ID)
-        if another or len(topic.partitions) < len(queues.queues):
-            self._created_anew(queues, len(topic.partitions), now)
-        queues.topic_id = topic.topic_id
+        proven = NO_TOPIC_ID not in (topic.topic_id, queues.topic_id) and topic.topic_id != queues.topic_id
+        smaller = len(topic.partitions) < len(queues.queues)
+        if proven or smaller:
+            self._created_anew(queues, len(topic.partitions), now, proven=proven)
+        if smaller or topic.topic_id != NO_TOPIC_ID:  # a broker that tells no id says nothing about it
+            queues.topic_id = topic.topic_id
         new = topic.partitions[len(queues.queues) :]
         for info in new:
             queues.queues.append(self._queue(queues.name, info.partition))
@@ -83,19 +86,26 @@ class TopicDirectory:
     def leaders_moved(self, moved: Iterable[PartitionInfo], now: float) -> None:
         """Takes over new leaders alone, of partitions that are known: one costs the same whatever else there is."""
         for info in moved:
-            self._lead(self._topics[info.topic].queues[info.partition], info, now)
+            self._lead(self.topics[info.topic].queues[info.partition], info, now)
 
     def _lead(self, queue: PartitionQueue, info: PartitionInfo, now: float) -> None:
+        if info.leader_epoch < queue.leader_epoch and queue.sequences is not None:
+            queue.sequences.log_is_new(proven=False)  # epochs only grow; unless brokers tell none any more
         if info.leader != queue.leader or info.leader_epoch != queue.leader_epoch:
             self._move(queue, info.leader, info.leader_epoch, now)
             if queue.batches:
                 self._ready.add(queue)  # a new leader is tried at once, whatever back-off there was
 
-    def _created_anew(self, queues: TopicQueues, partitions: int, now: float) -> None:
-        """Another topic has the name now; what waits for a partition that it does not have waits for that to come."""
-        for queue in queues.queues:
+    def _created_anew(self, queues: TopicQueues, partitions: int, now: float, *, proven: bool) -> None:
+        """Another topic has the name now; what waits for a partition that it does not have waits for that to come.
+
+        ``proven``: it has another id.
+        """
+        gone = [queue for (topic, _), queue in self._gone.items() if topic == queues.name]
+        for queue in (*queues.queues, *gone):
             if queue.sequences is not None:
-                queue.sequences.log_is_new()
+                queue.sequences.log_is_new(proven=proven)
+                queue.put_in_order()
         for queue in queues.queues[partitions:]:
             self._move(queue, NO_LEADER, -1, now)
             queue.busy = False
@@ -109,4 +119,4 @@ class TopicDirectory:
         self._ready.leader_changed(queue, old)
         self._windows.leader_changed(queue)
         if self._rack is not None or (old == NO_LEADER) != (leader == NO_LEADER):
-            self._topics[queue.topic].partitioner.leaders_changed()
+            self.topics[queue.topic].partitioner.leaders_changed()

@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from aioproducer.testing.simulation import KINDS, Report, simulate
 
@@ -22,13 +22,13 @@ _SHOWN = 5
 def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout) -> int:
     """Runs the seeds asked for; the exit status is 0 if all of them kept every promise."""
     options = _parser().parse_args(arguments)
-    kinds = options.faults
+    asked = Asked(tuple(options.faults), {kind: rate for kind, rate in options.faults.items() if rate}, options.ample)
     seeds = range(options.seed, options.seed + options.seeds)
     began = time.perf_counter()
     run = failed = 0
     records = acknowledged = transactions = committed = 0
     virtual = 0.0
-    for report in _run(seeds, kinds, options.verbose, options.jobs):
+    for report in _run(seeds, asked, options.verbose, options.jobs):
         run += 1
         records += report.records
         acknowledged += report.acknowledged
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO = sys.stdout) -> in
             print(*report.scenario.describe(), *report.trace, f"trace {report.digest}", sep="\n", file=out)
         if not report.ok:
             failed += 1
-            print(*describe_failure(report, kinds, narrow=options.narrow), sep="\n", file=out, flush=True)
+            print(*describe_failure(report, asked, narrow=options.narrow), sep="\n", file=out, flush=True)
             if failed == options.fail_after:
                 break
     real = time.perf_counter() - began
@@ -63,9 +63,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--faults",
         type=_kinds,
-        default=tuple(KINDS),
-        metavar="KIND,…",
-        help="only these kinds of faults, or 'none'; a name with - before it: all but these",
+        default=dict.fromkeys(KINDS, 0.0),
+        metavar="KIND[=RATE],…",
+        help="only these kinds of faults, or 'none'; a name with - before it: all but these; "
+        "one with a rate strikes with every seed, the others with those that draw them",
+    )
+    parser.add_argument(
+        "--ample",
+        action="store_true",
+        help="all faults pass and there is time, memory and attempts enough for every seed, so nothing may fail",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="print the scenario and everything that happens")
     parser.add_argument("--narrow", action="store_true", help="find the kinds of faults that a failing seed needs")
@@ -74,20 +80,43 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _kinds(text: str) -> tuple[str, ...]:
-    """The kinds that a value of ``--faults`` stands for."""
-    names = [name.strip() for name in text.split(",") if name.strip() not in ("", "none")]
+def _kinds(text: str) -> dict[str, float]:
+    """The kinds that a value of ``--faults`` stands for, with their rates; 0 is for those that are drawn."""
+    names: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, given, rate = part.partition("=")
+        try:
+            names[name] = float(rate) if given else 0.0
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"the rate of {name} must be a number, not {rate!r}") from None
+        if given and not 0 < names[name] <= 1:
+            raise argparse.ArgumentTypeError(f"the rate of {name} must be more than 0 and at most 1, not {rate}")
+    names.pop("none", None)
     unknown = [name for name in names if name.removeprefix("-") not in KINDS]
     if unknown:
         raise argparse.ArgumentTypeError(f"there is no fault {', '.join(unknown)}; there are {', '.join(KINDS)}")
-    without = {name[1:] for name in names if name.startswith("-")}
-    if without:
-        return tuple(kind for kind in KINDS if kind not in without)
-    return tuple(kind for kind in KINDS if kind in names)
+    if any(name.startswith("-") for name in names):
+        return {kind: names.get(kind, 0.0) for kind in KINDS if f"-{kind}" not in names}
+    return {kind: names[kind] for kind in KINDS if kind in names}
 
 
-def _run(seeds: Iterable[int], kinds: Collection[str], verbose: bool, jobs: int) -> Iterator[Report]:
-    one = partial(simulate, kinds=kinds, keep_trace=verbose)
+class Asked(NamedTuple):
+    """What is asked of every seed: kinds of faults, the rates that are not drawn, and whether there is ample time."""
+
+    kinds: tuple[str, ...] = tuple(KINDS)
+    rates: Mapping[str, float] = {}
+    ample: bool = False
+
+    def run(self, seed: int, *, keep_trace: bool = False) -> Report:
+        return simulate(seed, kinds=self.kinds, rates=self.rates, ample=self.ample, keep_trace=keep_trace)
+
+    def without(self, kind: str) -> Asked:
+        kinds = tuple(other for other in self.kinds if other != kind)
+        return self._replace(kinds=kinds, rates={other: rate for other, rate in self.rates.items() if other != kind})
+
+
+def _run(seeds: Iterable[int], asked: Asked, verbose: bool, jobs: int) -> Iterator[Report]:
+    one = partial(asked.run, keep_trace=verbose)
     if jobs == 1:
         yield from map(one, seeds)
         return
@@ -95,33 +124,34 @@ def _run(seeds: Iterable[int], kinds: Collection[str], verbose: bool, jobs: int)
         yield from pool.map(one, seeds, chunksize=10)
 
 
-def describe_failure(report: Report, kinds: Collection[str], *, narrow: bool) -> list[str]:
+def describe_failure(report: Report, asked: Asked, *, narrow: bool) -> list[str]:
     """What went wrong with a seed, and how to see it again."""
     seed = report.scenario.seed
     if narrow:
-        kinds = narrowed(seed, kinds)
+        asked = narrowed(seed, asked)
     lines = [f"seed {seed} FAILED:", *(f"  {violation}" for violation in report.violations[:_SHOWN])]
     more = len(report.violations) - _SHOWN
     if more > 0:
         lines.append(f"  … and {more} more")
-    lines.append(f"  replay: {replay_command(seed, kinds)}")
+    lines.append(f"  replay: {replay_command(seed, asked)}")
     return lines
 
 
-def replay_command(seed: int, kinds: Collection[str]) -> str:
+def replay_command(seed: int, asked: Asked) -> str:
     """The command that runs the seed again and prints its trace."""
-    faults = "" if tuple(kinds) == tuple(KINDS) else f" --faults {','.join(kinds) or 'none'}"
-    return f"python -m aioproducer.testing.simulate --seed {seed}{faults} -v"
+    named = [f"{kind}={asked.rates[kind]:g}" if kind in asked.rates else kind for kind in asked.kinds]
+    faults = "" if named == list(KINDS) else f" --faults {','.join(named) or 'none'}"
+    ample = " --ample" if asked.ample else ""
+    return f"python -m aioproducer.testing.simulate --seed {seed}{ample}{faults} -v"
 
 
-def narrowed(seed: int, kinds: Collection[str]) -> tuple[str, ...]:
+def narrowed(seed: int, asked: Asked) -> Asked:
     """As few of the kinds of faults as still make the seed fail, leaving out one after the other."""
-    needed = tuple(kinds)
-    for kind in kinds:
-        fewer = tuple(other for other in needed if other != kind)
-        if not simulate(seed, kinds=fewer).ok:
-            needed = fewer
-    return needed
+    for kind in asked.kinds:
+        fewer = asked.without(kind)
+        if not fewer.run(seed).ok:
+            asked = fewer
+    return asked
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadySet
 from aioproducer.producer.sealer import Sealer
-from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.sequences import KNOWN_FOR, PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
@@ -98,9 +98,6 @@ class PartitionSimulation(Accumulation):
         self.sealed: dict[tuple[int, ...], bytes] = {}
         self.stamped: list[tuple[int, int, int, int]] = []
         self.told_late: set[ProducerBatch] = set()
-        self.lost_state = False
-        self.out_of_order = False
-        """The broker appended a batch before an earlier one, as it had forgotten the producer."""
 
     # The producer
 
@@ -148,7 +145,7 @@ class PartitionSimulation(Accumulation):
             self.drains += 1
             batch.drain_order = self.drains
         if queue.sequences is not None and not batch.has_sequence():
-            queue.sequences.stamp(batch)
+            queue.sequences.stamp(batch, self.loop.now)
             self.stamped.append((batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
         self.sealer.seal(batch)
         batch.in_flight = True
@@ -224,14 +221,6 @@ class PartitionSimulation(Accumulation):
         self.zombies = [requests for requests in self.zombies if requests]
 
     def _produce(self, sent: Sent) -> tuple[ErrorCode, int]:
-        if sent.request.producer_id not in self.broker.entries:
-            this = sent.drained.batch
-            earlier = [
-                batch
-                for batch in self.completer.incomplete
-                if batch.drain_order >= 0 and (batch.drain_order, batch.first) < (this.drain_order, this.first)
-            ]
-            self.out_of_order |= any(not self.in_log(batch) for batch in earlier)
         return self.broker.produce(sent.request)
 
     def disconnect(self, arriving: int) -> None:
@@ -245,17 +234,16 @@ class PartitionSimulation(Accumulation):
             self.completer.ended(sent.drained, ErrorCode.NETWORK_EXCEPTION, "", self.loop.now)
 
     def forget_producers(self) -> None:
-        """The broker loses what it knew of all producers."""
-        self.lost_state |= bool(self.broker.entries)
+        """The broker forgets all producers, which have been silent for long."""
+        self.loop.now += 2 * KNOWN_FOR
         self.broker.entries.clear()
 
     def may_forget_producers(self) -> bool:
-        """Whether the broker, having forgotten, would not take again what it has, or what was given up long ago.
+        """Whether the broker, having forgotten, would not append again what it has, nor what was given up long ago.
 
         That no producer can prevent.
         """
-        waiting = {sent.drained.batch for sent in self.wire} | set(self.completer.incomplete)
-        return not self.zombies and not any(self.in_log(batch) for batch in waiting)
+        return not self.zombies and not self.wire and not any(map(self.in_log, self.completer.incomplete))
 
     def values_of(self, batch: ProducerBatch) -> list[bytes]:
         """The records of a batch; of a child, those it has of the one that was split."""
@@ -332,9 +320,7 @@ class PartitionSimulation(Accumulation):
         if len({producer_id for producer_id, _, _, _ in self.stamped}) > 1:
             # What was given up may still arrive under a producer id of before, and nobody can fence it off.
             numbers = [int(value) for value in log if self.deliveries[value].outcome is None]
-        if not self.out_of_order:
-            assert numbers == sorted(numbers), "the log is out of order"
-        assert self.lost_state or not self.out_of_order
+        assert numbers == sorted(numbers), "the log is out of order"
         assert self.pool.available == self.pool.total
         assert self.queue.depth() == self.queue.in_flight == 0
         assert self.sequences.unresolved == []

@@ -28,7 +28,7 @@ from aioproducer.producer.readiness import why_waiting
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.sealer import Sealer
-from aioproducer.producer.sequences import WINDOW, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.sequences import KNOWN_FOR, WINDOW, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import InFlightWindows
@@ -99,7 +99,14 @@ class RulesSimulation(Accumulation):
         self.deliveries: dict[Place, dict[bytes, Any]] = {place: {} for place in self.leaders}
         self.models = {place: WindowModel(self.logs[place].log, self.deliveries[place]) for place in self.leaders}
         self.stamped: dict[ProducerBatch, broker_model.Request] = {}
-        self.late: deque[tuple[int, Place, bytes]] = deque()
+        self.ids_of_topics = {topic: UUID(int=number + 1) for number, topic in enumerate(TOPICS)}
+        self.sent_to: dict[ProducerBatch, UUID] = {}
+        """The id of the topic that each batch was sent to last."""
+        self.handled: dict[ProducerBatch, tuple[ErrorCode, int]] = {}
+        """Batches that a broker has handled, and what it will answer."""
+        self.deleted: dict[Place, list[list[bytes]]] = {place: [] for place in self.leaders}
+        """The logs that a place had before."""
+        self.late: deque[tuple[int, Place, tuple[UUID, bytes]]] = deque()
         """Requests whose connection has ended, and which the broker may still get to."""
         self.wire: dict[int, deque[list[Drained]]] = {node: deque() for node in NODES}
         self.up = dict.fromkeys(NODES, True)
@@ -179,13 +186,15 @@ class RulesSimulation(Accumulation):
                 batch.drain_order = self.drains
             again = batch.has_sequence()
             if queue.sequences is not None and not again:
-                queue.sequences.stamp(batch)
+                queue.sequences.stamp(batch, self.loop.now)
             self.sealer.seal(batch)
             if queue.sequences is not None:
                 request = broker_model.seen(batch.header + batch.body)
                 assert not again or self.stamped.get(batch, request) == request, "what is sent again is the same"
                 self.stamped[batch] = request
                 self.models[queue.topic, queue.partition].sent(request)
+                batch.log = queue.sequences.log
+            self.sent_to[batch] = self.accumulator.topics[queue.topic].topic_id
             size += len(batch.header) + len(batch.body)
             batch.in_flight = True
             batch.attempts += 1
@@ -208,7 +217,8 @@ class RulesSimulation(Accumulation):
         refusals = [*refusals, *[ErrorCode.NONE] * len(drained)]
         for one, refused in zip(drained, refusals, strict=False):
             place = (one.queue.topic, one.queue.partition)
-            code, offset = self._produce(node, place, one.batch.header + one.batch.body, refused)
+            handled = self.handled.pop(one.batch) if one.batch in self.handled else None
+            code, offset = handled or self._produce(node, place, self._data(one), refused)
             self.models[place].announced(node, self.remembered[node])
             self.windows.told(one.queue, node, self.remembered[node])
             self._ended(one, code, offset)
@@ -219,7 +229,14 @@ class RulesSimulation(Accumulation):
             self.models[one.queue.topic, one.queue.partition].ended(self.stamped[one.batch], code)
         self.completer.ended(one, code, "", self.loop.now, base_offset=offset)
 
-    def _produce(self, node: int, place: Place, data: bytes, refused: ErrorCode) -> tuple[ErrorCode, int]:
+    def _data(self, one: Drained) -> tuple[UUID, bytes]:
+        """What a broker sees of a batch."""
+        return self.sent_to[one.batch], one.batch.header + one.batch.body
+
+    def _produce(self, node: int, place: Place, sent: tuple[UUID, bytes], refused: ErrorCode) -> tuple[ErrorCode, int]:
+        topic_id, data = sent
+        if topic_id != self.ids_of_topics[place[0]]:
+            return ErrorCode.UNKNOWN_TOPIC_ID, -1
         if self.leaders[place][0] != node:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
         request = broker_model.seen(data)
@@ -252,8 +269,10 @@ class RulesSimulation(Accumulation):
         lost, self.wire[node] = self.wire[node], deque()
         for number, drained in enumerate(lost):
             for one in drained:
-                place, data = (one.queue.topic, one.queue.partition), one.batch.header + one.batch.body
-                if number < handled:
+                place, data = (one.queue.topic, one.queue.partition), self._data(one)
+                if one.batch in self.handled:
+                    del self.handled[one.batch]
+                elif number < handled:
                     self._produce(node, place, data, ErrorCode.NONE)
                 elif self.idempotent:  # without, whatever comes late comes twice
                     self.late.append((node, place, data))
@@ -266,18 +285,56 @@ class RulesSimulation(Accumulation):
         if told:
             self.follow()
 
+    def create_anew(self, topic: str, *, handled: int, told: bool) -> None:
+        """The topic is deleted and another one of its name created.
+
+        Of the requests on each connection the first few have been handled by then, and are not answered yet.
+        """
+        for node, requests in self.wire.items():
+            for drained in list(requests)[:handled]:
+                for one in drained:
+                    if one.batch not in self.handled:
+                        place = (one.queue.topic, one.queue.partition)
+                        self.handled[one.batch] = self._produce(node, place, self._data(one), ErrorCode.NONE)
+        self.ids_of_topics[topic] = UUID(int=max(one.int for one in self.ids_of_topics.values()) + 1)
+        for place in self.logs:
+            if place[0] == topic:
+                self.deleted[place].append(self.logs[place].log)
+                self.logs[place] = broker_model.Partition()
+                self.leaders[place] = (self.leaders[place][0], 0)
+        if told:
+            self.follow()
+
+    def may_forget_producers(self) -> bool:
+        """Whether no attempt is under way, nor in a log whose producer waits for an answer.
+
+        A broker that has forgotten would append it twice, which no producer can prevent.
+        """
+        waiting = [
+            value for deliveries in self.deliveries.values() for value, end in deliveries.items() if not end.done()
+        ]
+        logged = {value for partition in self.logs.values() for value in partition.log}
+        return not any(self.wire.values()) and not self.late and logged.isdisjoint(waiting)
+
+    def forget_producers(self) -> None:
+        """Brokers forget the producers that have not written for long (``producer.id.expiration.ms``)."""
+        self.loop.now += 2 * KNOWN_FOR
+        for partition in self.logs.values():
+            partition.entries.clear()
+
     def follow(self) -> None:
         """The producer gets metadata."""
         topics = {
             topic: TopicMetadata(
                 topic,
-                UUID(int=number + 1),
+                self.ids_of_topics[topic],
                 tuple(PartitionInfo(topic, p, *self.leaders[topic, p], (1, 2), (1, 2), ()) for p in range(partitions)),
             )
-            for number, (topic, partitions) in enumerate(TOPICS.items())
+            for topic, partitions in TOPICS.items()
         }
         for place, model in self.models.items():
             model.led_by(*self.leaders[place])
+            model.has_log(self.logs[place].log)
         nodes = {node: Node(node, Address("b", node)) for node in NODES}
         self.directory.follow(Cluster(nodes, topics), self.loop.now)
         self.woken = True
@@ -301,10 +358,12 @@ class RulesSimulation(Accumulation):
         for place, deliveries in self.deliveries.items():
             log = self.logs[place].log
             for value, delivery in deliveries.items():
+                logs = [log, *self.deleted[place]]
                 if delivery.done() and delivery.outcome is None:
-                    assert log[delivery.result().offset] == value
+                    offset = delivery.result().offset
+                    assert any(log[offset : offset + 1] == [value] for log in logs)
                 elif delivery.outcome is Outcome.NOT_SENT:
-                    assert value not in log
+                    assert not any(value in log for log in logs)
 
     def check_nothing_forgotten(self) -> None:
         """After a turn: whatever could go out has gone, and for all else there is somebody or something that wakes."""
@@ -347,8 +406,8 @@ class RulesSimulation(Accumulation):
         self.check()
         assert self.pool.available == self.pool.total
         for place, deliveries in self.deliveries.items():
-            log = self.logs[place].log
             assert all(delivery.done() for delivery in deliveries.values())
-            if self.idempotent:
-                assert len(log) == len(set(log)), "something is in the log twice"
-                assert log == sorted(log), "the log is out of order"
+            for log in (self.logs[place].log, *self.deleted[place]):
+                if self.idempotent:
+                    assert len(log) == len(set(log)), "something is in the log twice"
+                    assert log == sorted(log), "the log is out of order"

@@ -4,7 +4,7 @@ import pytest
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
-from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
+from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, REFUSES_CONTENT, SEQUENCE_ERRORS, Action, decide
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 
@@ -59,7 +59,7 @@ class Case:
         for _ in range(place + 1):
             self.batch = make_batch(Loop(), records=1)
             if self.sequences is not None:
-                self.sequences.stamp(self.batch)
+                self.sequences.stamp(self.batch, 0.0)
         self.batch.attempts = attempts
         self.batch.maybe_appended = maybe_appended
 
@@ -95,8 +95,8 @@ def test_a_passing_error_is_retried_while_there_are_retries_and_time(code: Error
     assert Case(attempts=1).decide(code, retries=0) is Action.FAIL
 
 
-def test_out_of_order_behind_an_unresolved_batch_is_no_gap() -> None:
-    code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+@pytest.mark.parametrize("code", sorted(SEQUENCE_ERRORS))
+def test_out_of_order_behind_an_unresolved_batch_is_no_gap(code: ErrorCode) -> None:
     assert Case(place=1).decide(code) is Action.RETRY
     assert Case(place=4, maybe_appended=True).decide(code) is Action.RETRY
     assert Case(place=0).decide(code) is Action.RESTAMP
@@ -105,8 +105,28 @@ def test_out_of_order_behind_an_unresolved_batch_is_no_gap() -> None:
 @pytest.mark.parametrize("code", sorted(SEQUENCE_ERRORS))
 def test_a_batch_refused_for_its_sequence_is_stamped_anew_only_if_it_cannot_be_in_the_log(code: ErrorCode) -> None:
     assert Case().decide(code) is Action.RESTAMP
-    assert Case(maybe_appended=True).decide(code) is Action.FAIL
     assert Case(idempotent=False).decide(code) is Action.FAIL
+    fenced = code is ErrorCode.INVALID_PRODUCER_EPOCH  # nothing is remembered of earlier epochs
+    assert Case(maybe_appended=True).decide(code) is (Action.FAIL if fenced else Action.RESTAMP)
+    part = Case(maybe_appended=True)
+    part.batch.reshaped = True
+    assert part.decide(code) is Action.FAIL
+
+
+@pytest.mark.parametrize("code", [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.NOT_ENOUGH_REPLICAS])
+def test_behind_a_batch_that_was_stamped_anew_it_needs_another_stamp(code: ErrorCode) -> None:
+    case = Case(place=1)
+    assert case.sequences is not None
+    case.batch.in_flight = True
+    case.sequences.unstamp(case.sequences.unresolved[0])
+    assert case.decide(code) is Action.RESTAMP
+    case.batch.maybe_appended = case.sequences.by_name = True
+    assert case.decide(ErrorCode.NOT_ENOUGH_REPLICAS) is Action.RETRY  # it may be in a new log: the broker is asked
+
+
+def test_what_refuses_content_is_never_retried() -> None:
+    for code in REFUSES_CONTENT:
+        assert Case().decide(code) is Action.FAIL
 
 
 def test_after_which_answers_a_batch_may_be_in_the_log() -> None:
@@ -134,4 +154,4 @@ def test_what_is_too_large_is_split_whatever_the_retries() -> None:
     assert case.decide(code) is case.decide(code, retries=0) is Action.SPLIT
     assert case.decide(code, expired=True) is Action.FAIL
     case.batch.maybe_appended = True
-    assert case.decide(code) is Action.FAIL
+    assert case.decide(code) is Action.SPLIT

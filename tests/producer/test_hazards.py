@@ -804,22 +804,32 @@ async def test_a_partition_briefly_missing_from_metadata_goes_on_with_its_sequen
 
 async def test_batches_under_way_keep_their_epoch_when_it_is_bumped() -> None:
     """The second of four on the wire is refused for good: those behind it are out of order, and go out again."""
-    async with running() as (cluster, producer):
-        _ = await producer.send("t", b"0")
+    async with running(batch_size=0) as (cluster, producer):
         gate = asyncio.Event()
-        cluster.broker.script(ApiKey.PRODUCE, after(gate), error(ErrorCode.INVALID_RECORD))
-        deliveries = []
-        for n in range(1, 5):
-            deliveries.append(producer.send("t", b"%d" % n))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
+        cluster.broker.script(ApiKey.PRODUCE, answer, after(gate), error(ErrorCode.INVALID_RECORD))
+        deliveries = [producer.send("t", b"%d" % n) for n in range(5)]
         await cluster.broker.received(ApiKey.PRODUCE, 2)
         gate.set()
         ended = [await end_of(delivery) for delivery in deliveries]
-        assert [isinstance(one, DeliveryError) for one in ended] == [False, True, False, False]
+        assert [isinstance(one, DeliveryError) for one in ended] == [False, False, True, False, False]
         assert cluster.values("t") == [b"0", b"1", b"3", b"4"]
         batches = list(cluster.log("t").batches())
         assert [(batch.producer_epoch, batch.base_sequence) for batch in batches] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(("offset", "believed"), [(-1, True), (-2, False), (-(2**63), False)])
+async def test_an_offset_that_is_none_is_no_success(offset: int, believed: bool) -> None:
+    """Of a batch that is there already, a broker may not know where: it then answers -1."""
+
+    def nonsense(response: Any) -> None:
+        response.responses[0].partition_responses[0].base_offset = offset
+
+    async with running(retry_backoff_ms=1) as (cluster, producer):
+        cluster.broker.script(ApiKey.PRODUCE, edited(nonsense))
+        metadata = await producer.send("t", b"0")
+        assert metadata.offset == (-1 if believed else 0)
+        assert cluster.values("t") == [b"0"]
+        assert len(cluster.broker.sent(ApiKey.PRODUCE)) == (1 if believed else 2)
 
 
 @pytest.mark.parametrize("appended", [True, False])

@@ -16,6 +16,7 @@ from aioproducer.producer.windows import InFlightWindows
 from tests.producer.parts import sequences_of
 from tests.support.compiled import interpreted_only
 
+from .test_logs_together import LogsMachine
 from .test_rules_together import RulesMachine
 from .test_transactions_together import TransactionsMachine
 from .test_windows_together import WindowsMachine
@@ -35,7 +36,10 @@ def a_gap_is_overlooked(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_lost_batch_counts_as_written(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PartitionSequences, "abandon", PartitionSequences.resolve)
+    def wrong(self: PartitionSequences, batch: ProducerBatch, *, refused: bool = False) -> None:
+        self.resolve(batch, 0.0)
+
+    patch.setattr(PartitionSequences, "abandon", wrong)
 
 
 def epochs_are_not_counted(patch: pytest.MonkeyPatch) -> None:
@@ -48,10 +52,10 @@ def epochs_are_not_counted(patch: pytest.MonkeyPatch) -> None:
 def sequences_go_on_over_epochs(patch: pytest.MonkeyPatch) -> None:
     right = PartitionSequences.stamp
 
-    def wrong(self: PartitionSequences, batch: ProducerBatch) -> None:
+    def wrong(self: PartitionSequences, batch: ProducerBatch, now: float) -> None:
         if self._ids.transactional and self.identity is not None:
             self.identity = self._ids.current
-        right(self, batch)
+        right(self, batch, now)
 
     patch.setattr(PartitionSequences, "stamp", wrong)
 
@@ -130,6 +134,52 @@ def nothing_is_in_doubt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartitionSequences, "_remove", remove)
 
 
+def stamps_outlive_their_log(patch: pytest.MonkeyPatch) -> None:
+    right = PartitionSequences.log_is_new
+    patch.setattr(PartitionSequences, "log_is_new", lambda self, *, proven: right(self, proven=False))
+
+
+def any_log_may_answer(patch: pytest.MonkeyPatch) -> None:
+    right = PartitionSequences.resolve
+
+    def wrong(self: PartitionSequences, batch: ProducerBatch, now: float) -> None:
+        batch.log = self.log
+        right(self, batch, now)
+
+    patch.setattr(PartitionSequences, "resolve", wrong)
+
+
+def a_pause_changes_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sequences, "KNOWN_FOR", 10**9)
+
+
+def new_batches_go_beside_retries(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PartitionSequences, "interrupted", lambda self: None)
+
+
+def what_is_behind_keeps_its_stamp(patch: pytest.MonkeyPatch) -> None:
+    right = PartitionSequences.unstamp
+
+    def wrong(self: PartitionSequences, batch: ProducerBatch) -> None:
+        right(self, batch)
+        self._void = False
+
+    patch.setattr(PartitionSequences, "unstamp", wrong)
+    patch.setattr(PartitionSequences, "_unstamp_waiting", lambda self: None)
+
+
+def out_of_order_always_proves_absence(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PartitionSequences, "proves_absence", lambda self, batch: True)
+
+
+LOGS: list[Plant] = [
+    stamps_outlive_their_log,
+    any_log_may_answer,
+    a_pause_changes_nothing,
+    new_batches_go_beside_retries,
+    what_is_behind_keeps_its_stamp,
+    out_of_order_always_proves_absence,
+]
 ORDER: list[Plant] = [
     a_number_left_out,
     a_gap_is_overlooked,
@@ -152,6 +202,7 @@ TRANSACTIONS: list[Plant] = [
     sequences_go_on_over_epochs,
 ]
 PLANTED: list[tuple[type[RuleBasedStateMachine], Plant]] = [
+    *((LogsMachine, plant) for plant in LOGS),
     *((RulesMachine, plant) for plant in ORDER),
     *((WindowsMachine, plant) for plant in WINDOWS),
     *((TransactionsMachine, plant) for plant in TRANSACTIONS),

@@ -26,6 +26,8 @@ node = st.sampled_from(NODES)
 class RulesMachine(RuleBasedStateMachine):
     """Anything that can happen, in any order."""
 
+    can_create_anew = True
+
     @initialize(
         linger=st.sampled_from([0.0, 0.0, 1.0, 30.0]),
         max_in_flight=st.sampled_from([1, 2, 5, 20, 20]),
@@ -86,6 +88,11 @@ class RulesMachine(RuleBasedStateMachine):
     @rule(place=place, leader=node, told=st.booleans())
     def elect(self, place: Place, leader: int, told: bool) -> None:
         self.here.move(place, leader, told=told)
+
+    @precondition(lambda self: self.can_create_anew)
+    @rule(topic=st.sampled_from(sorted(TOPICS)), handled=st.integers(0, 2), told=st.booleans())
+    def create_anew(self, topic: str, handled: int, told: bool) -> None:
+        self.here.create_anew(topic, handled=handled, told=told)
 
     @rule()
     def metadata(self) -> None:

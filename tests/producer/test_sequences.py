@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import (
+    KNOWN_FOR,
     MAX_EPOCH,
     WINDOW,
     PartitionSequences,
@@ -26,7 +27,21 @@ def ids_of(producer_id: int = 7, epoch: int = 0) -> ProducerIds:
 def stamped(sequences: PartitionSequences, records: int = 1) -> ProducerBatch:
     assert sequences.may_drain_new()
     batch = make_batch(Loop(), records=records)
-    sequences.stamp(batch)
+    sequences.stamp(batch, 0.0)
+    return batch
+
+
+def send(sequences: PartitionSequences, batch: ProducerBatch) -> None:
+    """As the Sender prepares a batch; it is not marked as under way."""
+    if not batch.has_sequence():
+        sequences.stamp(batch, 0.0)
+    batch.log = sequences.log
+
+
+def sent(sequences: PartitionSequences, records: int = 1) -> ProducerBatch:
+    assert sequences.may_drain_new()
+    batch = make_batch(Loop(), records=records)
+    send(sequences, batch)
     return batch
 
 
@@ -37,7 +52,7 @@ def stamp_of(batch: ProducerBatch) -> tuple[int, int, int]:
 def known(ids: ProducerIds, window: int = WINDOW) -> PartitionSequences:
     """The sequences of a partition whose log has a batch of the producer, of 10 records."""
     sequences = PartitionSequences(ids, window)
-    sequences.resolve(stamped(sequences, 10))
+    sequences.resolve(stamped(sequences, 10), 0.0)
     return sequences
 
 
@@ -62,7 +77,7 @@ def test_sequences_follow_each_other_by_the_number_of_records(counts: list[int],
         batch = stamped(sequences, count)
         assert stamp_of(batch) == (7, 3, expected)
         expected = (expected + count) % 2**31
-        sequences.resolve(batch)
+        sequences.resolve(batch, 0.0)
 
 
 def test_without_a_producer_id_nothing_goes() -> None:
@@ -74,7 +89,7 @@ def test_at_most_a_window_is_unresolved(window: int) -> None:
     sequences = known(ids_of(), window)
     batches = [stamped(sequences) for _ in range(window)]
     assert not sequences.may_drain_new()
-    sequences.resolve(batches[0])
+    sequences.resolve(batches[0], 0.0)
     assert sequences.is_lowest(batches[1]) if window > 1 else not sequences.unresolved
     assert sequences.may_drain_new()
 
@@ -85,9 +100,9 @@ def test_the_window_begins_with_the_lowest_unresolved(window: int) -> None:
     sequences = known(ids_of(), window)
     late, *others = [stamped(sequences) for _ in range(window)]
     for batch in others[:-1]:
-        sequences.resolve(batch)
+        sequences.resolve(batch, 0.0)
         assert not sequences.may_drain_new()
-    sequences.resolve(late)
+    sequences.resolve(late, 0.0)
     assert sequences.is_lowest(others[-1])
     for _ in range(window - 1):
         assert sequences.may_drain_new()
@@ -101,9 +116,9 @@ def test_a_window_may_become_smaller_while_it_is_full() -> None:
     sequences.window = 5
     for batch in batches[:7]:
         assert not sequences.may_drain_new()
-        sequences.resolve(batch)
+        sequences.resolve(batch, 0.0)
     assert not sequences.may_drain_new()
-    sequences.resolve(batches[7])
+    sequences.resolve(batches[7], 0.0)
     assert sequences.may_drain_new()
 
 
@@ -115,31 +130,114 @@ def test_until_the_broker_knows_the_producer_one_batch_goes_at_a_time() -> None:
     sequences.abandon(first)  # refused for good: still nothing is in the log
     second = stamped(sequences)
     assert not sequences.may_drain_new()
-    sequences.resolve(second)
+    sequences.resolve(second, 0.0)
     for _ in range(WINDOW):
         stamped(sequences)
 
 
-def test_a_new_log_knows_nobody() -> None:
+@pytest.mark.parametrize("proven", [False, True])
+def test_a_new_log_knows_nobody(proven: bool) -> None:
     sequences = known(ids_of())
-    sequences.log_is_new()
-    batch = stamped(sequences)
+    sequences.log_is_new(proven=proven)
+    batch = sent(sequences)
     assert stamp_of(batch) == (7, 0, 10)  # it takes any sequence
     assert not sequences.may_drain_new()
-    sequences.resolve(batch)
+    sequences.resolve(batch, 0.0)
     for _ in range(WINDOW):
         stamped(sequences)
+
+
+def test_an_answer_of_the_old_log_says_nothing_of_the_new_one() -> None:
+    sequences = known(ids_of())
+    late = sent(sequences)
+    late.in_flight = True
+    sequences.log_is_new(proven=False)
+    sequences.resolve(late, 0.0)
+    assert sequences.known_id == -1
+    first = sent(sequences)
+    assert not sequences.may_drain_new()
+    sequences.resolve(first, 0.0)
+    assert sequences.known_id == 7
+
+
+def test_what_waits_for_a_log_that_is_proven_new_gets_new_stamps() -> None:
+    """None of it is in the new log. Under its stamp a later batch could go before an earlier one."""
+    sequences = known(ids_of())
+    waits, under_way, maybe = (sent(sequences) for _ in range(3))
+    under_way.in_flight = True
+    maybe.maybe_appended = maybe.unanswered = True
+    sequences.log_is_new(proven=True)
+    assert stamp_of(waits) == stamp_of(maybe) == (-1, -1, -1)
+    assert maybe.maybe_appended  # in the old log, which its sender is told
+    assert not maybe.unanswered
+    assert sequences.unresolved == [under_way]
+    assert sequences.is_void(under_way)
+    assert not sequences.may_drain_new()
+    under_way.in_flight = False
+    sequences.unstamp(under_way)
+    for place, batch in enumerate([waits, under_way, maybe]):
+        assert sequences.may_drain_new()
+        send(sequences, batch)
+        assert stamp_of(batch) == (7, 1, place)
+        assert not sequences.may_drain_new()  # one at a time
+        sequences.resolve(batch, 0.0)
+        sequences.known_id = -1
+
+
+@pytest.mark.parametrize("proven", [False, True])
+def test_what_was_sent_by_name_may_be_in_the_new_log_already(proven: bool) -> None:
+    sequences = known(ids_of())
+    sequences.by_name = True
+    batch = sent(sequences)
+    sequences.log_is_new(proven=proven)
+    assert not sequences.is_void(batch)
+    assert batch.has_sequence()
+
+
+def test_a_transaction_keeps_its_stamps() -> None:
+    ids = ids_of()
+    ids.transactional = True
+    sequences = PartitionSequences(ids)
+    sequences.joined = ids.transaction
+    batch = sent(sequences)
+    sequences.log_is_new(proven=True)
+    assert stamp_of(batch) == (7, 0, 0)
+    assert not sequences.is_void(batch)
+
+
+def test_after_a_pause_one_batch_goes_alone() -> None:
+    """Its broker may have forgotten the producer (``producer.id.expiration.ms``)."""
+    sequences = known(ids_of())
+    batch = make_batch(Loop(), records=1)
+    sequences.stamp(batch, KNOWN_FOR + 0.001)
+    assert not sequences.may_drain_new()
+    sequences.resolve(batch, 2.0)
+    for _ in range(2):
+        assert sequences.may_drain_new()
+        sequences.stamp(make_batch(Loop(), records=1), 2.0 + KNOWN_FOR)
+    assert sequences.may_drain_new()
+
+
+def test_while_a_batch_has_to_be_sent_again_no_new_one_goes_beside_it() -> None:
+    """Its broker may have forgotten the producer meanwhile, and would accept the new one before it."""
+    sequences = known(ids_of())
+    batch = sent(sequences)
+    sequences.interrupted()
+    assert not sequences.may_drain_new()
+    sequences.resolve(batch, 0.0)
+    stamped(sequences)
+    assert sequences.may_drain_new()
 
 
 def test_the_lowest_is_the_first_that_is_unresolved() -> None:
     sequences = known(ids_of())
     first, second, third = (stamped(sequences) for _ in range(3))
     assert [sequences.is_lowest(batch) for batch in (first, second, third)] == [True, False, False]
-    sequences.resolve(second)
+    sequences.resolve(second, 0.0)
     assert sequences.is_lowest(first)
-    sequences.resolve(first)
+    sequences.resolve(first, 0.0)
     assert sequences.is_lowest(third)
-    sequences.resolve(third)
+    sequences.resolve(third, 0.0)
     assert not sequences.is_lowest(third)
 
 
@@ -148,7 +246,7 @@ def test_after_a_gap_the_rest_is_resolved_before_the_next_epoch_begins_at_zero()
     first, second, third = (stamped(sequences, 5) for _ in range(3))
     sequences.abandon(first)
     assert not sequences.may_drain_new()
-    sequences.resolve(second)
+    sequences.resolve(second, 0.0)
     assert not sequences.may_drain_new()
     sequences.abandon(third)
     assert stamp_of(stamped(sequences, 2)) == (7, 4, 0)
@@ -176,9 +274,97 @@ def test_a_batch_that_lost_its_sequence_is_as_if_new() -> None:
     assert not second.has_sequence()
     assert second.header == b""
     assert sequences.unresolved == []
-    sequences.stamp(second)
+    sequences.stamp(second, 0.0)
     assert stamp_of(second) == (7, 1, 0)
     assert stamp_of(stamped(sequences)) == (7, 1, 3)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_what_waits_behind_a_batch_that_lost_its_stamp_loses_its_own(by_name: bool) -> None:
+    """A log that has forgotten the producer would accept it before that one."""
+    sequences = known(ids_of())
+    sequences.by_name = by_name
+    first, waits, maybe, under_way, last = (sent(sequences) for _ in range(5))
+    maybe.maybe_appended = under_way.in_flight = True
+    sequences.unstamp(first)
+    assert not any(batch.has_sequence() for batch in (first, waits, last))
+    assert maybe.has_sequence() == by_name  # it may be in a log that is new: only the broker can tell
+    assert sequences.unresolved == ([maybe, under_way] if by_name else [under_way])
+    assert sequences.is_void(under_way)
+    under_way.in_flight = False
+    sequences.unstamp(under_way)
+    if by_name:
+        assert not sequences.is_void(maybe)
+        sequences.resolve(maybe, 0.0)
+    send(sequences, first)
+    assert stamp_of(first) == (7, 1, 0)
+    assert not sequences.is_void(first)
+
+
+class TestProvingAbsence:
+    """The broker has answered to the lowest unresolved batch that it misses sequences before it."""
+
+    def test_no_attempt_can_have_appended_it(self) -> None:
+        sequences = known(ids_of(), window=1)
+        assert sequences.proves_absence(sent(sequences))
+
+    @pytest.mark.parametrize("window", [1, 2, 5, 20])
+    def test_the_broker_remembers_so_many_batches(self, window: int) -> None:
+        sequences = known(ids_of(), window)
+        first, *others = [sent(sequences) for _ in range(window)]
+        first.maybe_appended = True
+        for batch in others:
+            sequences.resolve(batch, 0.0)
+            assert sequences.proves_absence(first)
+        sequences.window = window - 1  # another leader, which remembers fewer
+        assert not sequences.proves_absence(first)
+
+    def test_batches_that_were_refused_do_not_take_up_what_the_broker_remembers(self) -> None:
+        sequences = known(ids_of(), 3)
+        first, second, third = (sent(sequences) for _ in range(3))
+        first.maybe_appended = True
+        sequences.window = 1
+        assert sequences.proves_absence(first)
+        third.maybe_appended = True
+        assert not sequences.proves_absence(first)
+        third.maybe_appended = False
+        second.in_flight = True
+        assert not sequences.proves_absence(first)
+
+    @pytest.mark.parametrize("refused", [False, True])
+    @pytest.mark.parametrize("ended_unanswered", [False, True])
+    @pytest.mark.parametrize("unanswered", [False, True])
+    def test_an_earlier_batch_that_may_still_arrive_lets_this_one_in(
+        self, refused: bool, ended_unanswered: bool, unanswered: bool
+    ) -> None:
+        sequences = known(ids_of())
+        first, second = (sent(sequences) for _ in range(2))
+        first.maybe_appended = second.maybe_appended = True
+        first.unanswered, second.unanswered = ended_unanswered, unanswered
+        sequences.abandon(first, refused=refused)
+        may_arrive = ended_unanswered and unanswered and not refused
+        assert sequences.proves_absence(second) == (not may_arrive)
+        sequences.abandon(second, refused=True)
+        third = sent(sequences)  # the next epoch fences both off
+        third.maybe_appended = third.unanswered = True
+        assert sequences.proves_absence(third)
+
+    def test_a_part_of_a_batch_that_may_be_there_as_a_whole_is_not_recognised(self) -> None:
+        sequences = known(ids_of())
+        part = sent(sequences)
+        part.maybe_appended = part.reshaped = True
+        assert not sequences.proves_absence(part)
+
+    @pytest.mark.parametrize("maybe_appended", [False, True])
+    def test_unless_something_before_it_is_missing(self, maybe_appended: bool) -> None:
+        sequences = known(ids_of())
+        before, part, behind = (sent(sequences) for _ in range(3))
+        before.maybe_appended = maybe_appended
+        part.maybe_appended = part.reshaped = True
+        sequences.abandon(behind)
+        assert not sequences.proves_absence(part)
+        sequences.abandon(before)
+        assert sequences.proves_absence(part) == (not maybe_appended)
 
 
 def test_partitions_do_not_share_a_window() -> None:
@@ -206,7 +392,7 @@ def test_after_the_last_epoch_comes_another_producer_id() -> None:
     first, second = stamped(sequences), stamped(sequences)
     sequences.abandon(first)
     assert ids.current == (7, MAX_EPOCH)  # one is still unresolved
-    sequences.resolve(second)
+    sequences.resolve(second, 0.0)
     assert ids.current is None
     assert not any(each.may_drain_new() for each in (sequences, other, untouched))
     ids.current = ProducerIdAndEpoch(8, 0)
@@ -245,9 +431,9 @@ def test_children_of_a_split_batch_take_its_place_and_places_in_the_window() -> 
     sequences.split(large, children)
     assert sequences.unresolved == [first, *children, last]
     assert not sequences.may_drain_new()  # from the first on there are five now, and the broker remembers four
-    sequences.resolve(first)
+    sequences.resolve(first, 0.0)
     assert not sequences.may_drain_new()
-    sequences.resolve(children[0])
+    sequences.resolve(children[0], 0.0)
     assert sequences.is_lowest(children[1])
     assert stamp_of(stamped(sequences))[2] == last.base_sequence + 2
     sequences.abandon(children[1])

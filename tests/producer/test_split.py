@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aioproducer import DeliveryError, KafkaProducer
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import Outcome, RecordTooLargeException
+from aioproducer.errors import Outcome, OutOfOrderSequenceException, RecordTooLargeException
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -61,10 +61,17 @@ def test_no_other_error_means_smaller_batches() -> None:
     assert not any(may_split(code, frozen(1, 1)) for code in codes)
 
 
-def test_what_may_be_in_the_log_keeps_its_shape() -> None:
-    batch = frozen(1, 1)
-    batch.maybe_appended = True
-    assert not may_split(ErrorCode.MESSAGE_TOO_LARGE, batch)
+@pytest.mark.parametrize("unanswered", [False, True])
+@pytest.mark.parametrize("maybe_appended", [False, True])
+def test_parts_of_what_may_be_in_the_log_may_be_there(maybe_appended: bool, unanswered: bool) -> None:
+    batch = frozen(1, 1, 1, 1)
+    batch.maybe_appended, batch.unanswered, batch.log = maybe_appended, unanswered, 3
+    for part in split(batch, batch.records, 150):
+        assert (part.maybe_appended, part.unanswered, part.reshaped) == (maybe_appended, unanswered, maybe_appended)
+        assert part.log == 3
+        part.maybe_appended = False
+        for smaller in split(part, part.records, 1):
+            assert smaller.reshaped == maybe_appended
 
 
 @pytest.mark.parametrize(("limit", "target"), [(16384, 1000), (600, 600)])
@@ -238,16 +245,29 @@ async def test_children_are_tried_again_with_the_same_bytes(trouble: Any) -> Non
         assert len(sent) > len(by_sequence), "nothing was tried again"
 
 
-async def test_a_batch_that_may_be_in_the_log_is_not_split() -> None:
+@pytest.mark.parametrize("trouble", [drop(), error(ErrorCode.NOT_LEADER_OR_FOLLOWER)])
+async def test_a_batch_that_an_earlier_attempt_may_have_appended_is_split(trouble: Any) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"max.message.bytes": 400})
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5) as producer:
+            await producer.send("t", b"0:")
+            cluster.broker.script(ApiKey.PRODUCE, trouble)
+            assert await send_all(producer, [b"%d:" % n + bytes(50) for n in range(30)]) == list(range(1, 31))
+
+
+async def test_parts_of_a_batch_that_is_in_the_log_are_not_appended_again() -> None:
+    """Nobody can tell whether it is there, as a broker checks the size before it looks for a duplicate."""
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
-        cluster.broker.script(ApiKey.PRODUCE, drop(), error(ErrorCode.MESSAGE_TOO_LARGE))
+        cluster.broker.script(ApiKey.PRODUCE, drop(appended=True), error(ErrorCode.MESSAGE_TOO_LARGE))
         async with make_producer(cluster.bootstrap_servers, linger_ms=5) as producer:
-            deliveries = [producer.send("t", bytes(50)) for _ in range(5)]
+            values = [b"%d:" % n + bytes(50) for n in range(6)]
+            deliveries = [producer.send("t", value) for value in values]
             ended = [await end_of(delivery) for delivery in deliveries]
-            assert all(isinstance(one, RecordTooLargeException) for one in ended)
+            assert all(isinstance(one, OutOfOrderSequenceException) for one in ended)
             assert {delivery.outcome for delivery in deliveries} == {Outcome.UNKNOWN}
-            assert producer.metrics()["batch-split-total"] == 0
+            assert (await producer.send("t", b"next")).offset == 6
+        assert cluster.values("t") == [*values, b"next"]
 
 
 async def test_it_is_said_once_per_topic(caplog: pytest.LogCaptureFixture) -> None:

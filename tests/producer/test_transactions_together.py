@@ -18,6 +18,7 @@ class TransactionsMachine(RulesMachine):
     """Adds what users and coordinators do to all that can happen."""
 
     here: TransactionSimulation
+    can_create_anew = False  # a transaction keeps its stamps, and order with them one batch at a time
 
     @initialize(
         linger=st.sampled_from([0.0, 1.0, 30.0]),

@@ -13,6 +13,8 @@ from aioproducer.error_code import ErrorCode
 
 from .broker_model import RETAINED, Request
 
+MAYBE_APPENDED = (ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT)
+
 
 class WindowModel:
     """One partition: ``log`` is what its leader has, ``deliveries`` what becomes of each record that was accepted."""
@@ -30,6 +32,10 @@ class WindowModel:
         """New batches of the present epoch, from the first one that is unresolved on, resolved since or not."""
         self._refused: set[bytes] = set()
         """Records of the present epoch that will never be in the log under it: something before them is missing."""
+        self._lost: set[bytes] = set()
+        """Records that were sent to a log before the present one."""
+        self._maybe: set[bytes] = set()
+        """Records with an attempt of which nobody knows whether it was appended."""
         self._wire: list[Request] = []
 
     # What the producer hears
@@ -39,6 +45,13 @@ class WindowModel:
         if (leader, epoch) != self._leader:
             self._leader = leader, epoch
             self._window = RETAINED
+
+    def has_log(self, log: list[bytes]) -> None:
+        """If it is another one, nothing of what was sent is in it."""
+        if log is not self._log:
+            self._log = log
+            self._maybe.clear()
+            self._lost.update(value for one in self._stamped for value in one.values)
 
     def announced(self, node: int, window: int) -> None:
         """An answer has it; a broker that knows no windows announces 5."""
@@ -53,8 +66,13 @@ class WindowModel:
     def ended(self, request: Request, code: ErrorCode) -> None:
         """Nobody waits for the request any more."""
         self._wire.remove(request)
-        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_lowest(request):
+        if not self._lost.isdisjoint(request.values):
             self._refused.update(request.values)
+        elif code in MAYBE_APPENDED:
+            self._maybe.update(request.values)
+        elif code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_lowest(request):
+            self._refused.update(request.values)
+            self._maybe.difference_update(request.values)
 
     # What the producer sends
 
@@ -72,10 +90,11 @@ class WindowModel:
 
     def _begin_epoch(self, identity: tuple[int, int]) -> None:
         assert identity > self._identity, "epochs are counted upwards"
-        assert not any(map(self._unresolved, self._stamped)), "an epoch begins when nothing before it is in doubt"
-        to_send = {value for value in self._refused if not self._deliveries[value].done()}
+        assert not any(map(self._in_doubt, self._stamped)), "an epoch begins when nothing before it is in doubt"
+        to_send = {value for one in self._stamped for value in one.values if not self._deliveries[value].done()}
         assert to_send.isdisjoint(self._log), "what is in the log goes under no other epoch"
         self._stamped.clear()
+        self._lost.clear()
         self._refused.clear()
         self._identity = identity
         self._next_sequence = 0
@@ -93,6 +112,7 @@ class WindowModel:
         """One at a time, so that they keep to any window on the wire, too; of what was split, a part."""
         assert (request.producer_id, request.epoch) == self._identity, "that epoch is over"
         assert self._refused.isdisjoint(request.values), "it cannot be in order under this epoch"
+        assert not self._void(request), "nor can what comes behind it"
         assert self._is_lowest(request), "what goes again is the lowest that is unresolved"
 
     def _is_lowest(self, request: Request) -> bool:
@@ -100,11 +120,31 @@ class WindowModel:
 
     def _unresolved(self, request: Request) -> bool:
         """A user waits for its end, or a broker may still get it."""
+        if self._void(request):
+            return False
         on_wire = {value for one in self._wire for value in one.values}
         return any(
             value in on_wire or not (self._deliveries[value].done() or value in self._refused)
             for value in request.values
         )
+
+    def _void(self, request: Request) -> bool:
+        """It is not in the log, as it comes behind a batch that is not, or was sent to another log."""
+        if request in self._wire:
+            return False
+        return not self._lost.isdisjoint(request.values) or any(
+            value in self._refused and not self._deliveries[value].done()
+            for one in self._stamped
+            if one.first_sequence < request.first_sequence
+            for value in one.values
+        )
+
+    def _maybe_there(self, request: Request) -> bool:
+        on_wire = {value for one in self._wire for value in one.values}
+        return any(value in on_wire or value in self._maybe for value in request.values)
+
+    def _in_doubt(self, request: Request) -> bool:
+        return self._unresolved(request) and self._maybe_there(request)
 
     def _failed(self, request: Request) -> bool:
         ends = [self._deliveries[value] for value in request.values]

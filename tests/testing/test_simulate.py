@@ -11,7 +11,7 @@ from io import StringIO
 import pytest
 
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.testing.simulate import main, narrowed, replay_command
+from aioproducer.testing.simulate import Asked, main, narrowed, replay_command
 from aioproducer.testing.simulation import KINDS, simulate
 from aioproducer.testing.simulation.chaos import Chaos
 
@@ -87,7 +87,7 @@ def test_a_run_may_stop_at_the_first_failure() -> None:
 @pytest.mark.usefixtures("leaders_may_not_move")
 def test_a_failure_is_narrowed_to_the_faults_it_needs() -> None:
     seed = first_seed_with("leaders")
-    assert narrowed(seed, KINDS) == ("leaders",)
+    assert narrowed(seed, Asked()).kinds == ("leaders",)
     status, said = run("--seed", str(seed), "--narrow")
     assert status == 1
     assert f"  replay: python -m aioproducer.testing.simulate --seed {seed} --faults leaders -v\n" in said
@@ -109,10 +109,44 @@ def test_a_fault_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no fault rain; there are refuse, hang, " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("reset=much", "the rate of reset must be a number, not 'much'"), ("reset=2", "more than 0 and at most 1, not 2")],
+)
+def test_a_rate_that_is_none(value: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        run("--faults", value)
+    assert exit.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_kind_with_a_rate_strikes_with_every_seed() -> None:
+    said = run("--seeds", "5", "--faults", "reset=0.25", "-v")[1]
+    assert said.count("s: reset 0.250\n") == 5
+
+
+def test_ample_time_may_be_asked_for() -> None:
+    said = run("--seeds", "5", "--ample", "--faults", "late=0.1", "-v")[1]
+    assert said.count("faults pass and there is ample time\n") == 5
+
+
 def test_the_replay_command_names_faults_only_if_some_were_left_out() -> None:
-    assert replay_command(3, KINDS) == "python -m aioproducer.testing.simulate --seed 3 -v"
-    assert replay_command(3, ("late", "reset")).endswith("--seed 3 --faults late,reset -v")
-    assert replay_command(3, ()).endswith("--seed 3 --faults none -v")
+    assert replay_command(3, Asked()) == "python -m aioproducer.testing.simulate --seed 3 -v"
+    assert replay_command(3, Asked(("late", "reset"))).endswith("--seed 3 --faults late,reset -v")
+    assert replay_command(3, Asked(())).endswith("--seed 3 --faults none -v")
+
+
+def test_the_replay_command_gives_the_rates_that_were_given() -> None:
+    rates = {"reset": 0.03, "lost": 0.5}
+    assert replay_command(3, Asked(("late", "reset"), rates, ample=True)).endswith(
+        "--seed 3 --ample --faults late,reset=0.03 -v"
+    )
+    assert replay_command(3, Asked(tuple(KINDS), {"reset": 0.03})).count("reset=0.03") == 1
+
+
+def test_a_rate_goes_with_its_kind() -> None:
+    asked = Asked(("late", "reset"), {"reset": 0.03}).without("reset")
+    assert asked == Asked(("late",), {})
 
 
 def test_a_replay_prints_the_scenario_and_the_trace() -> None:

@@ -14,6 +14,7 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     workload.py     what the users of a producer do; ledger.py every record and what became of it;
                     interceptor.py what an interceptor is told of it
     application.py  what users of transactions do; transactions.py every transaction and what became of it
+    truncation.py   a log that loses its end; vanished.py records that were in a log
     invariants.py   what must be true in the end; transaction_invariants.py of transactions; violations.py what was not
     trace.py        everything that happened, and its hash; stacks.py who waits for what
     surroundings.py all of this put together; producers.py the producers in it; endings.py how they are closed;

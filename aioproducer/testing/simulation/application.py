@@ -142,8 +142,8 @@ class _Living:
     def _may_end_it(self, error: KafkaError) -> bool:
         rates = self._around.scenario.rates
         if isinstance(error, ProducerFencedException):
-            # By a rival, or, with faults, as it took too long.
-            return bool(rates) or self._around.scenario.users(self.life.transactional_id) > 1
+            # By a rival, or, unless times are generous, as it took too long.
+            return not self._around.scenario.calm or self._around.scenario.users(self.life.transactional_id) > 1
         return not rates.keys().isdisjoint(("codes", "ids", "coordinators"))
 
     async def write_everywhere(self) -> None:

@@ -8,11 +8,15 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from aioproducer.broker import EmbeddedCluster, Topic
-from aioproducer.testing.simulation.faults import SimulatedFaults
+from aioproducer.broker import EmbeddedCluster, Partition, Topic
+from aioproducer.broker.topic import NO_LEADER
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.testing.simulation.faults import PRODUCE_SINCE_2_4, SimulatedFaults
 from aioproducer.testing.simulation.releases import Releases
-from aioproducer.testing.simulation.scenario import NEVER, Scenario, TopicPlan
+from aioproducer.testing.simulation.scenario import LIMITS, NEVER, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
+from aioproducer.testing.simulation.truncation import cut_off, may_be_cut_off
+from aioproducer.testing.simulation.vanished import Vanished, found_in
 
 Event = Callable[[], Coroutine[Any, Any, None]]
 
@@ -24,6 +28,9 @@ MOST_PARTITIONS = 8
 
 _EVENTS_PER_SECOND = 50
 """Of each kind, at a rate of 1."""
+
+_BUSY_SECONDS = 6.0
+"""In a longer time there are no more events than in this one."""
 
 
 class Chaos:
@@ -39,11 +46,13 @@ class Chaos:
         self._random = random
         self.deleted: list[tuple[float, Topic]] = []
         """Topics that are no more, and when they were deleted."""
+        self.vanished = Vanished()
         self._stopped: set[int] = set()
         self._late: list[TopicPlan] = []
 
     async def run(self) -> None:
         events: list[tuple[float, Event]] = []
+        per_second = _EVENTS_PER_SECOND * min(1.0, _BUSY_SECONDS / self._scenario.faults_until)
         for kind, event in (
             ("leaders", self._move),
             ("coordinators", self._move_coordinator),
@@ -52,10 +61,13 @@ class Chaos:
             ("outages", self._outage),
             ("recreate", self._recreate),
             ("growth", self._grow),
+            ("replicas", self._hold_replica),
+            ("truncation", self._truncate),
+            ("retention", self._delete_records),
             ("windows", self._change_window),
             ("limits", self._change_limit),
         ):
-            rate = self._scenario.rates.get(kind, 0.0) * _EVENTS_PER_SECOND
+            rate = self._scenario.rates.get(kind, 0.0) * per_second
             when = self._random.expovariate(rate) if rate else self._scenario.faults_until
             while when < self._scenario.faults_until:
                 events.append((when, event))
@@ -154,6 +166,60 @@ class Chaos:
         self._trace("grow", topic.name, count)
         self._cluster.create_partitions(topic.name, count)
 
+    def _any_partition(self) -> tuple[Topic, Partition] | None:
+        partitions = [(topic, partition) for topic in self._cluster.topics for partition in topic.partitions]
+        return self._random.choice(partitions) if partitions else None
+
+    async def _hold_replica(self) -> None:
+        chosen = self._any_partition()
+        if chosen is None:
+            return
+        topic, partition = chosen
+        busy = {partition.leader, *partition.held, *self._stopped}
+        followers = [node for node in partition.replicas if node not in busy]
+        if not followers:
+            return
+        node, in_sync = self._random.choice(followers), self._random.random() < 0.5
+        self._trace("hold", partition, node, "in sync" if in_sync else "")
+        self._cluster.hold_replica(topic.name, partition.index, node, in_sync=in_sync)
+        await asyncio.sleep(self._random.expovariate(5))
+        if topic in self._cluster.topics and node in partition.held:
+            self._trace("release", partition, node)
+            self._cluster.release_replica(topic.name, partition.index, node)
+
+    async def _truncate(self) -> None:
+        chosen = self._any_partition()
+        alive = [node for node in range(self._scenario.nodes) if node not in self._stopped]
+        if chosen is None or not alive:
+            return
+        topic, partition = chosen
+        lost = may_be_cut_off(partition.log, self._random.randint(1, 4))
+        if not lost:
+            return
+        node = self._random.choice([node for node in alive if node in partition.replicas] or alive)
+        self._trace("truncate", partition, lost[0].base_offset, node)
+        for batch in lost:
+            self.vanished.cut_off += found_in(topic, partition, batch.records())
+        cut_off(partition, lost)
+        partition.elect(NO_LEADER)  # whoever waits for replicas is not served by another leader
+        self._cluster.alter_topic_configs(topic.name, {})  # the log follows its configs
+        self._cluster.move_leader(topic.name, partition.index, node)
+
+    async def _delete_records(self) -> None:
+        chosen = self._any_partition()
+        if chosen is None:
+            return
+        topic, partition = chosen
+        log = partition.log
+        before = self._random.randint(log.log_start_offset, log.high_watermark)
+        self._trace("delete records", partition, before)
+        self.vanished.retire(found_in(topic, partition, (one for one in log.records() if one.offset < before)))
+        log.delete_records(before)
+        if self._faults.releases.newest(partition.leader, ApiKey.PRODUCE) < PRODUCE_SINCE_2_4:
+            for producer_id, entry in dict(log.producer_state.entries()).items():
+                if not entry.batches or entry.batches[-1].last_offset < before:
+                    log.producer_state.expire(producer_id)
+
     async def _change_window(self) -> None:
         if not self._cluster.topics:
             return
@@ -166,7 +232,7 @@ class Chaos:
         if not self._cluster.topics:
             return
         topic = self._random.choice(self._cluster.topics)
-        limit = self._random.choice((300, 500, 2000, None))
+        limit = self._random.choice((*LIMITS, None))
         self._trace("limit", topic.name, limit)
         self._cluster.alter_topic_configs(topic.name, {"max.message.bytes": limit})
 

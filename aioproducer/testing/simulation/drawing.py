@@ -5,7 +5,7 @@ Each thing that is drawn has a stream of its own, so that what is drawn in addit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -22,6 +22,14 @@ from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan, 
 
 _SESSIONS_MS = (0, 300, 1000, 5000)
 """Also those that end before brokers let anybody renew them: a second after the last time."""
+AMPLE = {
+    "delivery_timeout_ms": 120_000,
+    "max_block_ms": 60_000,
+    "buffer_memory": 10_000_000,
+    "parked_memory": 1 << 24,
+    "retry_backoff_max_ms": 1000,
+}
+"""Configs that leave a record time for all that may happen to it."""
 _PASSWORD = "secret"
 _SASL = {
     "listeners": "SASL_PLAINTEXT://:0",
@@ -31,14 +39,24 @@ _SASL = {
 }
 
 
-def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
-    """The scenario of a seed. Leaving kinds of faults out changes nothing else."""
+def draw(
+    seed: int, kinds: Collection[str] = tuple(KINDS), *, rates: Mapping[str, float] | None = None, ample: bool = False
+) -> Scenario:
+    """The scenario of a seed. Leaving kinds of faults out changes nothing else.
+
+    ``rates`` are those of kinds that strike with every seed, in place of drawn ones. ``ample``: as if the seed had
+    drawn faults that pass and time for all of them.
+    """
     of = partial(stream, seed)
-    in_transactions = of("in transactions").random() < 0.3
+    ample = ample or of("ample").random() < 0.1
+    in_transactions = not ample and of("in transactions").random() < 0.3
     release = NEWEST if of("release").random() < 0.7 else of("old release").choice(OLD)
-    rates = _possible(_draw_rates(of("rates")), old=bool(release), in_transactions=in_transactions)
-    calm = not rates
+    possible = partial(_possible, old=bool(release), in_transactions=in_transactions, ample=ample)
+    drawn = possible(_draw_rates(of("rates")))
+    calm = not (drawn or rates)
     conditions = _draw_conditions(of("conditions"), calm)
+    if ample:
+        conditions = replace(conditions, bandwidth=1e8)  # else a request may take longer than it may wait
     brokers = of("brokers")
     nodes = brokers.choice((1, 1, 2, 3))
     replication = brokers.randint(1, nodes)
@@ -67,16 +85,19 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         applications = draw_applications(of("applications"), duration, calm=calm)
         config, promise = _transactional(config), Promise.EXACTLY_ONCE
         work, producers, ending = [], 0, Ending.AFTER_ALL
+    config |= _draw_behaviour(of("behaviour"), calm)
+    if ample:
+        config, promise, ending = *_with_ample_time(config, promise), Ending.AFTER_ALL
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
-    return Scenario(
+    scenario = Scenario(
         seed=seed,
         nodes=nodes,
         broker_configs=broker_configs | more_broker_config,
         topics=topics,
         replication=replication,
         producers=producers,
-        config={**config, **_draw_behaviour(of("behaviour"), calm), **more_config},
+        config=config | more_config,
         intercepts=of("intercepts").random() < 0.3,
         wraps=not in_transactions and of("wraps").random() < 0.1,
         promise=promise,
@@ -93,8 +114,19 @@ def draw(seed: int, kinds: Collection[str] = tuple(KINDS)) -> Scenario:
         collects=of("collects").random() < 0.1,
         coarse=of("coarse").random() < 0.2,
         calm=calm,
-        rates={kind: rate for kind, rate in rates.items() if kind in kinds},
+        ample=ample,
+        rates=possible({kind: rate for kind, rate in drawn.items() if kind in kinds} | dict(rates or {})),
         faults_until=timing.uniform(0.5, 1.5) * duration + timing.choice((0.0, 1.0)),
+    )
+    return _with_rests(scenario) if "expiry" in (drawn if rates is None else drawn | dict(rates)) else scenario
+
+
+def _with_rests(scenario: Scenario) -> Scenario:
+    """There is time to forget producers, and faults are not over before that."""
+    return replace(
+        scenario,
+        work=[replace(plan, rests=2) for plan in scenario.work],
+        faults_until=scenario.faults_until + 2 * scenario.expiry,
     )
 
 
@@ -108,7 +140,7 @@ def _draw_rates(random: Random) -> dict[str, float]:
     return {kind: 10 ** random.uniform(-2.3, -0.6) for kind in KINDS if random.random() < some}
 
 
-def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool) -> dict[str, float]:
+def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool, ample: bool) -> dict[str, float]:
     """Without what would be no fault, or one that nobody could stand."""
     impossible = set()
     if old or "upgrades" in rates:
@@ -116,9 +148,12 @@ def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool) -> d
         impossible.add("recreate")
     if in_transactions:
         # A transaction is not whole in a topic that was deleted; and its coordinator knows the epochs better.
-        impossible |= {"recreate", "epochs"}
+        impossible |= {"recreate", "epochs", "truncation", "retention", "expiry"}
     else:
         impossible.add("coordinators")
+    if ample:
+        # Of a batch whose log has lost what it knew nobody can say any more whether it was there.
+        impossible |= {"truncation", "retention"} if old else {"truncation"}
     return {kind: rate for kind, rate in rates.items() if kind not in impossible}
 
 
@@ -254,6 +289,16 @@ def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[
         return config, Promise.AT_LEAST_ONCE
     config["acks"] = "0"
     return config, Promise.AT_MOST_ONCE
+
+
+def _with_ample_time(config: dict[str, Any], promise: Promise) -> tuple[dict[str, Any], Promise]:
+    """Nothing that the producer can get over is a reason to give a record up: there are time, memory and attempts."""
+    scarce = {"retries", "partitioner_class"}
+    if promise is Promise.AT_MOST_ONCE:
+        scarce |= {"acks", "enable_idempotence"}
+        promise = Promise.EXACTLY_ONCE
+    config = {name: value for name, value in config.items() if name not in scarce}
+    return config | AMPLE, promise
 
 
 def _transactional(config: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from aioproducer.broker import AppendFault, Faults, Partition, ReceivedRequest, RequestFault, Topic
+from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, ReceivedRequest, RequestFault, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
@@ -44,16 +44,16 @@ KINDS: Mapping[str, str] = {
     "clock": "the clock that stamps records jumps",
     "recreate": "topics are deleted and created anew",
     "growth": "topics get more partitions, of which brokers may not have heard yet",
+    "replicas": "replicas leave those in sync, and come back",
+    "truncation": "replicas are elected that have not copied all, and what they lack is lost",
+    "retention": "logs lose their beginning",
+    "expiry": "brokers forget producers that have written nothing for long",
     "windows": "brokers remember more or fewer batches of a producer than before",
     "limits": "topics take larger or only smaller batches than before",
 }
 
-SEQUENCE_ERRORS = (
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-    ErrorCode.UNKNOWN_PRODUCER_ID,
-    ErrorCode.INVALID_PRODUCER_EPOCH,
-)
-# What a broker answers instead of appending (``ReplicaManager``, ``LogValidator``, ``UnifiedLog``, ``KafkaApis``).
+# What a broker answers instead of appending (``ReplicaManager``, ``LogValidator``, ``UnifiedLog``, ``KafkaApis``). What
+# it thinks of a batch's sequence is not among it: that follows from what it remembers of the producer.
 REFUSED_FOR_NOW = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -67,7 +67,6 @@ REFUSED_FOR_NOW = (
     ErrorCode.FENCED_LEADER_EPOCH,
     ErrorCode.UNKNOWN_LEADER_EPOCH,
     ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-    *SEQUENCE_ERRORS,
 )
 REFUSED_FOR_GOOD = (
     ErrorCode.BROKER_NOT_AVAILABLE,
@@ -96,8 +95,8 @@ APPENDED = (
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.KAFKA_STORAGE_ERROR,
-    ErrorCode.UNKNOWN_SERVER_ERROR,
 )
+APPENDED_FOR_GOOD = (ErrorCode.UNKNOWN_SERVER_ERROR,)
 NO_PRODUCER_ID_FOR_NOW = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -120,7 +119,11 @@ NO_COORDINATOR_FOR_GOOD = (
 NO_METADATA_FOR_NOW = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 NO_METADATA_FOR_GOOD = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
-_FOR_GOOD = 0.1
+PRODUCE_SINCE_2_4 = 8
+"""Brokers of older versions forget a producer when the last of its records is deleted (KIP-360)."""
+PRODUCE_SINCE_2_5 = 9
+"""Brokers of older versions refuse to go on with a producer that they do not know (KIP-360)."""
+FOR_GOOD = 0.1
 """How many of the errors are not retriable."""
 
 
@@ -129,6 +132,7 @@ class SimulatedFaults(Faults, NetworkFaults):
 
     def __init__(self, random: Random, rates: Mapping[str, float], late: float, trace: Trace) -> None:
         self.over = False
+        self.for_good = FOR_GOOD
         self.never_late: frozenset[ApiKey] = frozenset()
         """APIs whose requests are handled when they come, or never."""
         self.fatal = False
@@ -138,6 +142,10 @@ class SimulatedFaults(Faults, NetworkFaults):
         self.releases = Releases()
         self.on_too_new: Callable[[str], object] = lambda what: None
         """Told of requests in versions that the node does not have."""
+        self.expiry = 0.0
+        """Seconds after which a producer may be forgotten."""
+        self.now: Callable[[], float] = float
+        self._written: dict[tuple[PartitionLog, int], float] = {}
         self._random = random
         self._rates = rates
         self._late = late
@@ -205,7 +213,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         if self.strikes("lost"):
             return RequestFault(lost=True)
         if api_key == ApiKey.INIT_PRODUCER_ID and self.strikes("ids"):
-            if self._random.random() < _FOR_GOOD:
+            if self._random.random() < self.for_good:
                 self.fatal = True
                 return RequestFault(code=self._one_of(NO_PRODUCER_ID_FOR_GOOD))
             return RequestFault(code=self._one_of(NO_PRODUCER_ID_FOR_NOW))
@@ -244,24 +252,42 @@ class SimulatedFaults(Faults, NetworkFaults):
     ) -> AppendFault | None:
         self.on_batch(partition, batch)
         identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
-        repeated = partition.log.producer_state.find_duplicate(*identity, batch.last_sequence) is not None
+        if "expiry" in self._rates:
+            self._forget(partition.log, batch.producer_id)
+        state = partition.log.producer_state
+        repeated = state.find_duplicate(*identity, batch.last_sequence) is not None
         fault = self._append_fault(repeated) if self.strikes("codes") else None
+        if fault is None and batch.base_sequence > 0 and state.entry(batch.producer_id) is None:
+            fault = self._unknown_producer(node_id)
         self._trace("batch", node_id, partition, *identity, batch.count, "again" if repeated else "", *(fault or ()))
         return fault
 
     def _append_fault(self, repeated: bool) -> AppendFault:
         kind = self._random.random()
-        if repeated and kind < 0.3:
-            # It has forgotten what it appended, as a broker does that has lost a producer's state.
-            return AppendFault(self._one_of(SEQUENCE_ERRORS), appended=False)
-        if repeated and kind < 0.5:
+        if repeated and kind < 0.2:
             # It knows that it has the batch, but no longer where.
             return AppendFault(ErrorCode.DUPLICATE_SEQUENCE_NUMBER, appended=True)
         if kind < 0.4:
-            return AppendFault(self._one_of(APPENDED), appended=True)
-        if kind < 0.4 + _FOR_GOOD:
+            for_good = self._random.random() < self.for_good
+            return AppendFault(self._one_of(APPENDED_FOR_GOOD if for_good else APPENDED), appended=True)
+        if kind < 0.4 + self.for_good:
             return AppendFault(self._one_of(REFUSED_FOR_GOOD), appended=False)
         return AppendFault(self._one_of(REFUSED_FOR_NOW), appended=False)
+
+    def _forget(self, log: PartitionLog, producer_id: int) -> None:
+        """The producer, if it has been idle for long. Kafka does so some time later, when it looks at all of them."""
+        last, now = self._written.get((log, producer_id)), self.now()
+        self._written[log, producer_id] = now
+        if last is not None and now - last > self.expiry and self.strikes("expiry"):
+            self._trace("forget", log.name, producer_id)
+            log.producer_state.expire(producer_id)
+
+    def _unknown_producer(self, node_id: int) -> AppendFault | None:
+        """What a broker answers that knows nothing of the producer of a batch that is not its first: before Kafka 2.5
+        it said so, since then it takes the batch."""
+        if self.releases.newest(node_id, ApiKey.PRODUCE) >= PRODUCE_SINCE_2_5:
+            return None
+        return AppendFault(ErrorCode.UNKNOWN_PRODUCER_ID, appended=False)
 
     def throttle_ms(self, node_id: int) -> int:
         return self._random.randrange(1, 200) if self.strikes("throttle") else 0
@@ -269,12 +295,13 @@ class SimulatedFaults(Faults, NetworkFaults):
     def on_topic_metadata(self, node_id: int, topic: str) -> ErrorCode:
         if not self.strikes("metadata"):
             return ErrorCode.NONE
-        return self._one_of(NO_METADATA_FOR_GOOD if self._random.random() < _FOR_GOOD else NO_METADATA_FOR_NOW)
+        return self._one_of(NO_METADATA_FOR_GOOD if self._random.random() < self.for_good else NO_METADATA_FOR_NOW)
 
     def coordinator_error(self, node_id: int, key: str) -> ErrorCode:
         if not self.strikes("coordinators"):
             return ErrorCode.NONE
-        return self._one_of(NO_COORDINATOR_FOR_GOOD if self._random.random() < _FOR_GOOD else NO_COORDINATOR_FOR_NOW)
+        for_good = self._random.random() < self.for_good
+        return self._one_of(NO_COORDINATOR_FOR_GOOD if for_good else NO_COORDINATOR_FOR_NOW)
 
     def partitions(self, node_id: int, topic: Topic) -> int:
         count = len(topic.partitions)

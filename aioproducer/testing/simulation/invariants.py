@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from itertools import chain
 from uuid import UUID
 
 from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog, Topic
@@ -20,28 +20,19 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_writer import record_size_upper_bound
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.network import Watch
-from aioproducer.testing.simulation.scenario import LARGE, NEVER, Promise, Scenario
+from aioproducer.testing.simulation.scenario import LARGE, LIMITS, NEVER, Promise, Scenario
+from aioproducer.testing.simulation.vanished import Found, Vanished
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.types import TimestampType
 
-
-class Found(NamedTuple):
-    """A record in a log."""
-
-    topic: str
-    partition: int
-    record: Record
-    topic_id: UUID
-
-    def __repr__(self) -> str:
-        return f"{self.topic}-{self.partition}@{self.record.offset}"
+FORGETTING = ("codes", "recreate", "windows", "truncation", "retention", "expiry")
+"""Kinds of faults after which brokers may miss sequences though no batch was given up."""
 
 
 class BatchWatch:
@@ -155,31 +146,31 @@ def check_counts(ledger: Ledger, producer: int, metrics: MetricsSnapshot, violat
             violations.add("metrics tell the truth", f"{name} of producer {producer} is {metrics[name]}, not {count}")
 
 
-def check(scenario: Scenario, ledger: Ledger, topics: Iterable[Topic], violations: Violations) -> None:
+def check(
+    scenario: Scenario, ledger: Ledger, topics: Iterable[Topic], vanished: Vanished, violations: Violations
+) -> None:
     """After the run. ``topics`` are all there have ever been, deleted ones too."""
-    logs = [
-        [Found(topic.name, partition.index, record, topic.id) for record in partition.log.records()]
-        for topic in topics
-        for partition in topic.partitions
-    ]
-    copies: dict[int, list[Found]] = defaultdict(list)
-    for log in logs:
-        for found in log:
-            copies[number_of(found.record.headers)].append(found)
+    logs = [vanished.whole(topic, partition) for topic in topics for partition in topic.partitions]
+    copies, lost = _by_number(chain.from_iterable(logs)), _by_number(vanished.cut_off)
     for entry in ledger.entries:
         _check_ends(scenario, entry, violations)
-        _check_copies(scenario, entry, copies[entry.number], violations)
+        _check_copies(scenario, entry, copies[entry.number], lost[entry.number], violations)
     if scenario.promise is Promise.EXACTLY_ONCE:
-        # A new log takes any sequence for the first: a batch that the old one refused for its sequence is overtaken.
-        if "recreate" not in scenario.rates:
-            for log in logs:
-                _check_order(scenario, ledger, log, violations)
+        for log in logs:
+            _check_order(ledger, log, violations)
         _check_gaps(scenario, ledger, violations)
-    elif "recreate" not in scenario.rates and scenario.config["max_in_flight_requests_per_connection"] == 1:
+    elif not scenario.reuses_offsets and scenario.config["max_in_flight_requests_per_connection"] == 1:
         _check_order_of_offsets(ledger, violations)
     by_key = not scenario.config["partitioner_ignore_keys"] and "partitioner_class" not in scenario.config
-    if by_key and scenario.rates.keys().isdisjoint(("recreate", "growth")):  # the number of partitions may change then
-        _check_keys(ledger, copies, violations)
+    if by_key:
+        _check_keys(scenario, ledger, copies, violations)
+
+
+def _by_number(found: Iterable[Found]) -> dict[int, list[Found]]:
+    numbered: dict[int, list[Found]] = defaultdict(list)
+    for one in found:
+        numbered[number_of(one.record.headers)].append(one)
+    return numbered
 
 
 def _check_ends(scenario: Scenario, entry: Entry, violations: Violations) -> None:
@@ -195,6 +186,8 @@ def _check_ends(scenario: Scenario, entry: Entry, violations: Violations) -> Non
         violations.in_time(repr(entry), entry.accepted_at or entry.sent_at, entry.ended_at, limit)
     if scenario.calm:
         _check_calm(scenario, entry, violations)
+    elif scenario.ample and not _may_fail(scenario, entry):
+        violations.add("nothing fails that could be delivered", f"{entry}: {entry.failure()}")
 
 
 def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> None:
@@ -210,16 +203,20 @@ def _check_calm(scenario: Scenario, entry: Entry, violations: Violations) -> Non
 
 
 def _may_fail(scenario: Scenario, entry: Entry) -> bool:
+    """Whether the record has not failed, or has failed for a reason that lies in itself."""
     failure = entry.failure()
+    if failure is None:
+        return True
     if isinstance(failure, BufferExhaustedException | IllegalStateException):
         return True
     if isinstance(failure, RecordTooLargeException):
         return _may_be_too_large(scenario, entry)  # else its batch would have been split
-    if entry.parked and entry.awaited:
+    if entry.cancelled or (entry.parked and entry.awaited):
         return True  # withdrawn if whoever awaited it was cancelled
     plan = {plan.name: plan for plan in scenario.topics}[entry.record.topic]
     beyond = entry.record.partition is not None and entry.record.partition >= plan.partitions
-    return isinstance(failure, TimeoutException) and (beyond or plan.created_at == NEVER)
+    smaller = "recreate" in scenario.rates and scenario.may_change_its_size(plan)
+    return isinstance(failure, TimeoutException) and (beyond or smaller or plan.created_at == NEVER)
 
 
 def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
@@ -228,14 +225,22 @@ def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
     size = BATCH_OVERHEAD + record_size_upper_bound(
         -1 if key is None else len(key), -1 if value is None else len(value), entry.record.headers
     )
-    limits: list[int] = [scenario.largest_batch, scenario.config["max_request_size"], scenario.config["buffer_memory"]]
     # What cannot be compressed becomes a little larger; beside its records a batch takes memory for its bookkeeping.
-    return size + 512 > min(limits)
+    more = 0 if scenario.config["compression_type"] == "none" else 64
+    by_brokers = min(LIMITS) if "limits" in scenario.rates else scenario.largest_batch
+    return (
+        size + more > min(by_brokers, scenario.largest_batch)
+        or size > scenario.config["max_request_size"]
+        or size + 512 > scenario.config["buffer_memory"]
+    )
 
 
-def _check_copies(scenario: Scenario, entry: Entry, copies: list[Found], violations: Violations) -> None:
+def _check_copies(
+    scenario: Scenario, entry: Entry, copies: list[Found], lost: list[Found], violations: Violations
+) -> None:
+    """``lost`` are copies that were in a log: what was acknowledged may be one of them, and none is one too many."""
     record = entry.record
-    for found in copies:
+    for found in (*copies, *lost):
         if (found.topic, found.record.key, found.record.value) != (record.topic, record.key, record.value) or (
             tuple(record.headers or ()) != found.record.headers
         ):
@@ -253,17 +258,17 @@ def _check_copies(scenario: Scenario, entry: Entry, copies: list[Found], violati
         if scenario.config.get("acks") == "0":
             if scenario.calm and not copies and scenario.largest_batch > scenario.config["batch_size"] + LARGE + 4096:
                 violations.add("without faults everything is in the log", entry)
-        elif not any(_fits(scenario, entry, found) for found in copies):
+        elif not any(_fits(scenario, entry, found) for found in (*copies, *lost)):
             violations.add("what is acknowledged is in the log, where it is said to be", f"{entry} is at {copies}")
     elif entry.delivered:
-        if not copies and scenario.config.get("acks") != "0":
+        if not (copies or lost) and scenario.config.get("acks") != "0":
             violations.add("what is acknowledged is in the log", entry)
-    elif copies:
-        failure = entry.failure()
+    elif copies or lost:
+        failure, where = entry.failure(), copies or lost
         if isinstance(failure, DeliveryError) and failure.outcome is Outcome.NOT_SENT:
-            violations.add("what is said not to be sent is not in the log", f"{entry} is at {copies}: {failure}")
+            violations.add("what is said not to be sent is not in the log", f"{entry} is at {where}: {failure}")
         elif failure is not None and not isinstance(failure, DeliveryError):
-            violations.add("what was refused is not in the log", f"{entry} is at {copies}: {failure}")
+            violations.add("what was refused is not in the log", f"{entry} is at {where}: {failure}")
 
 
 def _fits(scenario: Scenario, entry: Entry, found: Found) -> bool:
@@ -283,18 +288,12 @@ def _fits(scenario: Scenario, entry: Entry, found: Found) -> bool:
     return metadata.timestamp_ms == found.record.timestamp_ms
 
 
-def _check_order(scenario: Scenario, ledger: Ledger, log: list[Found], violations: Violations) -> None:
-    """The records of a producer stand in a partition in the order in which they were sent; so do those of a bulk send,
-    among which others may have been sent.
-
-    When its epochs are used up, a producer goes on with another id, and that does not fence what was given up under the
-    former one and is still on its way.
-    """
+def _check_order(ledger: Ledger, log: list[Found], violations: Violations) -> None:
+    """The records of a producer stand in a log in the order in which they were sent; so do those of a bulk send, among
+    which others may have been sent. A topic that was created anew has new logs."""
     last: dict[object, Found] = {}
     for found in log:
         entry = ledger.entries[number_of(found.record.headers)]
-        if "epochs" in scenario.rates and not entry.acknowledged():
-            continue
         sender = entry.producer if entry.bulk is None else entry.bulk
         before = last.get(sender)
         if before is not None and number_of(before.record.headers) > entry.number:
@@ -310,7 +309,7 @@ def _check_gaps(scenario: Scenario, ledger: Ledger, violations: Violations) -> N
 
     Where retries are counted, a batch may be given up for a gap that an earlier one makes and that would close.
     """
-    if "retries" in scenario.config or not scenario.rates.keys().isdisjoint(("codes", "recreate", "windows")):
+    if "retries" in scenario.config or not scenario.rates.keys().isdisjoint(FORGETTING):
         return
     failures: dict[tuple[str, int] | None, list[Entry]] = defaultdict(list)
     for entry in ledger.entries:
@@ -334,12 +333,13 @@ def _check_order_of_offsets(ledger: Ledger, violations: Violations) -> None:
         last[where] = (metadata.offset, entry)
 
 
-def _check_keys(ledger: Ledger, copies: dict[int, list[Found]], violations: Violations) -> None:
-    """A key's records are in one partition."""
+def _check_keys(scenario: Scenario, ledger: Ledger, copies: dict[int, list[Found]], violations: Violations) -> None:
+    """A key's records are in one partition, as long as the topic has as many partitions as it had."""
+    fixed = {plan.name for plan in scenario.topics if not scenario.may_change_its_size(plan)}
     partitions: dict[tuple[UUID, bytes], tuple[int, Entry]] = {}
     for entry in ledger.entries:
         record = entry.record
-        if record.key is None or record.partition is not None:
+        if record.key is None or record.partition is not None or record.topic not in fixed:
             continue
         for found in copies[entry.number]:
             first = partitions.setdefault((found.topic_id, record.key), (found.partition, entry))

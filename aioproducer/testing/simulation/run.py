@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import traceback
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,9 +28,16 @@ from aioproducer.testing.simulation.transactions import End
 from aioproducer.testing.simulation.workload import Work
 
 
-def simulate(seed: int, *, kinds: Collection[str] = tuple(KINDS), keep_trace: bool = False) -> Report:
-    """Runs a seed with these kinds of faults, in no real time to speak of."""
-    return play(draw(seed, kinds), keep_trace=keep_trace)
+def simulate(
+    seed: int,
+    *,
+    kinds: Collection[str] = tuple(KINDS),
+    rates: Mapping[str, float] | None = None,
+    ample: bool = False,
+    keep_trace: bool = False,
+) -> Report:
+    """Runs a seed with these kinds of faults, in no real time to speak of; see :func:`draw`."""
+    return play(draw(seed, kinds, rates=rates, ample=ample), keep_trace=keep_trace)
 
 
 def play(scenario: Scenario, *, keep_trace: bool = False) -> Report:
@@ -91,7 +98,7 @@ class _Run:
         try:
             loop.run_until_complete(main)
             topics = [*around.cluster.topics, *(topic for _, topic in self._chaos.deleted)]
-            check(around.scenario, around.ledger, topics, around.violations)
+            check(around.scenario, around.ledger, topics, self._chaos.vanished, around.violations)
             check_transactions(around.scenario, around.ledger, around.transactions, around.cluster, around.violations)
             self._acknowledged = sum(entry.acknowledged() for entry in around.ledger.entries)
         except Stuck as stuck:

@@ -14,6 +14,8 @@ from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan
 
 LARGE = 2000
 """How much larger than a batch a large record may be, in bytes."""
+LIMITS = (300, 500, 2000)
+"""What the largest batch of a topic may be changed to, in bytes."""
 NEVER = math.inf
 """When a topic is created that never is."""
 KEYS = [b"a", b"b", b"c", b"d", b"e", None, None, None]
@@ -86,6 +88,8 @@ class Scenario:
     """The clock has whole milliseconds, as uvloop's."""
     calm: bool
     """Nothing goes wrong and times are generous, so everything has to be delivered."""
+    ample: bool = False
+    """What goes wrong passes, and times are generous, so everything has to be delivered, sooner or later."""
     rates: dict[str, float] = field(default_factory=dict)
     faults_until: float = 0.0
 
@@ -98,6 +102,24 @@ class Scenario:
     def largest_batch(self) -> int:
         """What brokers take, in bytes."""
         return int(self.broker_configs["message.max.bytes"])
+
+    def may_change_its_size(self, plan: TopicPlan) -> bool:
+        """Whether the topic may have another number of partitions one day: because it grows, or because a broker that
+        creates it anew, as it is asked for it, knows no number but its own."""
+        configs = self.broker_configs
+        anew = "recreate" in self.rates and configs["auto.create.topics.enable"]
+        return "growth" in self.rates or (anew and plan.partitions != configs["num.partitions"])
+
+    @property
+    def reuses_offsets(self) -> bool:
+        """A log may end before an offset that a record had."""
+        return not self.rates.keys().isdisjoint(("recreate", "truncation"))
+
+    @property
+    def expiry(self) -> float:
+        """Seconds after which brokers forget a producer that writes nothing. It is more than its batches may take that
+        were sent together: Kafka's default is a day."""
+        return 1 + 2 * self.milliseconds("delivery_timeout_ms")
 
     def users(self, transactional_id: str) -> int:
         """How many applications have it."""
@@ -121,7 +143,8 @@ class Scenario:
             f"transactions {self.transaction_version}"
             + (", garbage is collected all the time" if self.collects else "")
             + (", sequences come to their end" if self.wraps else "")
-            + (", the clock has whole milliseconds" if self.coarse else ""),
+            + (", the clock has whole milliseconds" if self.coarse else "")
+            + (", faults pass and there is ample time" if self.ample else ""),
             f"faults for {self.faults_until:.3f} s: {rates or 'none'}",
             f"{self.ending.value} ({self.ends_at:.3f} s, time-out {self.close_timeout:.3f} s)",
         ]

@@ -48,6 +48,9 @@ class Surroundings:
         faults = SimulatedFaults(
             stream(seed, "faults"), scenario.rates, scenario.milliseconds("request_timeout_ms"), trace
         )
+        faults.expiry = scenario.expiry
+        if scenario.ample:
+            faults.for_good = 0.0
         faults.releases = Releases(scenario.release if upgrades else NEWEST, upgrades=upgrades)
         faults.on_too_new = partial(violations.add, "a broker is asked for nothing that it does not have")
         if scenario.transaction_version < 2 or upgrades:
@@ -59,6 +62,7 @@ class Surroundings:
         loop = SimulatedLoop(
             stream(seed, "loop"), network, stalls=stalls, collects=scenario.collects, coarse=scenario.coarse
         )
+        faults.now = loop.exact_time
         began = loop.now
         trace.clock = lambda: loop.now - began
         clock = SimulatedClock(loop, faults.clock_jump)
@@ -76,7 +80,7 @@ class Surroundings:
             listen=listen_on_network,
         )
         ledger = Ledger(loop.exact_time, trace)
-        if "recreate" not in scenario.rates:
+        if not scenario.reuses_offsets:
             ledger.on_end = lambda entry: check_end(entry, cluster, violations)
         transactions = TransactionLedger(trace)
         return Surroundings(scenario, trace, violations, faults, network, loop, clock, cluster, ledger, transactions)

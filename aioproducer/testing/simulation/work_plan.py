@@ -24,6 +24,8 @@ class WorkPlan:
     flushes: float
     bulk: float = 0.0
     """How probable it is that many are sent at once."""
+    rests: int = 0
+    """How often it sends nothing for so long that brokers may forget the producer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class Work:
         self._violations = violations
         self._loop = loop
         self._random = random
+        self._rests = plan.rests
         self._longest_block = scenario.milliseconds("max_block_ms")
         self._longest = self._longest_block + scenario.milliseconds("delivery_timeout_ms")
 
@@ -87,7 +88,10 @@ class Work:
                 self._ask_how_it_is()
 
     async def pause(self) -> None:
-        if self._plan.pause:
+        if self._rests and self._random.random() < 0.3:
+            self._rests -= 1
+            await asyncio.sleep(self._random.uniform(0.5, 1.5) * self._scenario.expiry)
+        elif self._plan.pause:
             await asyncio.sleep(self._random.expovariate(1 / self._plan.pause))
         elif self._random.random() < 0.2:
             self._loop.hold(self._random.expovariate(1000))

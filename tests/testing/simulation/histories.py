@@ -17,6 +17,7 @@ from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.scenario import Promise, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
+from aioproducer.testing.simulation.vanished import Vanished
 from aioproducer.testing.simulation.violations import Violations
 
 NOW_MS = 1_700_000_000_000
@@ -44,7 +45,7 @@ class RecordsOnly:
 
     def __init__(self) -> None:
         self.found: list[Record] = []
-        self.log_end_offset = 0
+        self.log_start_offset = self.log_end_offset = 0
 
     def records(self) -> list[Record]:
         return self.found
@@ -86,6 +87,7 @@ class History:
         self.violations = Violations(Trace(), slack=0.05)
         self.ledger = Ledger(lambda: 100.0, Trace())
         self.logs: list[Any] = [RecordsOnly(), RecordsOnly()]
+        self.vanished = Vanished()
         config_of_topic = TopicConfig.of({}, BrokerConfig.of({}))
         self.topic = Topic("t", UUID(int=7), [], config_of_topic, {})
         self.topic.partitions += [Partition("t", index, (0,), log) for index, log in enumerate(self.logs)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker import Partition, PartitionLog, ReceivedRequest
+from aioproducer.broker import AppendFault, Partition, PartitionLog, ReceivedRequest
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.topic_config import TopicConfig
@@ -18,27 +18,27 @@ from aioproducer.protocol.messages.init_producer_id import InitProducerIdRespons
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.faults import (
     APPENDED,
+    APPENDED_FOR_GOOD,
     KINDS,
     NO_COORDINATOR_FOR_GOOD,
     NO_COORDINATOR_FOR_NOW,
     REFUSED_FOR_GOOD,
     REFUSED_FOR_NOW,
-    SEQUENCE_ERRORS,
     SimulatedFaults,
 )
 from aioproducer.testing.simulation.network import Fate
-from aioproducer.testing.simulation.releases import Releases
+from aioproducer.testing.simulation.releases import BEFORE_KIP_1269, NEWEST, OLD, Release, Releases
 from aioproducer.testing.simulation.trace import Trace
 from tests.broker.batches import make_batch
 
 TIMES = 1000
 
-# What a broker may answer to Produce: Kafka's ProduceResponse names them, LogValidator and ReplicaManager add some.
+# What a broker may answer to Produce, whatever it remembers of the producer: Kafka's ProduceResponse names them,
+# LogValidator and ReplicaManager add some.
 PRODUCE_ERRORS = {
     ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.CORRUPT_MESSAGE,
-    ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     ErrorCode.INVALID_RECORD,
     ErrorCode.INVALID_REQUIRED_ACKS,
@@ -51,14 +51,12 @@ PRODUCE_ERRORS = {
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.PRODUCER_FENCED,
     ErrorCode.RECORD_LIST_TOO_LARGE,
     ErrorCode.REPLICA_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.UNKNOWN_TOPIC_ID,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -137,7 +135,10 @@ def test_every_error_of_produce_is_answered_appended_or_not(partition: Partition
     batch = RecordBatch(make_batch(b"v"))
     found = {faults.on_append(0, partition, batch, None) for _ in range(10 * TIMES)} - {None}
     assert {fault.code for fault in found if fault is not None} >= PRODUCE_ERRORS
-    assert {fault.code for fault in found if fault is not None and fault.appended} == set(APPENDED)
+    assert {fault.code for fault in found if fault is not None and fault.appended} == {
+        *APPENDED,
+        *APPENDED_FOR_GOOD,
+    }
     assert {fault.code for fault in found if fault is not None and not fault.appended} == {
         *REFUSED_FOR_NOW,
         *REFUSED_FOR_GOOD,
@@ -145,18 +146,64 @@ def test_every_error_of_produce_is_answered_appended_or_not(partition: Partition
 
 
 def test_what_is_refused_for_good_is_not_tried_again() -> None:
-    assert all(error_class(code).retriable for code in set(REFUSED_FOR_NOW) - set(SEQUENCE_ERRORS))
-    assert not any(error_class(code).retriable for code in REFUSED_FOR_GOOD)
+    assert all(error_class(code).retriable for code in (*REFUSED_FOR_NOW, *APPENDED))
+    assert not any(error_class(code).retriable for code in (*REFUSED_FOR_GOOD, *APPENDED_FOR_GOOD))
 
 
-def test_a_batch_that_comes_again_may_be_forgotten_or_known_without_its_offset(partition: Partition) -> None:
+def test_faults_may_all_pass(partition: Partition) -> None:
+    faults = make("codes", "metadata", "coordinators", "ids")
+    faults.for_good = 0.0
+    batch = RecordBatch(make_batch(b"v"))
+    found = {faults.on_append(0, partition, batch, None) for _ in range(10 * TIMES)} - {None}
+    codes = {fault.code for fault in found if fault is not None}
+    codes |= {faults.on_topic_metadata(0, "t") for _ in range(TIMES)}
+    codes |= {faults.coordinator_error(0, "id") for _ in range(TIMES)}
+    assert all(error_class(code).retriable for code in codes)
+    for _ in range(TIMES):
+        faults.on_request(received(ApiKey.INIT_PRODUCER_ID))
+    assert not faults.fatal
+
+
+@pytest.mark.parametrize(
+    ("release", "refused"), [(OLD[0], True), (OLD[1], True), (OLD[2], False), (BEFORE_KIP_1269, False), (NEWEST, False)]
+)
+def test_brokers_before_2_5_say_that_they_do_not_know_a_producer(
+    partition: Partition, release: Release, refused: bool
+) -> None:
+    faults = make()
+    faults.releases = Releases(release)
+    first, second = (
+        RecordBatch(make_batch(b"v", producer_id=3, producer_epoch=0, base_sequence=sequence)) for sequence in (0, 1)
+    )
+    unknown = AppendFault(ErrorCode.UNKNOWN_PRODUCER_ID, appended=False)
+    assert faults.on_append(0, partition, second, None) == (unknown if refused else None)
+    assert faults.on_append(0, partition, first, None) is None
+    partition.log.append(first, leader_epoch=0, now_ms=first.max_timestamp)
+    assert faults.on_append(0, partition, second, None) is None
+
+
+@pytest.mark.parametrize(("idle", "forgotten"), [(10.0, False), (11.0, True)])
+def test_a_producer_that_was_idle_for_long_is_forgotten(partition: Partition, idle: float, forgotten: bool) -> None:
+    faults = make("expiry")
+    faults.expiry, now = 10.0, [0.0]
+    faults.now = lambda: now[0]
+    for sequence in range(3):
+        batch = RecordBatch(make_batch(b"v", producer_id=3, producer_epoch=0, base_sequence=sequence))
+        assert faults.on_append(0, partition, batch, None) is None
+        entry = partition.log.producer_state.entry(3)
+        assert (entry is None) == (sequence == 0 or forgotten)
+        partition.log.append(batch, leader_epoch=0, now_ms=batch.max_timestamp)
+        now[0] += idle
+
+
+def test_a_batch_that_comes_again_may_be_known_without_its_offset(partition: Partition) -> None:
     faults = make("codes")
     batch = RecordBatch(make_batch(b"v", producer_id=3, producer_epoch=0, base_sequence=0))
     partition.log.append(batch, leader_epoch=0, now_ms=batch.max_timestamp)
     found = Counter(faults.on_append(0, partition, batch, None) for _ in range(TIMES))
     codes = Counter({fault.code: count for fault, count in found.items() if fault is not None})
     assert codes[ErrorCode.DUPLICATE_SEQUENCE_NUMBER] > 100
-    assert sum(codes[code] for code in SEQUENCE_ERRORS) > 200
+    assert not codes.keys() & {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID}
 
 
 def test_whoever_watches_sees_every_batch(partition: Partition) -> None:

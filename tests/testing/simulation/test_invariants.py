@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from aioproducer.errors import (
     BufferExhaustedException,
+    IllegalStateException,
     KafkaError,
     Outcome,
     OutOfOrderSequenceException,
@@ -20,7 +22,9 @@ from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import ProduceRequest
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.invariants import BatchWatch, WireWatch, check, check_counts, check_end
+from aioproducer.testing.simulation.ledger import Entry
 from aioproducer.testing.simulation.scenario import Promise
+from aioproducer.testing.simulation.vanished import Found
 from tests.broker.batches import make_batch
 
 from .histories import NOW_MS, History, failure
@@ -29,7 +33,7 @@ from .simulated import World
 
 def found(history: History) -> list[str]:
     """The promises that were broken."""
-    check(history.scenario, history.ledger, [history.topic], history.violations)
+    check(history.scenario, history.ledger, [history.topic], history.vanished, history.violations)
     return [violation.partition(": ")[0] for violation in history.violations.found]
 
 
@@ -200,22 +204,19 @@ def swapped(promise: Promise, rates: dict[str, float], **config: Any) -> list[st
 
 def test_records_out_of_order() -> None:
     assert swapped(Promise.EXACTLY_ONCE, FAULTS) == ["records of a partition are in order"]
-    assert swapped(Promise.EXACTLY_ONCE, {"recreate": 0.1}) == []
+    assert swapped(Promise.EXACTLY_ONCE, {"recreate": 0.1, "epochs": 0.1}) == ["records of a partition are in order"]
     assert swapped(Promise.AT_LEAST_ONCE, FAULTS) == []
     one_at_a_time = swapped(Promise.AT_LEAST_ONCE, FAULTS, max_in_flight_requests_per_connection=1)
     assert one_at_a_time == ["with one request at a time offsets are in order"]
 
 
-@pytest.mark.parametrize(
-    ("rates", "promises"), [(FAULTS, ["records of a partition are in order"]), ({"epochs": 0.1}, [])]
-)
-def test_what_was_given_up_may_come_late_when_no_epoch_is_left(rates: dict[str, float], promises: list[str]) -> None:
-    history = History(rates=rates)
+def test_what_was_given_up_comes_before_what_was_sent_later() -> None:
+    history = History(rates=FAULTS)
     given_up = history.sent()
     history.delivered()
     history.ends(given_up, failure(TimeoutException("late")))
     history.appended(given_up)
-    assert found(history) == promises
+    assert found(history) == ["records of a partition are in order"]
 
 
 def test_two_producers_need_no_order_between_them() -> None:
@@ -235,6 +236,52 @@ def test_a_key_in_two_partitions() -> None:
     ignoring.delivered(0, key=b"k")
     ignoring.delivered(1, key=b"k")
     assert found(ignoring) == []
+
+
+def cut_off(history: History, entry: Entry) -> None:
+    """The last record of the first partition: this one."""
+    record = history.logs[0].found.pop()
+    history.logs[0].log_end_offset -= 1
+    assert dict(record.headers)["number"] == b"%d" % entry.number
+    history.vanished.cut_off.append(Found("t", 0, record, history.topic.id))
+
+
+def test_what_a_new_leader_lacks_was_in_the_log_all_the_same() -> None:
+    history = History(rates={"truncation": 0.1})
+    cut_off(history, history.delivered())
+    history.delivered()
+    assert found(history) == []
+
+
+def test_what_a_new_leader_lacks_may_be_sent_again_and_is_no_second_copy() -> None:
+    history = History(rates={"truncation": 0.1})
+    entry = history.sent()
+    history.appended(entry)
+    cut_off(history, entry)
+    history.delivered()
+    history.ends(entry, history.metadata(entry, 1))
+    assert found(history) == ["what is acknowledged is in the log, where it is said to be"]
+    history.appended(entry)
+    history.violations.found.clear()
+    assert found(history) == ["records of a partition are in order"]
+
+
+def test_what_was_cut_off_had_been_sent() -> None:
+    history = History(rates={"truncation": 0.1})
+    entry = history.sent()
+    history.appended(entry)
+    cut_off(history, entry)
+    history.ends(entry, failure(TimeoutException("late"), Outcome.NOT_SENT))
+    assert found(history) == ["what is said not to be sent is not in the log"]
+
+
+def test_a_record_that_was_deleted_counts_as_a_copy() -> None:
+    history = History(rates={"retention": 0.1})
+    entry = history.delivered()
+    history.vanished.retire([Found("t", 0, history.logs[0].found.pop(), history.topic.id)])
+    assert found(history) == []
+    history.appended(entry)
+    assert found(history) == ["no record is there twice"]
 
 
 def test_a_gap_that_nothing_made() -> None:
@@ -261,6 +308,46 @@ def test_without_faults_nothing_fails_but_what_cannot_be() -> None:
     history.ends(history.sent(partition=1), failure(TimeoutException("late"), Outcome.NOT_SENT))
     history.ends(history.sent(value=bytes(100)), failure(RecordTooLargeException("in a batch"), Outcome.NOT_SENT))
     assert found(history) == ["without faults everything is delivered"] * 2
+
+
+@pytest.mark.parametrize(
+    ("error", "allowed"),
+    [
+        (OutOfOrderSequenceException("gap"), False),
+        (RecordTooLargeException("too large"), False),
+        (TimeoutException("late"), False),
+        (IllegalStateException("closed"), True),
+    ],
+)
+@pytest.mark.parametrize("ample", [True, False])
+def test_with_ample_time_nothing_fails(error: KafkaError, allowed: bool, ample: bool) -> None:
+    history = History(rates=FAULTS)
+    history.scenario = replace(history.scenario, ample=ample)
+    history.ends(history.sent(), failure(error))
+    broken = found(history)
+    assert ("nothing fails that could be delivered" in broken) == (ample and not allowed)
+
+
+@pytest.mark.parametrize(
+    ("rates", "size", "may_fail"), [({}, 430, True), ({}, 380, False), ({"limits": 0.1}, 380, True)]
+)
+def test_what_is_too_large_by_itself_fails_though_there_is_time(
+    rates: dict[str, float], size: int, may_fail: bool
+) -> None:
+    history = History(rates={**FAULTS, **rates}, compression_type="none")
+    configs = history.scenario.broker_configs | {"message.max.bytes": 500}
+    history.scenario = replace(history.scenario, ample=True, broker_configs=configs)
+    history.ends(history.sent(value=bytes(size)), failure(RecordTooLargeException("too large")))
+    assert (found(history) == []) == may_fail
+
+
+def test_a_partition_that_a_new_topic_does_not_have_is_waited_for_in_vain() -> None:
+    for auto_create in (True, False):
+        history = History(rates={"recreate": 0.1})
+        configs = history.scenario.broker_configs | {"auto.create.topics.enable": auto_create, "num.partitions": 1}
+        history.scenario = replace(history.scenario, ample=True, broker_configs=configs)
+        history.ends(history.sent(), failure(TimeoutException("no leader")))
+        assert (found(history) == []) == auto_create
 
 
 def test_without_faults_nothing_takes_long() -> None:

@@ -61,6 +61,43 @@ def test_calm_is_without_faults() -> None:
     assert not any(draw(scenario.seed, ()).calm for scenario in SCENARIOS if not scenario.calm)
 
 
+def test_rates_may_be_given() -> None:
+    for scenario in SCENARIOS[:100]:
+        given = draw(scenario.seed, ("reset", "late"), rates={"reset": 0.5})
+        late = {kind: rate for kind, rate in scenario.rates.items() if kind == "late"}
+        assert given.rates == late | {"reset": 0.5}
+        assert not given.calm
+
+
+def test_what_is_impossible_is_not_done_though_it_is_asked_for() -> None:
+    given = [draw(scenario.seed, (), rates={"recreate": 0.5}) for scenario in SCENARIOS[:100]]
+    recreated = [scenario for scenario in given if scenario.rates]
+    assert not any(scenario.applications or scenario.release for scenario in recreated)
+    assert len(recreated) > 20
+
+
+def test_who_may_be_forgotten_rests_for_so_long() -> None:
+    for seed in range(100):
+        before, after = draw(seed, ()), draw(seed, (), rates={"expiry": 0.5})
+        if "expiry" in after.rates and "expiry" not in SCENARIOS[seed].rates:
+            assert not any(plan.rests for plan in before.work)
+            assert all(plan.rests for plan in after.work)
+            assert after.faults_until == before.faults_until + 2 * after.expiry
+            assert after.expiry > 2 * after.milliseconds("delivery_timeout_ms")
+
+
+def test_ample_is_drawn_and_may_be_asked_for() -> None:
+    assert 20 < sum(scenario.ample for scenario in SCENARIOS) < 100
+    for scenario in (draw(seed, ample=True) for seed in range(100)):
+        assert scenario.ample
+        assert scenario.ending is Ending.AFTER_ALL
+        assert not scenario.applications
+        assert scenario.promise is not Promise.AT_MOST_ONCE
+        config = KafkaProducer(bootstrap_servers="kafka:1", **scenario.config).config
+        assert config.retries == 2**31 - 1
+        assert config.enable_idempotence == (scenario.promise is Promise.EXACTLY_ONCE)
+
+
 def test_milliseconds_are_told_as_seconds() -> None:
     scenario = replace(SCENARIOS[0], config={"linger_ms": 250})
     assert scenario.milliseconds("linger_ms") == 0.25
