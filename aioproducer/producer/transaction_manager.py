@@ -97,6 +97,7 @@ class TransactionManager:
 
     async def commit(self) -> None:
         self._offsets.slot.check_ended(COMMIT)
+        self.status.require_all_sent(COMMIT)
         await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION)
 
     async def abort(self) -> None:
@@ -191,6 +192,7 @@ class TransactionManager:
         await self._flush()
         if self.status.state is not S.COMMITTING:
             raise self.status.failure()
+        self.status.complete = True
         await self._end(committed=True)
 
     async def _abort(self) -> None:
