@@ -504,6 +504,31 @@ async def test_close_does_not_wait_for_a_coordinator_that_is_gone() -> None:
         assert delivery.done()
 
 
+@PROTOCOLS
+@pytest.mark.parametrize("asked", [None, "commit_transaction", "abort_transaction"])
+@virtual
+async def test_close_waits_max_block_ms_for_a_coordinator_that_is_gone(
+    world: World, asked: str | None, protocol: int
+) -> None:
+    """Without a time-out of its own it would wait for ever; what it leaves open the coordinator aborts."""
+    async with a_cluster(protocol) as cluster:
+        producer = transactional(cluster, max_block_ms=2000)
+        await producer.start()
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("t", b"a", partition=0)
+        await cluster.stop_node(0)
+        waiting = None if asked is None else asyncio.create_task(getattr(producer, asked)())
+        await asyncio.sleep(1)
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(60):
+            await producer.close()
+        assert 2 <= asyncio.get_running_loop().time() - began < 3
+        if waiting is not None:
+            with pytest.raises(TimeoutException, match="has not ended within max"):
+                await waiting
+
+
 async def test_closing_while_a_commit_that_has_failed_still_waits_for_a_record() -> None:
     async with a_cluster(nodes=2) as cluster, transactional(cluster) as producer:
         first, second = (cluster.brokers[cluster.leader("t", partition)] for partition in (0, 1))
