@@ -14,6 +14,8 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,
     IllegalStateException,
+    InvalidProducerEpochException,
+    InvalidTxnStateException,
     InvalidTxnTimeoutException,
     ProducerFencedException,
     TimeoutException,
@@ -480,6 +482,60 @@ class TestMisuse:
         async with a_cluster() as cluster, transactional(cluster, transaction_timeout_ms=900_001) as producer:
             with pytest.raises(InvalidTxnTimeoutException):
                 await producer.init_transactions()
+
+
+class TestATransactionThatIsOpenForTooLong:
+    """The coordinator aborts it after transaction.timeout.ms; what comes of that depends on who hears of it first."""
+
+    @PROTOCOLS
+    async def test_a_commit_ends_the_producer(self, protocol: int) -> None:
+        fatal = ProducerFencedException if protocol == 1 else InvalidTxnStateException
+        async with a_cluster(protocol) as cluster, transactional(cluster, transaction_timeout_ms=50) as producer:
+            await self._outlive(cluster, producer)
+            for call in (producer.commit_transaction, producer.abort_transaction, producer.begin_transaction):
+                with pytest.raises(fatal, match=r"transaction\.timeout\.ms"):
+                    await call()
+            assert committed(cluster) == []
+
+    @PROTOCOLS
+    async def test_offsets_end_the_producer(self, protocol: int) -> None:
+        async with a_cluster(protocol) as cluster, transactional(cluster, transaction_timeout_ms=50) as producer:
+            await self._outlive(cluster, producer)
+            with pytest.raises(ProducerFencedException, match=r"transaction\.timeout\.ms"):
+                await producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, "g")
+            with pytest.raises(ProducerFencedException):
+                await producer.abort_transaction()
+
+    @pytest.mark.parametrize("record", [False, True])
+    async def test_an_abort_gets_over_it_with_the_second_protocol(self, record: bool) -> None:
+        async with a_cluster() as cluster, transactional(cluster, transaction_timeout_ms=50) as producer:
+            await self._outlive(cluster, producer)
+            if record:
+                assert isinstance(await end_of(producer.send("t", b"late", partition=0)), InvalidProducerEpochException)
+                with pytest.raises(TransactionAbortableException, match=r"longer than transaction\.timeout\.ms"):
+                    await producer.commit_transaction()
+            await producer.abort_transaction()
+            async with producer.transaction():
+                _ = producer.send("t", b"next", partition=0)
+            assert committed(cluster) == [b"next"]
+
+    @pytest.mark.parametrize("record", [False, True])
+    async def test_an_abort_ends_the_producer_with_the_first_protocol(self, record: bool) -> None:
+        async with a_cluster(1) as cluster, transactional(cluster, transaction_timeout_ms=50) as producer:
+            await self._outlive(cluster, producer)
+            if record:
+                assert isinstance(await end_of(producer.send("t", b"late", partition=0)), InvalidProducerEpochException)
+                with pytest.raises(TransactionAbortableException):
+                    await producer.commit_transaction()
+            with pytest.raises(ProducerFencedException, match=r"transaction\.timeout\.ms"):
+                await producer.abort_transaction()
+
+    async def _outlive(self, cluster: ScriptedCluster, producer: KafkaProducer) -> None:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("t", b"aborted", partition=0)
+        while not all_stable(cluster):
+            await asyncio.sleep(0.01)
 
 
 async def test_close_aborts_what_is_open() -> None:
