@@ -42,7 +42,8 @@ class TransactionManager:
     """What to do with the records of a transaction is the Sender's part:
 
     ``gate(open)`` lets records in or not; ``flush()`` returns when all have ended; ``give_up(error)`` fails those that
-    are not under way; ``ready(*queues)`` says that partitions may be written to; ``fatal(error)`` ends the producer.
+    are not under way; ``ready(*queues)`` says that partitions may be written to; ``fatal(error)`` ends the producer;
+    ``news()`` returns when requests may have ended.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class TransactionManager:
         give_up: Callable[[KafkaError], None],
         ready: Callable[..., None],
         fatal: Callable[[KafkaError], None],
+        news: Callable[[], Awaitable[object]],
         spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
     ) -> None:
         self._ids = ids
@@ -67,7 +69,7 @@ class TransactionManager:
         self._fatal = fatal
         self._coordinator = TransactionCoordinator(config, client, ids, random, final=self._final)
         self.status = TransactionStatus(self._coordinator.transactional_id)
-        self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined)
+        self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined, news)
         self._slot = self._new_slot(config)
         self._offsets = TransactionOffsets(self._coordinator, self.status, self._new_slot(config))
 
@@ -89,6 +91,7 @@ class TransactionManager:
         self.status.require("begin_transaction", S.READY)
         self.status.become(S.IN_TRANSACTION)
         self._coordinator.begun()
+        self._partitions.begun()
         self._ids.transaction += 1
         self._gate(True)
 
