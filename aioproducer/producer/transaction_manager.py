@@ -71,7 +71,8 @@ class TransactionManager:
         self.status = TransactionStatus(self._coordinator.transactional_id)
         self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined, news)
         self._slot = self._new_slot(config)
-        self._offsets = TransactionOffsets(self._coordinator, self.status, self._new_slot(config))
+        slot = self._new_slot(config)
+        self._offsets = TransactionOffsets(self._coordinator, self.status, slot, missing=self.batch_failed)
 
     def _new_slot(self, config: ProducerConfig) -> OperationSlot:
         return OperationSlot(config.max_block_ms, lambda: self.last_error)
