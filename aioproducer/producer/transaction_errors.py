@@ -91,7 +91,7 @@ def consequence(api: ApiKey, error: KafkaError) -> Consequence:
     A request without an answer (a time-out, a lost connection) is repeated, at the coordinator of that moment: the APIs
     are made for it.
     """
-    if isinstance(error, NetworkException | TimeoutException):
+    if is_unanswered(error):
         return Consequence.FIND_COORDINATOR
     if not isinstance(error, ApiException):
         return Consequence.FATAL
@@ -120,9 +120,15 @@ def worst(api: ApiKey, codes: Iterable[int]) -> ErrorCode:
     return max(told, key=lambda code: _BY_WEIGHT.index(consequence(api, error_for(code, ""))), default=ErrorCode.NONE)
 
 
-def is_forgotten(error: KafkaError) -> bool:
-    """Whether the coordinator does not know the producer id any more."""
-    return error.code in _FORGOTTEN
+def is_unanswered(error: KafkaError) -> bool:
+    """Whether there was no answer: the coordinator may have done what it was asked for."""
+    return isinstance(error, NetworkException | TimeoutException)
+
+
+def is_nothing_to_abort(error: KafkaError, *, knows: bool) -> bool:
+    """Whether the coordinator, asked to abort, has no transaction: it does not know the producer id any more, or never
+    heard of the transaction, if that was not certain (``knows``)."""
+    return error.code in _FORGOTTEN or (error.code is ErrorCode.INVALID_TXN_STATE and not knows)
 
 
 def named(error: KafkaError) -> KafkaError:

@@ -209,7 +209,7 @@ class TransactionManager:
         """Tells the coordinator, if it knows of the transaction, and sees to the epoch of the next."""
         await self._partitions.settled()
         await self._offsets.slot.settled()  # no answer may come after the end of the transaction
-        if self._coordinator.knows:
+        if self._coordinator.knows or (self._coordinator.may_know and not committed):
             await self._coordinator.end(committed=committed)
         self.status.error = None
         if self._coordinator.follow_feature() or self._ids.in_doubt:
@@ -232,7 +232,7 @@ class TransactionManager:
 
     def _final(self, api: ApiKey, error: KafkaError) -> KafkaError | None:
         """Does what an error of a coordinator comes to; what whoever asked is told, None if it is to be asked again."""
-        what = verdict(api, error, self.status.state)
+        what = verdict(api, error, self.status.state, knows=self._coordinator.knows)
         if what is Verdict.ASK_AGAIN:
             return None
         if api in PARTS:

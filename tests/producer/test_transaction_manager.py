@@ -121,14 +121,18 @@ class TestFirstProtocol:
             assert cluster.broker.count(ApiKey.END_TXN) == 0
             await goes_on(cluster, producer)
 
-    async def test_an_abort_without_any_answer_ends_what_the_coordinator_may_have_begun(self) -> None:
+    @pytest.mark.parametrize("appended", [False, True])
+    async def test_an_abort_without_any_answer_ends_what_the_coordinator_may_have_begun(self, appended: bool) -> None:
+        """InitProducerId would end it, too, but Kafka's coordinator would fence the producer by that."""
         async with a_cluster(1) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
-            cluster.broker.script(ApiKey.ADD_PARTITIONS_TO_TXN, drop(appended=True))
+            cluster.broker.script(ApiKey.ADD_PARTITIONS_TO_TXN, drop(appended=appended))
             await producer.begin_transaction()
             _ = producer.send("t", b"a", partition=0)
             await cluster.broker.received(ApiKey.ADD_PARTITIONS_TO_TXN)
             await producer.abort_transaction()
+            asked = [header.api_key for header, _ in cluster.broker.requests[-2:]]
+            assert asked == [ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID]
             await goes_on(cluster, producer)
 
     async def test_a_batch_given_up_between_two_attempts_leaves_no_partition_stuck(self) -> None:
