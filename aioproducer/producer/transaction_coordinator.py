@@ -19,7 +19,7 @@ from aioproducer.producer.transaction_errors import (
     Consequence,
     consequence,
     is_nothing_to_abort,
-    is_unanswered,
+    may_be_done,
     worst,
 )
 from aioproducer.producer.transaction_protocol import TransactionProtocol
@@ -57,7 +57,7 @@ class TransactionCoordinator:
         self.knows = False
         """It knows of the transaction, and has to be told of its end."""
         self.may_know = False
-        """It may know: it was told, but has not answered."""
+        """It may know: it was told, but has not answered for good."""
         self.last_error: KafkaError | None = None
         """What it said last, if that was an error."""
         self._config = config
@@ -147,7 +147,7 @@ class TransactionCoordinator:
                 raise error_for(code, self._told(api, code))
             except KafkaError as error:
                 self.last_error = error
-                self.may_know |= api in PARTS and is_unanswered(error)
+                self.may_know |= api in PARTS and may_be_done(api, error)
                 final = self._final(api, error)
                 if final is not None:
                     raise final from error

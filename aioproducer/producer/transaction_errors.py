@@ -91,7 +91,7 @@ def consequence(api: ApiKey, error: KafkaError) -> Consequence:
     A request without an answer (a time-out, a lost connection) is repeated, at the coordinator of that moment: the APIs
     are made for it.
     """
-    if is_unanswered(error):
+    if isinstance(error, NetworkException | TimeoutException):
         return Consequence.FIND_COORDINATOR
     if not isinstance(error, ApiException):
         return Consequence.FATAL
@@ -120,9 +120,9 @@ def worst(api: ApiKey, codes: Iterable[int]) -> ErrorCode:
     return max(told, key=lambda code: _BY_WEIGHT.index(consequence(api, error_for(code, ""))), default=ErrorCode.NONE)
 
 
-def is_unanswered(error: KafkaError) -> bool:
-    """Whether there was no answer: the coordinator may have done what it was asked for."""
-    return isinstance(error, NetworkException | TimeoutException)
+def may_be_done(api: ApiKey, error: KafkaError) -> bool:
+    """Whether the coordinator may have done what it was asked for, as it has not answered, or not for good."""
+    return consequence(api, error) in (Consequence.RETRY, Consequence.FIND_COORDINATOR)
 
 
 def is_nothing_to_abort(error: KafkaError, *, knows: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.transaction_errors import PARTS, Consequence, consequence, is_nothing_to_abort
+from aioproducer.producer.transaction_errors import PARTS, Consequence, consequence, is_nothing_to_abort, may_be_done
 from aioproducer.producer.transaction_state import TransactionState
 from aioproducer.protocol.api_key import ApiKey
 
@@ -39,7 +39,7 @@ def verdict(api: ApiKey, error: KafkaError, state: TransactionState, *, knows: b
     ``knows``: the coordinator is known to have begun the transaction.
     """
     what = consequence(api, error)
-    if what in (Consequence.RETRY, Consequence.FIND_COORDINATOR):
+    if may_be_done(api, error):
         given_up = state not in (S.IN_TRANSACTION, S.COMMITTING)
         return Verdict.TELL_OF_THE_STATE if given_up and api in PARTS else Verdict.ASK_AGAIN
     if api is ApiKey.END_TXN and state is S.ABORTING and is_nothing_to_abort(error, knows=knows):
