@@ -217,6 +217,23 @@ class Admission:
         """Counts records of a bulk call that was under way when its producer was closed, or could do no more."""
         self._metrics.records_failed(topic, count, self._loop.time())
 
+    def bulk_began(self) -> int:
+        """A bulk call begins to send records: the number of the transaction that they belong to, 0 if to none."""
+        transactions = self._sender.transactions
+        return 0 if transactions is None else transactions.status.bulk_began()
+
+    def bulk_ended(self, transaction: int) -> None:
+        """It has sent them all, or given up."""
+        if (transactions := self._sender.transactions) is not None:
+            transactions.status.bulk_ended(transaction)
+
+    def why_no_more(self, transaction: int) -> KafkaError | None:
+        """Why a bulk call that began in this transaction may send no more records; None if it may."""
+        transactions = self._sender.transactions
+        if transactions is None or transactions.status.transaction == transaction:
+            return None
+        return IllegalStateException("the transaction that the call sent records to has ended before it")
+
     def missing(self, error: KafkaError) -> None:
         """A record was not let in, and nothing is raised for it: a transaction may not be committed without it."""
         self._lot.on_failed(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import TracebackType
 from typing import Any, Final
 
 from aioproducer.errors import (
@@ -59,11 +60,33 @@ class BulkSend:
         """Why no record is tried any more."""
         self._no_partition: KafkaError | None = None
         """What came of waiting for a partition that the topic does not have."""
+        self._transaction = 0
+        """The number of the transaction that the records belong to."""
+        self._sending = False
+
+    def __enter__(self) -> None:
+        """From now on a transaction cannot be committed, until all records are sent."""
+        self._transaction = self._admission.bulk_began()
+        self._sending = True
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """The call is over; if records have not ended yet, nobody waits for them here any more.
+
+        If it is cancelled, its caller is not told which records were not sent.
+        """
+        self._tally.abandoned = True
+        if self._sending and isinstance(exc, asyncio.CancelledError):
+            self._missing(KafkaError(f"a call was cancelled before all its records for {self._topic!r} were sent"))
+        self.all_sent()
 
     async def send_rows(self, rows: Rows | TableRows) -> None:
         """Appends them all, or accounts for what kept them out; gives the loop its turns."""
         at, count = 0, rows.count
         while at < count:
+            if self._over is None:
+                self._over = self._admission.why_no_more(self._transaction)
             if self._over is not None:
                 self._never_tried(range(rows.first + at, rows.first + count), self._over)
                 at = count
@@ -75,14 +98,16 @@ class BulkSend:
                 await asyncio.sleep(0)
                 self._turn.begin()
 
+    def all_sent(self) -> None:
+        """There are no more rows."""
+        if self._sending:
+            self._sending = False
+            self._admission.bulk_ended(self._transaction)
+
     async def ended(self, count: int) -> BulkResult:
         """What became of all ``count`` records, when they have ended."""
         await self._tally.complete()
         return self._tally.result(count)
-
-    def leave(self) -> None:
-        """The call is over; if records have not ended yet, nobody waits for them here any more."""
-        self._tally.abandoned = True
 
     def _append_directly(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
         """Appends without waiting: how far that went, and the record that has to wait now."""
@@ -137,5 +162,9 @@ class BulkSend:
         self._refused(indices, error)
 
     def _refused(self, indices: range, error: KafkaError) -> None:
-        self._admission.missing(error)
+        self._missing(error)
         self._tally.refused(indices, DeliveryError.of(error, Outcome.NOT_SENT, (self._topic, -1)))
+
+    def _missing(self, error: KafkaError) -> None:
+        if self._admission.why_no_more(self._transaction) is None:
+            self._admission.missing(error)

@@ -23,8 +23,8 @@ class Delivery:
     """One record's delivery: await it for its :class:`RecordMetadata`, or for the error that ended it.
 
     Any number of tasks may await it; cancelling one of them affects neither the record nor the others. Only a record
-    that still waits for metadata or memory is withdrawn when nobody awaits it any more. ``done()``, ``result()``,
-    ``exception()`` and ``add_done_callback()`` work as on a future.
+    that still waits for metadata or memory is withdrawn when nobody awaits it any more; a transaction fails with it.
+    ``done()``, ``result()``, ``exception()`` and ``add_done_callback()`` work as on a future.
     """
 
     def __init__(self, result: ProduceResult, index: i64) -> None:

@@ -57,7 +57,7 @@ class ParkingLot:
         self.settled: list[ParkedRecord] = []
         """Records with a Condition that were placed or have failed, for the Sender to notify."""
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
-        """Told of every record that fails here."""
+        """Told of every record that fails here, or is withdrawn."""
         self.on_withdrawn: Callable[[], object] = lambda: None
         """Called when a withdrawal may have given others their turn: the only change that its owner does not cause."""
         self._count = 0
@@ -205,6 +205,7 @@ class ParkingLot:
             f"the record for {record.topic!r} was withdrawn while it waited for metadata or memory: "
             "the task that awaited it was cancelled"
         )
+        self.on_failed(error)  # a transaction may not be committed without it
         record.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
         self.place()  # the next one may need less
         self.on_withdrawn()

@@ -16,6 +16,7 @@ from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
+from aioproducer.own_task import start_task
 from aioproducer.producer.admission import Admission, fields_of
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.bulk_calls import BulkCalls
@@ -163,7 +164,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             return
         self._home.check()
         if self._closing is None:
-            self._closing = asyncio.create_task(self._close(), name="aioproducer close")
+            self._closing = start_task(self._close(), "aioproducer close")
         closing = self._closing
         try:
             await asyncio.wait([closing], timeout=timeout)

@@ -118,8 +118,8 @@ class RecordCalls:
         """``send`` with back-pressure: awaited, it waits up to max.block.ms until the record is in the accumulator.
 
         Raises what kept the record out (BufferExhaustedException, TimeoutException, RecordTooLargeException). If it is
-        cancelled while the record waits, the record is withdrawn and will never be in the log. Once the record is in
-        the accumulator, possibly before anybody awaits, it goes on to its own end.
+        cancelled while the record waits, the record is withdrawn and will never be in the log; a transaction fails
+        with it. Once the record is in the accumulator, possibly before anybody awaits, it goes on to its own end.
         """
         delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:

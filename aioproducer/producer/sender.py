@@ -91,6 +91,8 @@ class Sender:
         )
         self._history = WaitHistory()
         self._stopped = False
+        self._passed = asyncio.Event()
+        """Wakes everybody who waits for a pass."""
         self.fatal: KafkaError | None = None
         """Why this producer is of no further use."""
         self._supervisor = Supervisor(self._crashed)
@@ -207,6 +209,7 @@ class Sender:
             give_up=self._give_up_waiting,
             ready=self._schedule.look_at,
             fatal=self._fatal,
+            news=self._passed.wait,
             spawn=self._supervisor.spawn,
         )
         self._completer.on_failed = self._lot.on_failed = self.transactions.batch_failed
@@ -258,6 +261,8 @@ class Sender:
         while not self._stopped:  # it may itself have come to what ends the producer
             await self._alarm.rung()
             self._pass.run()
+            self._passed.set()
+            self._passed.clear()  # they are woken all the same
             if self._lot.settled:
                 await tell_settled(self._lot)
 

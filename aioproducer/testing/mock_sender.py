@@ -9,6 +9,7 @@ from random import Random
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.own_task import start_task
 from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.explanation import Explanation, Obstacle
 from aioproducer.producer.failure_log import FailureLog
@@ -120,7 +121,7 @@ class MockSender:
         error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
         self._lot.fail_topic(topic, error)
         if self._lot.settled:
-            self._notifying = self._loop.create_task(tell_settled(self._lot))
+            self._notifying = start_task(tell_settled(self._lot), "aioproducer mock notify")
 
     # Batches, and their ends
 

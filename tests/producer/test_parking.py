@@ -419,6 +419,15 @@ def test_a_record_that_its_last_waiter_leaves_is_withdrawn() -> None:
     assert not other.done()
 
 
+def test_a_transaction_is_told_of_a_record_that_is_withdrawn() -> None:
+    here = Parking()
+    told: list[str] = []
+    here.lot.on_failed = lambda error: told.append(str(error))
+    here.lot.withdraw(here.send("t", b"withdrawn", enqueue=True))
+    assert len(told) == 1
+    assert "withdrawn while it waited" in told[0]
+
+
 def test_a_record_that_is_placed_is_not_withdrawn() -> None:
     here = Parking()
     delivery, enqueued = here.send("t", b"1"), here.send("t", b"2", enqueue=True)

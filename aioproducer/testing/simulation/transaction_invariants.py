@@ -144,7 +144,6 @@ class _Judged:
 
 
 def _failed(entry: Entry) -> bool:
-    """The user was told so by the record's delivery, unless it was the user who withdrew the record."""
-    withdrawn = entry.parked and entry.awaited
+    """The record's delivery says so, also if it was the user who withdrew the record."""
     told = entry.delivery is not None or entry.bulk is not None
-    return told and entry.failure() is not None and not withdrawn
+    return told and entry.failure() is not None
