@@ -205,7 +205,8 @@ class Admission:
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         result.fail(ended)
         self.refused(topic, error)
-        self._loop.call_soon(self._report_unseen, result, ended)
+        # In two turns: a task made for the delivery now asks in the next.
+        self._loop.call_soon(self._loop.call_soon, self._report_unseen, result, ended)
         return Delivery(result, 0)
 
     def refused(self, topic: str, error: BaseException) -> None:

@@ -292,6 +292,19 @@ async def test_a_record_too_large_ends_its_delivery(caplog: pytest.LogCaptureFix
         assert producer.metrics()["record-error-total"] == 4
 
 
+async def test_a_refused_record_whose_task_was_just_made_is_raised_there_and_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running() as (_, producer):
+        tasks: list[asyncio.Future[Any]] = [
+            asyncio.create_task(producer.send("t", bytes(2_000_000))),  # type: ignore[arg-type]
+            asyncio.ensure_future(producer.send("t", bytes(2_000_000))),
+        ]
+        ended = await asyncio.gather(*tasks, producer.send("t", bytes(2_000_000)), return_exceptions=True)
+    assert all(isinstance(error, RecordTooLargeException) for error in ended)
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("hooked", [False, True])
 async def test_records_that_are_not_let_in_count_as_errors_but_misuse_does_not(hooked: bool) -> None:
     def serialize(value: Any) -> bytes:
