@@ -5,6 +5,7 @@ import gc
 import logging
 import sys
 import traceback
+from concurrent.futures import Future
 from typing import Any
 
 import anyio
@@ -323,8 +324,7 @@ async def test_a_task_is_made_of_a_delivery() -> None:
     delivery = Delivery(ProduceResult(asyncio.get_running_loop(), "t", 0), 7)
     assert asyncio.iscoroutine(delivery)
     assert (await ended_later(delivery)).offset == 1007
-    task: asyncio.Task[Any] = asyncio.create_task(delivery)  # type: ignore[arg-type]
-    assert (await task).offset == 1007  # of one that is done, too
+    assert (await asyncio.ensure_future(delivery)).offset == 1007  # of one that is done, too
 
 
 async def test_many_tasks_of_one_delivery_end_each_for_itself() -> None:
@@ -401,7 +401,7 @@ async def test_all_that_takes_awaitables_takes_a_delivery() -> None:
     done, _ = await asyncio.wait([asyncio.ensure_future(delivery)])
     assert [metadata.offset for metadata in await asyncio.gather(*waits, delivery)] == [1000] * 5
     assert [task.result().offset for task in done] == [1000]
-    threaded = asyncio.run_coroutine_threadsafe(delivery, loop)  # type: ignore[arg-type]
+    threaded: Future[Any] = asyncio.run_coroutine_threadsafe(delivery, loop)  # type: ignore[arg-type]
     assert (await asyncio.wrap_future(threaded)).offset == 1000
     async with anyio.create_task_group() as group:
         group.start_soon(within, delivery, 60)
