@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from aioproducer.errors import (
@@ -15,7 +17,7 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.producer.admission import Admission
-from aioproducer.producer.bulk_result import BulkResult
+from aioproducer.producer.bulk_result import BulkResult, FailedRun
 from aioproducer.producer.bulk_rows import Rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.delivery import Delivery
@@ -55,6 +57,7 @@ class BulkSend:
         self._append = self._append_one if hooked else self._append_directly
         self._turn = Turn(accumulator.loop)
         self._tally = BulkTally(accumulator.loop)
+        self._unread = partial(_soon, asyncio.get_running_loop(), admission.unread_runs)
         self._over: KafkaError | None = None
         """Why no record is tried any more."""
         self._no_partition: KafkaError | None = None
@@ -70,19 +73,26 @@ class BulkSend:
             else:
                 at, parked = self._append(rows, at)
                 if parked is not None:
-                    await self._wait(parked)
+                    await self._wait(parked, rows.first + at - 1)
             if self._turn.over():
                 await asyncio.sleep(0)
                 self._turn.begin()
 
-    async def ended(self, count: int) -> BulkResult:
-        """What became of all ``count`` records, when they have ended."""
+    async def ended(self) -> None:
+        """Returns when all have ended."""
         await self._tally.complete()
-        return self._tally.result(count)
+
+    def result(self, count: int, *, logs_unread: bool = False) -> BulkResult:
+        """What became of all ``count`` records; ``logs_unread``: failures that nobody looks at in it are logged."""
+        return self._tally.result(count, self._unread if logs_unread else None)
 
     def leave(self) -> None:
         """The call is over; if records have not ended yet, nobody waits for them here any more."""
         self._tally.abandoned = True
+
+    def give_up(self) -> None:
+        """There will be no result: what has failed so far is logged."""
+        self._admission.unread_runs(self._tally.failed_runs())
 
     def _append_directly(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
         """Appends without waiting: how far that went, and the record that has to wait now."""
@@ -114,11 +124,11 @@ class BulkSend:
         if isinstance(admitted, Delivery):
             self._tally.took(admitted._result, admitted._index, index)
             return at + 1, None
-        self._tally.took(admitted.result, 0, index)
         return at + 1, admitted
 
-    async def _wait(self, record: ParkedRecord) -> None:
+    async def _wait(self, record: ParkedRecord, index: int) -> None:
         await placed(self._lot, record)
+        self._tally.took(record.result, 0, index)  # not before: one that is withdrawn has not failed
         error = record.result.error
         if error is None or isinstance(error, PartitionerException):
             return
@@ -139,3 +149,13 @@ class BulkSend:
     def _refused(self, indices: range, error: KafkaError) -> None:
         self._admission.missing(error)
         self._tally.refused(indices, DeliveryError.of(error, Outcome.NOT_SENT, (self._topic, -1)))
+
+
+def _soon(
+    loop: asyncio.AbstractEventLoop, function: Callable[[Sequence[FailedRun]], object], runs: Sequence[FailedRun]
+) -> None:
+    """Has the loop call it, from any thread and in the middle of anything; calls it if the loop has ended."""
+    try:
+        loop.call_soon_threadsafe(function, runs)
+    except RuntimeError:
+        function(runs)
