@@ -128,6 +128,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             parked_records=lambda: len(self._lot),
             requests_in_flight=self._sender.requests_in_flight,
             metadata_time=self._sender.metadata_time,
+            unreachable_since=self._sender.unreachable_since,
             failed=lambda: int(self._sender.fatal is not None),
         )
         self._admission = self._make_admission(loop)
