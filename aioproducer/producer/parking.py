@@ -238,7 +238,9 @@ class ParkingLot:
 
     def fail_topic(self, topic: str, error: KafkaError) -> None:
         """Fails what waits for metadata of a topic that will never have any."""
-        self._fail_each([(record, error) for record in self.metadata.pop(topic, ())])
+        failed = [(record, error) for record in self.metadata.pop(topic, ())]
+        self._gate()
+        self._fail_each(failed)
 
     def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
         """Fails everything parked. It comes after bugs, too, so it does not rely on the queues."""

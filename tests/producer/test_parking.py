@@ -443,6 +443,28 @@ def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFix
     assert [line.getMessage().split(":")[0] for line in caplog.records] == ["too much", "unnoticed"]
 
 
+@pytest.mark.parametrize("end", ["learn", "expire", "fail_topic", "fail_all", "withdraw", "adopt"])
+def test_nobody_waits_for_metadata_any_more_whatever_the_end(end: str) -> None:
+    here = Parking(max_block=5, capacity=0)
+    record = here.send("t", enqueue=True)
+    here.loop.now += 2
+    if end == "learn":
+        here.learn("t", 1)
+    elif end == "expire":
+        here.pass_time(3)
+    elif end == "fail_topic":
+        here.lot.fail_topic("t", InvalidTopicException("no"))
+    elif end == "fail_all":
+        here.lot.fail_all(KafkaError("stop"))
+    elif end == "withdraw":
+        here.lot.withdraw(record)
+    else:
+        here.lot.adopt(record)
+    ended = here.loop.now
+    assert not record.waiting()
+    assert here.metrics.metadata_wait.total_ns(ended + 100) == pytest.approx((ended - 100) * 1e9)
+
+
 def test_a_record_that_is_adopted_is_one_of_send(caplog: pytest.LogCaptureFixture) -> None:
     here = Parking(max_block=1, capacity=4200)
     first, second, third = (here.send(topic, bytes(1000), enqueue=True) for topic in ("first", "second", "third"))
@@ -656,6 +678,12 @@ class ParkingMachine(RuleBasedStateMachine):
         waiting = [record.delivery for record in self.here.lot.records()]
         self.here.lot.fail_all(KafkaError("all"))
         assert all(delivery.done() for delivery in waiting)
+
+    @invariant()
+    def the_time_of_waiting_is_measured_while_somebody_waits(self) -> None:
+        lot, metrics, now = self.here.lot, self.here.metrics, self.here.loop.now
+        for waiting, time in ((lot.memory, metrics.memory_wait), (lot.metadata, metrics.metadata_wait)):
+            assert (time.total_ns(now + 1) > time.total_ns(now)) == bool(waiting)
 
     @invariant()
     def who_waits_has_a_reason(self) -> None:
