@@ -10,6 +10,7 @@ from typing import Any, final
 from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.errors import DeliveryError, IllegalStateException, Outcome
+from aioproducer.printable import printable
 from aioproducer.producer.produce_result import FORWARDED, SUCCEEDED, WHOLE, Hooks, Loop, ProduceResult
 from aioproducer.record_metadata import RecordMetadata
 
@@ -135,7 +136,7 @@ class Delivery:
     def __repr__(self) -> str:
         result = self._present_result()
         state = ("pending", "forwarded", "delivered", "failed", "aborted")[result.state]
-        return f"<Delivery {result.topic}-{result.partition} {state}>"
+        return f"<Delivery {printable(result.topic)}-{result.partition} {state}>"
 
 
 async def _ended(delivery: Delivery) -> RecordMetadata:

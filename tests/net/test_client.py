@@ -229,6 +229,23 @@ async def test_unreachable_says_what_stands_in_the_way(world: World) -> None:
 
 
 @virtual
+async def test_hosts_and_words_of_a_broker_command_no_terminal(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    def rename(response: MetadataResponse) -> None:
+        response.brokers[0].host = "evil\nERROR \x1b[2J"
+
+    async with ScriptedCluster() as cluster:
+        cluster.broker.always(ApiKey.METADATA, edited(rename))
+        watched = Watched(cluster.bootstrap_servers)
+        await watched.metadata()
+        watched.client.links[0].want()
+        await asyncio.sleep(1)
+        assert r"evil\nERROR \x1b[2J" in watched.client.unreachable()
+        await watched.stop()
+    assert caplog.messages
+    assert all(message.isprintable() for message in caplog.messages)
+
+
+@virtual
 async def test_since_when_nobody_can_be_reached(world: World) -> None:
     async with watching(nodes=2) as (cluster, _, client):
         assert math.isnan(client.unreachable_since)

@@ -32,6 +32,11 @@ def test_while_nothing_is_known() -> None:
     assert repr(delivery) == "<Delivery orders-3 pending>"
 
 
+def test_its_topic_is_shown_in_one_line() -> None:
+    assert repr(Delivery(ProduceResult(Loop(), "a\n", 3), 0)) == r"<Delivery a\n-3 pending>"
+    assert repr(make_batch(Loop(), topic="a\n", partition=3, records=1)).startswith(r"<ProducerBatch a\n-3 ")
+
+
 def test_delivered() -> None:
     batch = make_batch(Loop(), topic="orders", partition=3, records=1)
     delivery = batch.append(NOW_MS + 7, b"key", None, None)
