@@ -13,10 +13,16 @@ import pytest
 
 from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome, TimeoutException
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.types import TimestampType
 
 from .parts import NOW_MS, Hooks, Loop, failure, make_batch, succeed, waiting
+
+
+def parked() -> ParkedRecord:
+    return ParkedRecord(Loop(), "t", None, b"v", None, None, None, 100, now=0.0, max_block=1.0)
+
 
 # What a delivery says
 
@@ -83,6 +89,14 @@ def test_failed(aborted: bool) -> None:
     assert raised.value is not error
     assert isinstance(delivery.exception(), TimeoutException)
     assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
+
+
+def test_what_fails_has_not_been_aborted_unless_that_is_said() -> None:
+    result, record = ProduceResult(Loop(), "t", 0), parked()
+    result.fail(failure())
+    record.fail(failure())
+    assert repr(Delivery(result, 0)) == "<Delivery t-0 failed>"
+    assert repr(record.delivery) == "<Delivery t--1 failed>"
 
 
 # Waiters

@@ -443,6 +443,17 @@ def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFix
     assert [line.getMessage().split(":")[0] for line in caplog.records] == ["too much", "unnoticed"]
 
 
+@pytest.mark.parametrize("aborted", [False, True])
+def test_all_that_waits_fails_and_is_aborted_if_that_is_said(*, aborted: bool) -> None:
+    here = Parking()
+    delivery = here.send("t", partition=0)
+    if aborted:
+        here.lot.fail_all(KafkaError("stop"), aborted=True)
+    else:
+        here.lot.fail_all(KafkaError("stop"))
+    assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
+
+
 @pytest.mark.parametrize("end", ["learn", "expire", "fail_topic", "fail_all", "withdraw", "adopt"])
 def test_nobody_waits_for_metadata_any_more_whatever_the_end(end: str) -> None:
     here = Parking(max_block=5, capacity=0)
