@@ -63,6 +63,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/deadlines.py",
     "aioproducer/producer/delivery.py",
     "aioproducer/producer/drain.py",
+    "aioproducer/producer/enqueued.py",
     "aioproducer/producer/failure_log.py",
     "aioproducer/producer/ledger.py",
     "aioproducer/producer/murmur2.py",

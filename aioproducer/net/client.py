@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import math
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import TypeVar
@@ -93,6 +94,8 @@ class KafkaClient:
         """Links to brokers that are gone or have moved, until what was under way there has ended."""
         self.metadata_error: KafkaError | None = None
         """Why the last metadata request failed, if it did."""
+        self.unreachable_since = math.nan
+        """When an attempt to connect failed, no broker having been connected then or since; NaN while one is."""
         self.news = News()
         """Of links and metadata."""
         self._next_try = 0.0
@@ -256,6 +259,11 @@ class KafkaClient:
         self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]
 
     def _link_changed(self, link: BrokerLink) -> None:
+        if link.state is LinkState.READY or any(one.state is LinkState.READY for one in self.links.values()):
+            self.unreachable_since = math.nan
+        elif link.state is LinkState.BACKOFF and link.unreached and math.isnan(self.unreachable_since):
+            self.unreachable_since = self._loop.time()
+            self.request_update()  # until some broker answers
         if link.state is LinkState.BACKOFF and isinstance(link.last_error, AuthenticationException):
             self.news.tell_refusal(link.node_id, link.last_error)
             self._on_refused(link.last_error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.bulk_result import FailedRun
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.hooks import Hooks
@@ -205,7 +206,8 @@ class Admission:
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         result.fail(ended)
         self.refused(topic, error)
-        self._loop.call_soon(self._report_unseen, result, ended)
+        # In two turns: a task made for the delivery now asks in the next.
+        self._loop.call_soon(self._loop.call_soon, self._report_unseen, result, ended)
         return Delivery(result, 0)
 
     def refused(self, topic: str, error: BaseException) -> None:
@@ -237,6 +239,20 @@ class Admission:
     def missing(self, error: KafkaError) -> None:
         """A record was not let in, and nothing is raised for it: a transaction may not be committed without it."""
         self._lot.on_failed(error)
+
+    def unread(self, topic: str, error: Exception) -> None:
+        """Nobody asks for the error of a record of ``enqueue`` that was not let in."""
+        if isinstance(error, KafkaError):
+            self._lot.on_failed(error)
+            ended = DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1))
+            self._failures.failed(topic, -1, 1, ended, self._loop.time())
+
+    def unread_runs(self, runs: Sequence[FailedRun]) -> None:
+        """Nobody looks for these failures of a bulk call."""
+        now = self._loop.time()
+        for indices, error in runs:
+            assert error.topic_partition is not None
+            self._failures.failed(*error.topic_partition, len(indices), error, now)
 
     def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
         """A record that nobody has asked about by now may not be lost in silence."""

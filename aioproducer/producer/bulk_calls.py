@@ -39,8 +39,9 @@ class BulkCalls(ABC):
         Records of one partition are sent in that order.
 
         A record that fails does not affect the others: the result has its index and the error that ``send`` or its
-        delivery would have raised. If a record has waited max.block.ms for memory or metadata, or the producer is
-        closed meanwhile, all later records fail with the same error without being tried.
+        delivery would have raised, which is logged if nobody looks at it. If a record has waited max.block.ms for
+        memory or metadata, or the producer is closed meanwhile, all later records fail with the same error without
+        being tried.
 
         Raises IllegalArgumentException for arguments that are not iterable or not of the same length, and whatever an
         iterable raises. If this shows only on the way, the records before it are sent first, and a note on the
@@ -98,8 +99,9 @@ async def _send_all(bulk: BulkSend, columns: Columns | TableColumns | TableStrea
                 await bulk.send_rows(rows)
         if columns.broken is None:
             bulk.all_sent()
-        result = await bulk.ended(columns.count)
-    if columns.broken is not None:
-        columns.broken.add_note(f"before it {counted(result.count, 'record')} had been sent: {result!r}")
-        raise columns.broken
-    return result
+        await bulk.ended()
+        if columns.broken is not None:
+            result = bulk.result(columns.count)
+            columns.broken.add_note(f"before it {counted(result.count, 'record')} had been sent: {result!r}")
+            raise columns.broken
+        return bulk.result(columns.count, logs_unread=True)

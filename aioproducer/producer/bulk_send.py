@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
@@ -16,7 +18,7 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.producer.admission import Admission
-from aioproducer.producer.bulk_result import BulkResult
+from aioproducer.producer.bulk_result import BulkResult, FailedRun
 from aioproducer.producer.bulk_rows import Rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.delivery import Delivery
@@ -56,6 +58,7 @@ class BulkSend:
         self._append = self._append_one if hooked else self._append_directly
         self._turn = Turn(accumulator.loop)
         self._tally = BulkTally(accumulator.loop)
+        self._unread = partial(_soon, asyncio.get_running_loop(), admission.unread_runs)
         self._over: KafkaError | None = None
         """Why no record is tried any more."""
         self._no_partition: KafkaError | None = None
@@ -74,8 +77,11 @@ class BulkSend:
     ) -> None:
         """The call is over; if records have not ended yet, nobody waits for them here any more.
 
-        If it is cancelled, its caller is not told which records were not sent.
+        If it raises, there is no result: what has failed so far is logged. If it is cancelled, its caller does not
+        learn which records were not sent.
         """
+        if exc is not None:
+            self._admission.unread_runs(self._tally.failed_runs())
         self._tally.abandoned = True
         if self._sending and isinstance(exc, asyncio.CancelledError):
             self._missing(KafkaError(f"a call was cancelled before all its records for {self._topic!r} were sent"))
@@ -93,7 +99,7 @@ class BulkSend:
             else:
                 at, parked = self._append(rows, at)
                 if parked is not None:
-                    await self._wait(parked)
+                    await self._wait(parked, rows.first + at - 1)
             if self._turn.over():
                 await asyncio.sleep(0)
                 self._turn.begin()
@@ -104,10 +110,13 @@ class BulkSend:
             self._sending = False
             self._admission.bulk_ended(self._transaction)
 
-    async def ended(self, count: int) -> BulkResult:
-        """What became of all ``count`` records, when they have ended."""
+    async def ended(self) -> None:
+        """Returns when all have ended."""
         await self._tally.complete()
-        return self._tally.result(count)
+
+    def result(self, count: int, *, logs_unread: bool = False) -> BulkResult:
+        """What became of all ``count`` records; ``logs_unread``: failures that nobody looks at in it are logged."""
+        return self._tally.result(count, self._unread if logs_unread else None)
 
     def _append_directly(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
         """Appends without waiting: how far that went, and the record that has to wait now."""
@@ -139,11 +148,11 @@ class BulkSend:
         if isinstance(admitted, Delivery):
             self._tally.took(admitted._result, admitted._index, index)
             return at + 1, None
-        self._tally.took(admitted.result, 0, index)
         return at + 1, admitted
 
-    async def _wait(self, record: ParkedRecord) -> None:
+    async def _wait(self, record: ParkedRecord, index: int) -> None:
         await placed(self._lot, record)
+        self._tally.took(record.result, 0, index)  # not before: one that is withdrawn has not failed
         error = record.result.error
         if error is None or isinstance(error, PartitionerException):
             return
@@ -168,3 +177,13 @@ class BulkSend:
     def _missing(self, error: KafkaError) -> None:
         if self._admission.why_no_more(self._transaction) is None:
             self._admission.missing(error)
+
+
+def _soon(
+    loop: asyncio.AbstractEventLoop, function: Callable[[Sequence[FailedRun]], object], runs: Sequence[FailedRun]
+) -> None:
+    """Has the loop call it, from any thread and in the middle of anything; calls it if the loop has ended."""
+    try:
+        loop.call_soon_threadsafe(function, runs)
+    except RuntimeError:
+        function(runs)

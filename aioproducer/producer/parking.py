@@ -89,12 +89,8 @@ class ParkingLot:
     def park(self, record: ParkedRecord) -> None:
         """Takes a newcomer in, behind everybody else; a full lot fails it at once."""
         if record.condition is None:
-            if self.bytes + record.held > self.capacity:
-                error = BufferExhaustedException(
-                    f"{self.bytes} bytes of records wait for metadata or memory already, and {record.held} more do not "
-                    f"fit in parked.memory={self.capacity}: await enqueue() instead of send() for back-pressure"
-                )
-                self._fail(record, error, aborted=False)
+            if (full := self._full_for(record)) is not None:
+                self._fail(record, full, aborted=False)
                 return
             self.bytes += record.held
         self._count += 1
@@ -106,6 +102,15 @@ class ParkingLot:
         else:
             self.metadata.setdefault(record.topic, deque()).append(record)
         self._gate()
+
+    def _full_for(self, record: ParkedRecord) -> BufferExhaustedException | None:
+        """The error of a record of ``send`` for which there is no room here."""
+        if self.bytes + record.held <= self.capacity:
+            return None
+        return BufferExhaustedException(
+            f"{self.bytes} bytes of records wait for metadata or memory already, and {record.held} more do not "
+            f"fit in parked.memory={self.capacity}: await enqueue() instead of send() for back-pressure"
+        )
 
     def _has_metadata(self, record: ParkedRecord) -> bool:
         queues = self._accumulator.topics.get(record.topic)
@@ -193,13 +198,7 @@ class ParkingLot:
         """Takes back a record nobody wants any more; it will never be in the log."""
         if not record.waiting():
             return
-        queue = self.metadata.get(record.topic)
-        if queue is not None and record in queue:
-            queue.remove(record)
-            if not queue:
-                del self.metadata[record.topic]
-        else:
-            self.memory.remove(record)
+        self._take_out(record)
         self._leave(record)
         error = KafkaError(
             f"the record for {record.topic!r} was withdrawn while it waited for metadata or memory: "
@@ -210,9 +209,39 @@ class ParkingLot:
         self.place()  # the next one may need less
         self.on_withdrawn()
 
+    def adopt(self, record: ParkedRecord) -> None:
+        """Nobody awaits this record of ``enqueue``, so from now on it is one of ``send``."""
+        if record.condition is None:
+            return
+        error = record.result.error
+        if record.waiting():
+            record.condition = None
+            full = self._full_for(record)
+            self.bytes += record.held
+            if full is not None:
+                self._take_out(record)
+                self._fail_each([(record, full)])
+                self.place()
+                self.on_withdrawn()
+        elif error is not None and not record.result.told:
+            record.result.told = True
+            self._failures.failed(*record.destination(), 1, error, self._accumulator.loop.time())
+
+    def _take_out(self, record: ParkedRecord) -> None:
+        """Takes a record that waits out of its queue."""
+        queue = self.metadata.get(record.topic)
+        if queue is not None and record in queue:
+            queue.remove(record)
+            if not queue:
+                del self.metadata[record.topic]
+        else:
+            self.memory.remove(record)
+
     def fail_topic(self, topic: str, error: KafkaError) -> None:
         """Fails what waits for metadata of a topic that will never have any."""
-        self._fail_each([(record, error) for record in self.metadata.pop(topic, ())])
+        failed = [(record, error) for record in self.metadata.pop(topic, ())]
+        self._gate()
+        self._fail_each(failed)
 
     def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
         """Fails everything parked. It comes after bugs, too, so it does not rely on the queues."""

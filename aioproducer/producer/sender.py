@@ -243,6 +243,10 @@ class Sender:
         """When metadata last came; minus infinity before it has."""
         return self._client.metadata.updated_at
 
+    def unreachable_since(self) -> float:
+        """When it was found that no broker can be reached; NaN while one can be, or nothing was tried."""
+        return self._client.unreachable_since
+
     async def flush(self) -> None:
         """Returns when everything accepted by now has ended, whatever it was split into; nothing lingers meanwhile."""
         began = self._loop.time()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Mapping
 from random import Random
@@ -226,6 +227,9 @@ class MockSender:
 
     def metadata_time(self) -> float:
         return self._began
+
+    def unreachable_since(self) -> float:
+        return math.nan
 
     def explain(self, topic: str, partition: int) -> Explanation:
         mine = [batch for queue, batch in self._pending if (queue.topic, queue.partition) == (topic, partition)]

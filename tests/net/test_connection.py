@@ -243,6 +243,9 @@ async def test_the_end_of_the_connection_is_told_once(how: str) -> None:
     await asyncio.sleep(0)
     assert len(scene.closings) == len(told) == 1
     assert ("reset" in str(told[0][1])) == (how == "lost with an error")
+    ended = told[0][1].__cause__
+    assert ended is scene.closings[0]
+    assert type(ended.__cause__) is (ConnectionResetError if how == "lost with an error" else type(None))
     with pytest.raises(NetworkException):
         scene.send(told)
 

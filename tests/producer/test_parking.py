@@ -452,6 +452,69 @@ def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFix
     assert [line.getMessage().split(":")[0] for line in caplog.records] == ["too much", "unnoticed"]
 
 
+@pytest.mark.parametrize("aborted", [False, True])
+def test_all_that_waits_fails_and_is_aborted_if_that_is_said(*, aborted: bool) -> None:
+    here = Parking()
+    delivery = here.send("t", partition=0)
+    if aborted:
+        here.lot.fail_all(KafkaError("stop"), aborted=True)
+    else:
+        here.lot.fail_all(KafkaError("stop"))
+    assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
+
+
+@pytest.mark.parametrize("end", ["learn", "expire", "fail_topic", "fail_all", "withdraw", "adopt"])
+def test_nobody_waits_for_metadata_any_more_whatever_the_end(end: str) -> None:
+    here = Parking(max_block=5, capacity=0)
+    record = here.send("t", enqueue=True)
+    here.loop.now += 2
+    if end == "learn":
+        here.learn("t", 1)
+    elif end == "expire":
+        here.pass_time(3)
+    elif end == "fail_topic":
+        here.lot.fail_topic("t", InvalidTopicException("no"))
+    elif end == "fail_all":
+        here.lot.fail_all(KafkaError("stop"))
+    elif end == "withdraw":
+        here.lot.withdraw(record)
+    else:
+        here.lot.adopt(record)
+    ended = here.loop.now
+    assert not record.waiting()
+    assert here.metrics.metadata_wait.total_ns(ended + 100) == pytest.approx((ended - 100) * 1e9)
+
+
+def test_a_record_that_is_adopted_is_one_of_send(caplog: pytest.LogCaptureFixture) -> None:
+    here = Parking(max_block=1, capacity=4200)
+    first, second, third = (here.send(topic, bytes(1000), enqueue=True) for topic in ("first", "second", "third"))
+    here.lot.adopt(first)
+    assert (here.lot.bytes, first.held) == (first.held, first.size + PARKED_COST)
+    here.lot.adopt(second)  # there is no room for it
+    assert isinstance(second.result.error, BufferExhaustedException)
+    assert here.lot.records() == [first, third]
+    here.pass_time(1)
+    here.lot.adopt(third)  # it has failed
+    assert here.lot.settled == [third]
+    assert here.lot.bytes == 0
+    here.failures.tell(here.loop.now)
+    assert [line.split(":")[0] for line in caplog.messages] == ["second", "first", "third"]
+
+
+def test_an_end_that_somebody_was_told_of_is_not_logged_when_its_record_is_adopted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    here = Parking(max_block=1)
+    told, placed = here.send("told", enqueue=True), here.send("t", enqueue=True)
+    here.learn("t", 1)
+    here.pass_time(1)
+    _ = told.result.raised(0)
+    here.lot.adopt(told)
+    here.lot.adopt(placed)
+    here.failures.tell(here.loop.now)
+    assert caplog.messages == []
+
+
 def test_who_takes_a_record_back_needs_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
     here = Parking()
     delivery = here.send()
@@ -604,6 +667,19 @@ class ParkingMachine(RuleBasedStateMachine):
         assert not record.waiting()
         self.here.lot.withdraw(record)
 
+    @precondition(lambda self: any(record.condition is not None for record in self.here.lot.records()))
+    @rule(data=st.data())
+    def adopt(self, data: st.DataObject) -> None:
+        lot = self.here.lot
+        record = data.draw(st.sampled_from([one for one in lot.records() if one.condition is not None]))
+        fits = lot.bytes + record.held <= lot.capacity
+        if not fits:
+            self.refused |= {number for number, delivery in self.sent.items() if delivery is record.delivery}
+        lot.adopt(record)
+        self.enqueued.remove(record)
+        assert record.waiting() == fits
+        lot.adopt(record)
+
     @rule(seconds=st.sampled_from([1, 5, 10]))
     def pass_time(self, seconds: float) -> None:
         self.here.pass_time(seconds)
@@ -622,6 +698,12 @@ class ParkingMachine(RuleBasedStateMachine):
         waiting = [record.delivery for record in self.here.lot.records()]
         self.here.lot.fail_all(KafkaError("all"))
         assert all(delivery.done() for delivery in waiting)
+
+    @invariant()
+    def the_time_of_waiting_is_measured_while_somebody_waits(self) -> None:
+        lot, metrics, now = self.here.lot, self.here.metrics, self.here.loop.now
+        for waiting, time in ((lot.memory, metrics.memory_wait), (lot.metadata, metrics.metadata_wait)):
+            assert (time.total_ns(now + 1) > time.total_ns(now)) == bool(waiting)
 
     @invariant()
     def who_waits_has_a_reason(self) -> None:
