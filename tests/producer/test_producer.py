@@ -309,7 +309,7 @@ async def test_a_refused_record_whose_task_was_just_made_is_raised_there_and_not
 async def test_what_a_broker_says_of_a_record_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     def refuse(response: ProduceResponse) -> None:
         answer = response.responses[0].partition_responses[0]
-        answer.error_code, answer.error_message = ErrorCode.INVALID_RECORD, "no\n\x1b[31m" + "!" * 20_000
+        answer.error_code, answer.error_message = ErrorCode.INVALID_RECORD, "no\n\x1b[31m" + "!" * 30_000
 
     async with running() as (cluster, producer):
         cluster.broker.always(ApiKey.PRODUCE, edited(refuse))
@@ -320,7 +320,7 @@ async def test_what_a_broker_says_of_a_record_is_told_in_one_line(caplog: pytest
     (line,) = caplog.messages
     assert r"no\n\x1b[31m!!!" in line
     assert line.isprintable()
-    assert len(line) < 11_000
+    assert len(line) < 22_000
 
 
 @pytest.mark.parametrize("hooked", [False, True])
