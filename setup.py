@@ -82,6 +82,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/sender_pass.py",
     "aioproducer/producer/sequences.py",
     "aioproducer/producer/turn.py",
+    "aioproducer/producer/waiting_line.py",
     "aioproducer/producer/wall_clock.py",
     "aioproducer/producer/windows.py",
 ]

@@ -29,7 +29,7 @@ from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
-from aioproducer.producer.placement import tell_settled
+from aioproducer.producer.placement import tell_all_settled, tell_settled
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
@@ -40,6 +40,7 @@ from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.sequences import ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
+from aioproducer.producer.turn import Turn
 from aioproducer.producer.wait_all import all_ended
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import InFlightWindows
@@ -90,6 +91,7 @@ class Sender:
             pipeline=pipeline,
         )
         self._history = WaitHistory()
+        self._telling = Turn(self._loop)
         self._stopped = False
         self.fatal: KafkaError | None = None
         """Why this producer is of no further use."""
@@ -259,7 +261,9 @@ class Sender:
             await self._alarm.rung()
             self._pass.run()
             if self._lot.settled:
-                await tell_settled(self._lot)
+                await tell_settled(self._lot, self._telling)
+                if self._lot.settled:
+                    self._alarm.ring()
 
     # What changes around it
 
@@ -312,7 +316,7 @@ class Sender:
         self._stand_still()
         self._client.abort(error)
         if self._lot.settled:
-            self._supervisor.launch(tell_settled(self._lot), "aioproducer notify")
+            self._supervisor.launch(tell_all_settled(self._lot, self._telling), "aioproducer notify")
 
     def abort(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and what is known of its outcome."""
@@ -328,7 +332,7 @@ class Sender:
         if self.transactions is not None:
             self.transactions.close()
         try:
-            await tell_settled(self._lot)
+            await tell_all_settled(self._lot, self._telling)
             await self._compressor.stopped()
             await self._supervisor.stop()
             if self.transactions is not None:

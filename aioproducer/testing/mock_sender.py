@@ -14,10 +14,11 @@ from aioproducer.producer.explanation import Explanation, Obstacle
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.placement import tell_settled
+from aioproducer.producer.placement import tell_all_settled
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.turn import Turn
 from aioproducer.producer.wait_all import all_ended
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_transactions import MockTransactions
@@ -120,7 +121,7 @@ class MockSender:
         error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
         self._lot.fail_topic(topic, error)
         if self._lot.settled:
-            self._notifying = self._loop.create_task(tell_settled(self._lot))
+            self._notifying = self._loop.create_task(tell_all_settled(self._lot, Turn(self._loop)))
 
     # Batches, and their ends
 

@@ -24,6 +24,7 @@ from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST
+from aioproducer.producer.turn import Turn
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.types import LedgerEntry
@@ -41,6 +42,7 @@ class Parking(Accumulation):
         self.metrics = ProducerMetrics()
         self.lot = ParkingLot(self.accumulator, capacity, self.failures, self.metrics)
         self.lot.open()
+        self.turn = Turn(self.loop)
 
     def send(self, topic: str = "t", value: bytes = b"v", *, enqueue: bool = False, **more: Any) -> Any:
         """The delivery, or the record as it is parked if it is one of ``enqueue``."""
@@ -186,7 +188,7 @@ def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
     assert bad.outcome is Outcome.NOT_SENT
     assert bad.exception().topic_partition == ("bad topic", -1)
     assert isinstance(enqueued.result.raised(0), InvalidTopicException)
-    assert here.lot.settled == [enqueued]
+    assert list(here.lot.settled) == [enqueued]
     assert not good.done()
     assert [record.topic for record in here.lot.records()] == ["good"]
     here.lot.fail_topic("bad topic", InvalidTopicException("again"))
@@ -220,7 +222,7 @@ def test_send_and_enqueue_wait_in_one_line() -> None:
     waiting = [here.send("t", b"%d" % number, enqueue=number % 2 == 1) for number in range(6)]
     here.finish()
     assert here.values("t")[1:] == [b"%d" % number for number in range(6)]
-    assert here.lot.settled == waiting[1::2]
+    assert list(here.lot.settled) == waiting[1::2]
     assert here.lot.bytes == 0
 
 
@@ -236,7 +238,7 @@ def test_the_next_one_goes_when_the_first_in_line_is_withdrawn() -> None:
     assert told == [False]  # it is placed, and can be notified
     assert here.values("t", 1) == [b"small"]
     assert not small.waiting()
-    assert here.lot.settled == [large, small]
+    assert list(here.lot.settled) == [large, small]
     assert not here.accumulator.detour
 
 
@@ -327,7 +329,7 @@ def test_nothing_waits_longer_than_it_may() -> None:
     assert here.lot.next_deadline() == 190
     here.pass_time(30)
     assert isinstance(second.result.raised(0), TimeoutException)
-    assert here.lot.settled == [second]
+    assert list(here.lot.settled) == [second]
     assert here.lot.next_deadline() is None
     assert here.lot.bytes == len(here.lot) == 0
 
@@ -394,7 +396,7 @@ def test_failing_all_leaves_nothing() -> None:
     assert [delivery.outcome for delivery in parked] == [Outcome.NOT_SENT] * 3
     assert "aborted" in repr(parked[0])
     assert not enqueued.waiting()
-    assert here.lot.settled == [enqueued]
+    assert list(here.lot.settled) == [enqueued]
     assert here.lot.bytes == len(here.lot) == 0
     assert not here.lot.memory
     assert not here.lot.metadata
@@ -625,7 +627,8 @@ class ParkingMachine(RuleBasedStateMachine):
         numbers = [record.number for record in lot.memory]
         assert numbers == sorted(numbers)
         if lot.memory:
-            needed = lot.memory[0].size + OPEN_RECORD_COST + BATCH_COST
+            assert lot.memory.first().number == numbers[0]
+            needed = lot.memory.first().size + OPEN_RECORD_COST + BATCH_COST
             assert self.here.pool.available < min(self.here.pool.total, needed)
         for topic, queue in lot.metadata.items():
             assert queue
