@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import logging
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -18,6 +20,7 @@ from typing import Any
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.errors import DeliveryError
 from benchmarks import alone
 from benchmarks.arguments import positive
 from benchmarks.environment import Environment
@@ -76,6 +79,35 @@ async def _cancelled(loop: MeasuredLoop, tasks: Sequence[asyncio.Task[Any]]) -> 
     return held
 
 
+async def expiry(loop: MeasuredLoop, size: int) -> Held:
+    """A batch in each of so many partitions, whose broker is gone until delivery.timeout.ms is over."""
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t", size)
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            linger_ms=0,
+            request_timeout_ms=1000,
+            delivery_timeout_ms=1500,
+            buffer_memory=1 << 28,
+        )
+        await producer.start()
+        try:
+            await producer.partitions_for("t")
+            await cluster.stop_node(0)
+            deliveries = [producer.send("t", b"v", partition=partition) for partition in range(size)]
+            gc.collect()
+            with loop.measured() as held:
+                time.sleep(2)  # noqa: ASYNC251 - as if the process had stood still: all are due when it wakes
+                with contextlib.suppress(DeliveryError):
+                    await deliveries[-1]
+                await asyncio.sleep(0.1)
+            if not all(isinstance(one.exception(), DeliveryError) for one in deliveries):
+                raise WrongRun("not all batches expired")
+        finally:
+            await producer.close(0)
+    return held
+
+
 @dataclass(frozen=True)
 class Case:
     """Something that happens, at a size, and what is held meanwhile."""
@@ -91,6 +123,7 @@ class Case:
 CASES = (
     Case("bare-tasks", "tasks of asyncio cancelled, without a producer", 20_000, bare_tasks, aioproducer=False),
     Case("waiters", "`enqueue` callers that wait for memory, cancelled", 20_000, waiters),
+    Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
 )
 
 

@@ -31,6 +31,7 @@ from aioproducer.producer.ledger import Ledger, in_words
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.turn import Turn
 from aioproducer.producer.waiting_line import WaitingLine
 
 
@@ -56,6 +57,7 @@ class ParkingLot:
         """Told of every record that fails here."""
         self.on_withdrawn: Callable[[], object] = lambda: None
         """Called when a withdrawal may have given others their turn: the only change that its owner does not cause."""
+        self._expiring = Turn(accumulator.loop)
         self._count = 0
         self._shut = True
         self._waited = (False, False)
@@ -231,24 +233,35 @@ class ParkingLot:
         return min([line.first().deadline for line in lines if len(line) > 0], default=None)
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
-        """Fails what has waited for max.block.ms, then places what there is memory for.
+        """Fails what has waited for max.block.ms, for a turn, then places what there is memory for.
 
         ``no_metadata(topic, since)`` is the error for whoever has waited for the topic's metadata since then.
 
-        Every line is in order of age, so only heads are looked at.
+        Every line is in order of age, so only heads are looked at. ``next_deadline`` is a time that has passed if some
+        are left to fail.
         """
+        self._fail_each(self._take_late(now, no_metadata))
+        self.place()
+
+    def _take_late(
+        self, now: float, no_metadata: Callable[[str, float], TimeoutException]
+    ) -> list[tuple[ParkedRecord, KafkaError]]:
+        self._expiring.begin()
         late: list[tuple[ParkedRecord, KafkaError]] = []
         for topic, line in list(self.metadata.items()):
             while len(line) > 0 and (record := line.first()).deadline <= now:
                 line.remove(record)
+                if len(line) == 0:
+                    del self.metadata[topic]
                 late.append((record, self._no_partition(record, now) or no_metadata(topic, record.parked_at)))
-            if len(line) == 0:
-                del self.metadata[topic]
+                if self._expiring.over():
+                    return late
         while len(self.memory) > 0 and (record := self.memory.first()).deadline <= now:
             self.memory.remove(record)
             late.append((record, self._no_memory(record, now)))
-        self._fail_each(late)
-        self.place()
+            if self._expiring.over():
+                return late
+        return late
 
     def _no_partition(self, record: ParkedRecord, now: float) -> TimeoutException | None:
         queues = self._accumulator.topics.get(record.topic)

@@ -88,6 +88,7 @@ class SenderPass:
         self._thread_bytes = thread_bytes
         self._why_not_delivered = why_not_delivered
         self._no_metadata = no_metadata
+        self._timeout = config.delivery_timeout_ms / 1000
         self._max_request_size = config.max_request_size
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._loop = accumulator.loop
@@ -173,6 +174,7 @@ class SenderPass:
                 self._max_request_size,
                 keep_order=self._keep_order,
                 thread_bytes=self._thread_bytes,
+                timeout=self._timeout,
             )
             if not drained:
                 break

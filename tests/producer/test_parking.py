@@ -24,7 +24,7 @@ from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST
-from aioproducer.producer.turn import Turn
+from aioproducer.producer.turn import TURN, Turn
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.types import LedgerEntry
@@ -332,6 +332,23 @@ def test_nothing_waits_longer_than_it_may() -> None:
     assert list(here.lot.settled) == [second]
     assert here.lot.next_deadline() is None
     assert here.lot.bytes == len(here.lot) == 0
+
+
+@pytest.mark.parametrize("kind", ["metadata", "memory"])
+def test_somebody_else_has_a_turn_while_many_records_expire(kind: str) -> None:
+    here = Parking(memory=2600, batch_size=2600, max_block=5)
+    if kind == "memory":
+        here.learn("t", 1)
+        here.send("t", bytes(900))
+    waiting = [here.send("t", bytes(1500)) for _ in range(3)]
+    here.loop.tick = TURN  # each look at the clock
+    here.pass_time(6)
+    for done in (1, 2, 3):
+        assert [delivery.done() for delivery in waiting] == [number < done for number in range(3)]
+        due = here.lot.next_deadline()
+        assert due is None if done == 3 else due is not None and due <= here.loop.now
+        here.pass_time(0)
+    assert not here.lot.metadata
 
 
 def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
