@@ -21,7 +21,8 @@ from typing import Any
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import DeliveryError
-from benchmarks import alone
+from aioproducer.protocol.api_key import ApiKey
+from benchmarks import alone, canned_broker
 from benchmarks.arguments import positive
 from benchmarks.environment import Environment
 from benchmarks.measured_loop import Held, MeasuredLoop
@@ -108,6 +109,95 @@ async def expiry(loop: MeasuredLoop, size: int) -> Held:
     return held
 
 
+async def first_metadata(loop: MeasuredLoop, size: int) -> Held:
+    """The producer hears of a topic with so many partitions."""
+    held, _ = await _metadata(loop, size)
+    return held
+
+
+async def metadata_again(loop: MeasuredLoop, size: int) -> Held:
+    """It is told of them once more, and nothing has changed."""
+    _, held = await _metadata(loop, size)
+    return held
+
+
+async def _metadata(loop: MeasuredLoop, size: int) -> tuple[Held, Held]:
+    made: list[bytes] = []
+
+    def answer(key: int, port: int) -> bytes:
+        if key == ApiKey.API_VERSIONS:
+            return canned_broker.versions()
+        if not made:
+            made.append(canned_broker.metadata(port, "t", size))
+        return made[0]
+
+    with canned_broker.serving(answer) as port:
+        producer = KafkaProducer(bootstrap_servers=f"127.0.0.1:{port}", enable_idempotence=False)
+        await producer.start()
+        try:
+            with loop.measured() as first:
+                if len(await producer.partitions_for("t")) != size:
+                    raise WrongRun("not all partitions are known")
+                await asyncio.sleep(0.1)
+            gc.collect()
+            client = producer._sender._client
+            known = client.metadata.version
+            with loop.measured() as again:
+                client.request_update()
+                while client.metadata.version == known:
+                    await client.news.next()
+                await asyncio.sleep(0.1)
+        finally:
+            await producer.close(0)
+    return first, again
+
+
+async def hostile_metadata(loop: MeasuredLoop, size: int) -> Held:
+    """So many bytes of metadata, of a topic with as many partitions as they can mean."""
+    return await _answered(loop, ApiKey.METADATA, canned_broker.empty_partitions(size))
+
+
+async def zeros(loop: MeasuredLoop, size: int) -> Held:
+    """So many zeros where the first request has to be answered."""
+    return await _answered(loop, ApiKey.API_VERSIONS, bytes(size))
+
+
+async def zeros_of_metadata(loop: MeasuredLoop, size: int) -> Held:
+    """The same where metadata may well be large."""
+    return await _answered(loop, ApiKey.METADATA, bytes(size))
+
+
+async def _answered(loop: MeasuredLoop, to: ApiKey, body: bytes) -> Held:
+    """Until the producer is done with this answer."""
+    asked = 0
+
+    def answer(key: int, port: int) -> bytes | None:
+        nonlocal asked
+        if key != to:
+            return canned_broker.versions()
+        asked += 1
+        return body if asked == 1 else None
+
+    with canned_broker.serving(answer) as port:
+        producer = KafkaProducer(
+            bootstrap_servers=f"127.0.0.1:{port}",
+            enable_idempotence=False,
+            retry_backoff_ms=10,
+            reconnect_backoff_ms=10,
+        )
+        await producer.start()
+        try:
+            with loop.measured() as held:
+                wanted = asyncio.create_task(producer.partitions_for("t"))
+                while asked < 2 and not wanted.done():
+                    _ = await asyncio.wait([wanted], timeout=0.05)
+                wanted.cancel()
+                _ = await asyncio.wait([wanted])
+        finally:
+            await producer.close(0)
+    return held
+
+
 @dataclass(frozen=True)
 class Case:
     """Something that happens, at a size, and what is held meanwhile."""
@@ -124,6 +214,11 @@ CASES = (
     Case("bare-tasks", "tasks of asyncio cancelled, without a producer", 20_000, bare_tasks, aioproducer=False),
     Case("waiters", "`enqueue` callers that wait for memory, cancelled", 20_000, waiters),
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
+    Case("first-metadata", "partitions of a topic that the producer hears of", 100_000, first_metadata),
+    Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),
+    Case("hostile-metadata", "bytes of metadata, all empty partitions", 8 << 20, hostile_metadata),
+    Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),
+    Case("zeros-of-metadata", "bytes of zeros as metadata", 95_000_000, zeros_of_metadata),
 )
 
 

@@ -36,6 +36,7 @@ from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Request, Response
+from aioproducer.turn import Turn
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,8 @@ HEAD_START = 1.0
 
 
 class KafkaClient:
-    """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer,
+    """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer
+    (it is an iterator, and the loop has turns between its steps),
     ``on_refused(error)`` each time that a broker does not believe who the client is, or the client the broker: whoever
     waits for metadata waits in vain then, as far as anybody can tell.
 
@@ -64,7 +66,7 @@ class KafkaClient:
         *,
         creates_topics: bool = True,
         on_link: Callable[[BrokerLink], None] = lambda link: None,
-        on_metadata: Callable[[], None] = lambda: None,
+        on_metadata: Callable[[], Iterable[None]] = tuple,
         on_refused: Callable[[AuthenticationException], None] = lambda error: None,
         topics_in_use: Callable[[], Iterable[str]] = tuple,
         metrics: NetworkMetrics | None = None,
@@ -272,14 +274,18 @@ class KafkaClient:
             await self._find_canonical_bootstrap()
         while True:
             await self._until_due()
+            response = None
             try:
                 async with asyncio.timeout_at(self.metadata.seek(self._loop.time())):
-                    await self._ask_for_metadata()
+                    response = await self._ask_for_metadata()
             except TimeoutError:
                 trigger = self._config.metadata_recovery_rebootstrap_trigger_ms
                 self._rebootstrap(f"no metadata for metadata.recovery.rebootstrap.trigger.ms={trigger}")
+            if response is not None:
+                await self._take_in(response)
 
-    async def _ask_for_metadata(self) -> None:
+    async def _ask_for_metadata(self) -> MetadataResponse | None:
+        """The answer; None if there was none."""
         try:
             link = await self.any_ready()
             for topic in self._topics_in_use():
@@ -295,9 +301,9 @@ class KafkaClient:
             self.metadata.failed(self._loop.time())
             if isinstance(error, RebootstrapRequiredException) and self._config.rebootstraps:
                 self._rebootstrap(str(error))
-            return
+            return None
         self.metadata_error = None
-        self._take_in(response)
+        return response
 
     async def _find_canonical_bootstrap(self) -> None:
         found = await asyncio.gather(*map(canonical, self._bootstrap))
@@ -321,11 +327,18 @@ class KafkaClient:
             except TimeoutError:
                 return
 
-    def _take_in(self, response: MetadataResponse) -> None:
-        self.metadata.update(response, self._loop.time())
+    async def _take_in(self, response: MetadataResponse) -> None:
+        await self._in_turns(self.metadata.updating(response, self._loop.time()))
         self.nodes_changed()
-        self._on_metadata()
+        await self._in_turns(self._on_metadata())
         self.news.tell()
+
+    async def _in_turns(self, steps: Iterable[None]) -> None:
+        turn = Turn(self._loop)
+        for _ in steps:
+            if turn.over():
+                await asyncio.sleep(0)
+                turn.begin()
 
     def nodes_changed(self) -> None:
         """Makes the links those of the cluster's present nodes."""

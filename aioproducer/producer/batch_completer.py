@@ -35,9 +35,9 @@ from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.split import split, target_size
-from aioproducer.producer.turn import Turn
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.turn import Turn
 
 log = logging.getLogger(__name__)
 

@@ -31,8 +31,8 @@ from aioproducer.producer.ledger import Ledger, in_words
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
-from aioproducer.producer.turn import Turn
 from aioproducer.producer.waiting_line import WaitingLine
+from aioproducer.turn import Turn
 
 
 @final

@@ -10,7 +10,7 @@ import asyncio
 
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
-from aioproducer.producer.turn import Turn
+from aioproducer.turn import Turn
 
 
 async def placed(lot: ParkingLot, record: ParkedRecord) -> None:

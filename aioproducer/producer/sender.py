@@ -7,7 +7,7 @@ It sleeps until something is ready, a deadline falls due, an answer came or a li
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from random import Random
 
 from aioproducer.config import ProducerConfig
@@ -40,11 +40,11 @@ from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.sequences import ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.transaction_manager import TransactionManager
-from aioproducer.producer.turn import Turn
 from aioproducer.producer.wait_all import all_ended
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.records.compression import CompressionType
+from aioproducer.turn import Turn
 from aioproducer.types import PartitionInfo
 
 
@@ -286,9 +286,9 @@ class Sender:
         self._history.reachable(self._loop.time(), any_broker=self._client.reachable())
         self._alarm.ring()
 
-    def _metadata_arrived(self) -> None:
+    def _metadata_arrived(self) -> Iterator[None]:
         cluster = self._client.metadata.cluster
-        self._topics.follow(cluster, self._loop.time())
+        yield from self._topics.following(cluster, self._loop.time())
         self._metrics.keep_topics(cluster.topics)
         self._waits.metadata_arrived()
         self._alarm.ring()

@@ -32,8 +32,8 @@ from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.transaction_manager import TransactionManager
-from aioproducer.producer.turn import Turn
 from aioproducer.producer.wait_history import READY, WaitHistory
+from aioproducer.turn import Turn
 
 WANTED_EVERY: Final = 1.0
 """Seconds between two times that metadata is told of a topic in use, which it forgets only after some that are not."""

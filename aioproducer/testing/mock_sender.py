@@ -18,10 +18,10 @@ from aioproducer.producer.placement import tell_all_settled
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
-from aioproducer.producer.turn import Turn
 from aioproducer.producer.wait_all import all_ended
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_transactions import MockTransactions
+from aioproducer.turn import Turn
 from aioproducer.types import PartitionInfo, ProducerRecord, TopicPartition
 
 NODE = 0

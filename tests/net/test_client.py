@@ -60,10 +60,14 @@ class Watched:
             self.supervisor,
             Random(1),
             on_link=lambda link: self.links.append((link.node_id, link.state)),
-            on_metadata=self.metadata_arrived.set,
+            on_metadata=self._metadata_arrived,
             metrics=NetworkMetrics(self.registry),
         )
         self.client.start()
+
+    def _metadata_arrived(self) -> list[None]:
+        self.metadata_arrived.set()
+        return []
 
     def measured(self) -> MetricsSnapshot:
         return self.registry.snapshot(asyncio.get_running_loop().time())

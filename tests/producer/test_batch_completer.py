@@ -20,8 +20,8 @@ from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.produce_result import FORWARDED
 from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.turn import TURN
 from aioproducer.records.compression import CompressionType
+from aioproducer.turn import TURN
 from aioproducer.types import LedgerEntry, TimestampType
 
 from .partition_simulation import PartitionSimulation

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from aioproducer import Delivery, KafkaProducer, wait_all
+from aioproducer import Delivery, KafkaProducer, turn, wait_all
 from aioproducer.errors import Outcome, TimeoutException
-from aioproducer.producer import turn
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from tests.support.compiled import COMPILED
 from tests.support.producing import all_memory_free

@@ -24,9 +24,9 @@ from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parked_record import PARKED_COST, ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST
-from aioproducer.producer.turn import TURN, Turn
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.turn import TURN, Turn
 from aioproducer.types import LedgerEntry
 
 from .parts import Accumulation, Future

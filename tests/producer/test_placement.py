@@ -7,7 +7,7 @@ import pytest
 from aioproducer.errors import KafkaError
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.placement import placed, tell_all_settled, tell_settled
-from aioproducer.producer.turn import TURN
+from aioproducer.turn import TURN
 from tests.producer.test_parking import Parking
 
 

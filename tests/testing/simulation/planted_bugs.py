@@ -28,7 +28,7 @@ from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.split import split
 from aioproducer.producer.topic_directory import TopicDirectory
-from aioproducer.producer.turn import Turn
+from aioproducer.turn import Turn
 
 from .circumstances import (
     Circumstances,
