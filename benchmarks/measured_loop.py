@@ -69,7 +69,8 @@ class MeasuredLoop(asyncio.SelectorEventLoop):
         self._turn += took
         held.callbacks += 1
         if took > held.callback:
-            held.callback, held.what = took, repr(callback)
+            owner = getattr(callback, "__self__", None)
+            held.callback, held.what = took, owner.get_name() if isinstance(owner, asyncio.Task) else repr(callback)
 
     def _collect(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":

@@ -25,7 +25,7 @@ from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
-from aioproducer.net.cluster import Node
+from aioproducer.net.cluster import Cluster, Node
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
@@ -49,7 +49,7 @@ HEAD_START = 1.0
 
 class KafkaClient:
     """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer
-    (it is an iterator, and the loop has turns between its steps),
+    that is in force. Before it is, ``follow(cluster)`` is gone through, and the loop has turns between its steps.
     ``on_refused(error)`` each time that a broker does not believe who the client is, or the client the broker: whoever
     waits for metadata waits in vain then, as far as anybody can tell.
 
@@ -66,7 +66,8 @@ class KafkaClient:
         *,
         creates_topics: bool = True,
         on_link: Callable[[BrokerLink], None] = lambda link: None,
-        on_metadata: Callable[[], Iterable[None]] = tuple,
+        follow: Callable[[Cluster], Iterable[None]] = lambda cluster: (),
+        on_metadata: Callable[[], None] = lambda: None,
         on_refused: Callable[[AuthenticationException], None] = lambda error: None,
         topics_in_use: Callable[[], Iterable[str]] = tuple,
         metrics: NetworkMetrics | None = None,
@@ -75,6 +76,7 @@ class KafkaClient:
         self._supervisor = supervisor
         self._random = random
         self._on_link = on_link
+        self._follow = follow
         self._on_metadata = on_metadata
         self._on_refused = on_refused
         self._topics_in_use = topics_in_use
@@ -328,17 +330,14 @@ class KafkaClient:
                 return
 
     async def _take_in(self, response: MetadataResponse) -> None:
-        await self._in_turns(self.metadata.updating(response, self._loop.time()))
-        self.nodes_changed()
-        await self._in_turns(self._on_metadata())
-        self.news.tell()
-
-    async def _in_turns(self, steps: Iterable[None]) -> None:
         turn = Turn(self._loop)
-        for _ in steps:
+        for _ in self.metadata.updating(response, self._loop.time(), self._follow):
             if turn.over():
                 await asyncio.sleep(0)
                 turn.begin()
+        self.nodes_changed()
+        self._on_metadata()
+        self.news.tell()
 
     def nodes_changed(self) -> None:
         """Makes the links those of the cluster's present nodes."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
@@ -136,8 +136,12 @@ class Metadata:
         self._fruitless = self._fruitless + 1 if fruitless else 0
         self._wait = self._backoff.wait(max(self._fruitless, 1))
 
-    def updating(self, response: MetadataResponse, now: float) -> Iterator[None]:
+    def updating(
+        self, response: MetadataResponse, now: float, follow: Callable[[Cluster], Iterable[None]] = lambda _: ()
+    ) -> Iterator[None]:
         """Takes an answer in, with a pause after every few partitions; it is in force at the end, all at once.
+
+        ``follow(cluster)`` is gone through before that, in the same way.
 
         It is emptied on the way: to let go of 100,000 partitions in one go would take as long as to read them.
         """
@@ -169,8 +173,11 @@ class Metadata:
                 # A topic that is briefly missing keeps its partitions: nothing is proven by its absence.
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
         kept = {name: topic for name, topic in old.topics.items() if name in self._used}
-        self.cluster = Cluster(nodes or old.nodes, kept | topics, errors, response.controller_id, response.cluster_id)
-        fruitless = self.cluster == old
+        cluster = Cluster(nodes or old.nodes, kept | topics, errors, response.controller_id, response.cluster_id)
+        for _ in follow(cluster):
+            yield
+        self.cluster = cluster
+        fruitless = cluster == old
         told_meanwhile, self._told_meanwhile = self._told_meanwhile, None
         for told, told_nodes in told_meanwhile:
             self.leaders_told(told, told_nodes)

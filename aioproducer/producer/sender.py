@@ -7,7 +7,7 @@ It sleeps until something is ready, a deadline falls due, an answer came or a li
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from random import Random
 
 from aioproducer.config import ProducerConfig
@@ -128,6 +128,7 @@ class Sender:
             self._supervisor,
             random,
             on_link=self._link_changed,
+            follow=lambda cluster: self._topics.following(cluster, self._loop.time()),
             on_metadata=self._metadata_arrived,
             on_refused=self._refused,
             topics_in_use=self._topics_in_use,
@@ -286,10 +287,8 @@ class Sender:
         self._history.reachable(self._loop.time(), any_broker=self._client.reachable())
         self._alarm.ring()
 
-    def _metadata_arrived(self) -> Iterator[None]:
-        cluster = self._client.metadata.cluster
-        yield from self._topics.following(cluster, self._loop.time())
-        self._metrics.keep_topics(cluster.topics)
+    def _metadata_arrived(self) -> None:
+        self._metrics.keep_topics(self._client.metadata.cluster.topics)
         self._waits.metadata_arrived()
         self._alarm.ring()
 

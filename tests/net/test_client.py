@@ -60,14 +60,10 @@ class Watched:
             self.supervisor,
             Random(1),
             on_link=lambda link: self.links.append((link.node_id, link.state)),
-            on_metadata=self._metadata_arrived,
+            on_metadata=self.metadata_arrived.set,
             metrics=NetworkMetrics(self.registry),
         )
         self.client.start()
-
-    def _metadata_arrived(self) -> list[None]:
-        self.metadata_arrived.set()
-        return []
 
     def measured(self) -> MetricsSnapshot:
         return self.registry.snapshot(asyncio.get_running_loop().time())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
 from aioproducer.net.addresses import Address
-from aioproducer.net.cluster import Node
+from aioproducer.net.cluster import Cluster, Node
 from aioproducer.net.metadata import STEP, Metadata
 from aioproducer.protocol.messages.metadata import (
     MetadataResponse,
@@ -358,3 +359,17 @@ def test_a_topic_that_is_wanted_meanwhile_is_asked_for() -> None:
     exhaust(steps)
     assert metadata.next_update() <= 1.2
     assert "new" in [one.name for one in metadata.request(2).topics or ()]
+
+
+def test_an_answer_is_in_force_when_it_has_been_followed() -> None:
+    metadata = known(topic("t", partition(0)))
+    seen: list[int] = []
+
+    def follow(cluster: Cluster) -> Iterator[None]:
+        for info in cluster.topics["t"].partitions:
+            assert leaders(metadata) == [1]
+            seen.append(info.leader)
+            yield
+
+    exhaust(metadata.updating(response(topic("t", partition(0, 2, 1), partition(1))), 1, follow))
+    assert seen == leaders(metadata) == [2, 1]
