@@ -49,6 +49,7 @@ COMPILED_MODULES = [
     "aioproducer/records/record_batch_header.py",
     "aioproducer/records/record_columns.py",
     "aioproducer/records/record_writer.py",
+    "aioproducer/turn.py",
     "aioproducer/producer/alarm.py",
     "aioproducer/producer/batch_completer.py",
     "aioproducer/producer/buffer_pool.py",
@@ -82,7 +83,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/sealer.py",
     "aioproducer/producer/sender_pass.py",
     "aioproducer/producer/sequences.py",
-    "aioproducer/producer/turn.py",
+    "aioproducer/producer/waiting_line.py",
     "aioproducer/producer/wall_clock.py",
     "aioproducer/producer/windows.py",
 ]

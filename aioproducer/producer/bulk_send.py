@@ -27,7 +27,7 @@ from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.placement import placed
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.table_rows import TableRows
-from aioproducer.producer.turn import Turn
+from aioproducer.turn import Turn
 
 _REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, SerializationException)
 """What is wrong with one record and no other; a PartitionerException is among them."""

@@ -29,7 +29,7 @@ from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
-from aioproducer.producer.placement import tell_settled
+from aioproducer.producer.placement import tell_all_settled, tell_settled
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
@@ -44,6 +44,7 @@ from aioproducer.producer.wait_all import all_ended
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.records.compression import CompressionType
+from aioproducer.turn import Turn
 from aioproducer.types import PartitionInfo
 
 
@@ -90,6 +91,7 @@ class Sender:
             pipeline=pipeline,
         )
         self._history = WaitHistory()
+        self._telling = Turn(self._loop)
         self._stopped = False
         self._passed = asyncio.Event()
         """Wakes everybody who waits for a pass."""
@@ -128,6 +130,7 @@ class Sender:
             self._supervisor,
             random,
             on_link=self._link_changed,
+            follow=lambda cluster: self._topics.following(cluster, self._loop.time()),
             on_metadata=self._metadata_arrived,
             on_refused=self._refused,
             topics_in_use=self._topics_in_use,
@@ -268,7 +271,9 @@ class Sender:
             self._passed.set()
             self._passed.clear()  # they are woken all the same
             if self._lot.settled:
-                await tell_settled(self._lot)
+                await tell_settled(self._lot, self._telling)
+                if self._lot.settled:
+                    self._alarm.ring()
 
     # What changes around it
 
@@ -292,9 +297,7 @@ class Sender:
         self._alarm.ring()
 
     def _metadata_arrived(self) -> None:
-        cluster = self._client.metadata.cluster
-        self._topics.follow(cluster, self._loop.time())
-        self._metrics.keep_topics(cluster.topics)
+        self._metrics.keep_topics(self._client.metadata.cluster.topics)
         self._waits.metadata_arrived()
         self._alarm.ring()
 
@@ -321,7 +324,7 @@ class Sender:
         self._stand_still()
         self._client.abort(error)
         if self._lot.settled:
-            self._supervisor.launch(tell_settled(self._lot), "aioproducer notify")
+            self._supervisor.launch(tell_all_settled(self._lot, self._telling), "aioproducer notify")
 
     def abort(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and what is known of its outcome."""
@@ -337,7 +340,7 @@ class Sender:
         if self.transactions is not None:
             self.transactions.close()
         try:
-            await tell_settled(self._lot)
+            await tell_all_settled(self._lot, self._telling)
             await self._compressor.stopped()
             await self._supervisor.stop()
             if self.transactions is not None:

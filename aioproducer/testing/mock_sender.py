@@ -16,13 +16,14 @@ from aioproducer.producer.explanation import Explanation, Obstacle
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.placement import tell_settled
+from aioproducer.producer.placement import tell_all_settled
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.wait_all import all_ended
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_transactions import MockTransactions
+from aioproducer.turn import Turn
 from aioproducer.types import PartitionInfo, ProducerRecord, TopicPartition
 
 NODE = 0
@@ -122,7 +123,7 @@ class MockSender:
         error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
         self._lot.fail_topic(topic, error)
         if self._lot.settled:
-            self._notifying = start_task(tell_settled(self._lot), "aioproducer mock notify")
+            self._notifying = start_task(tell_all_settled(self._lot, Turn(self._loop)), "aioproducer mock notify")
 
     # Batches, and their ends
 

@@ -26,6 +26,7 @@ from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.turn import TURN, Turn
 from aioproducer.types import LedgerEntry
 
 from .parts import Accumulation, Future
@@ -41,6 +42,7 @@ class Parking(Accumulation):
         self.metrics = ProducerMetrics()
         self.lot = ParkingLot(self.accumulator, capacity, self.failures, self.metrics)
         self.lot.open()
+        self.turn = Turn(self.loop)
 
     def send(self, topic: str = "t", value: bytes = b"v", *, enqueue: bool = False, **more: Any) -> Any:
         """The delivery, or the record as it is parked if it is one of ``enqueue``."""
@@ -186,7 +188,7 @@ def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
     assert bad.outcome is Outcome.NOT_SENT
     assert bad.exception().topic_partition == ("bad topic", -1)
     assert isinstance(enqueued.result.raised(0), InvalidTopicException)
-    assert here.lot.settled == [enqueued]
+    assert list(here.lot.settled) == [enqueued]
     assert not good.done()
     assert [record.topic for record in here.lot.records()] == ["good"]
     here.lot.fail_topic("bad topic", InvalidTopicException("again"))
@@ -220,7 +222,7 @@ def test_send_and_enqueue_wait_in_one_line() -> None:
     waiting = [here.send("t", b"%d" % number, enqueue=number % 2 == 1) for number in range(6)]
     here.finish()
     assert here.values("t")[1:] == [b"%d" % number for number in range(6)]
-    assert here.lot.settled == waiting[1::2]
+    assert list(here.lot.settled) == waiting[1::2]
     assert here.lot.bytes == 0
 
 
@@ -236,7 +238,7 @@ def test_the_next_one_goes_when_the_first_in_line_is_withdrawn() -> None:
     assert told == [False]  # it is placed, and can be notified
     assert here.values("t", 1) == [b"small"]
     assert not small.waiting()
-    assert here.lot.settled == [large, small]
+    assert list(here.lot.settled) == [large, small]
     assert not here.accumulator.detour
 
 
@@ -327,9 +329,26 @@ def test_nothing_waits_longer_than_it_may() -> None:
     assert here.lot.next_deadline() == 190
     here.pass_time(30)
     assert isinstance(second.result.raised(0), TimeoutException)
-    assert here.lot.settled == [second]
+    assert list(here.lot.settled) == [second]
     assert here.lot.next_deadline() is None
     assert here.lot.bytes == len(here.lot) == 0
+
+
+@pytest.mark.parametrize("kind", ["metadata", "memory"])
+def test_somebody_else_has_a_turn_while_many_records_expire(kind: str) -> None:
+    here = Parking(memory=2600, batch_size=2600, max_block=5)
+    if kind == "memory":
+        here.learn("t", 1)
+        here.send("t", bytes(900))
+    waiting = [here.send("t", bytes(1500)) for _ in range(3)]
+    here.loop.tick = TURN  # each look at the clock
+    here.pass_time(6)
+    for done in (1, 2, 3):
+        assert [delivery.done() for delivery in waiting] == [number < done for number in range(3)]
+        due = here.lot.next_deadline()
+        assert due is None if done == 3 else due is not None and due <= here.loop.now
+        here.pass_time(0)
+    assert not here.lot.metadata
 
 
 def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
@@ -394,7 +413,7 @@ def test_failing_all_leaves_nothing() -> None:
     assert [delivery.outcome for delivery in parked] == [Outcome.NOT_SENT] * 3
     assert "aborted" in repr(parked[0])
     assert not enqueued.waiting()
-    assert here.lot.settled == [enqueued]
+    assert list(here.lot.settled) == [enqueued]
     assert here.lot.bytes == len(here.lot) == 0
     assert not here.lot.memory
     assert not here.lot.metadata
@@ -716,7 +735,8 @@ class ParkingMachine(RuleBasedStateMachine):
         numbers = [record.number for record in lot.memory]
         assert numbers == sorted(numbers)
         if lot.memory:
-            needed = lot.memory[0].size + OPEN_RECORD_COST + BATCH_COST
+            assert lot.memory.first().number == numbers[0]
+            needed = lot.memory.first().size + OPEN_RECORD_COST + BATCH_COST
             assert self.here.pool.available < min(self.here.pool.total, needed)
         for topic, queue in lot.metadata.items():
             assert queue
