@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import error_class
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
 from aioproducer.protocol.messages.metadata import (
@@ -29,6 +28,9 @@ LAST_VERSION_WITHOUT_EPOCHS = 6
 FIRST_VERSION_WITH_RELIABLE_EPOCHS = 9
 
 LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
+
+FINAL_ERRORS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+"""What is answered for a topic that will not do; brokers may get over anything else (Kafka's ``Metadata``)."""
 
 BELIEVED_AT_LAST = 3
 """So many answers in a row with older leader epochs are believed where brokers tell no topic ids.
@@ -161,7 +163,7 @@ class Metadata:
             else:
                 errors[name] = code
                 self.failures[name] = (code, self.failures.get(name, (code, 0))[1] + 1)
-                if error_class(code).retriable:
+                if code not in FINAL_ERRORS:
                     self._update_needed = True
                 # A topic that is briefly missing keeps its partitions: nothing is proven by its absence.
         self._older = {name: count for name, count in self._older.items() if name in self._used}

@@ -10,12 +10,12 @@ from aioproducer.errors import (
     AuthenticationException,
     KafkaError,
     TimeoutException,
-    error_class,
     error_for,
     with_advice,
 )
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import TopicMetadata
+from aioproducer.net.metadata import FINAL_ERRORS
 from aioproducer.producer.explain import no_metadata
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.wait_history import WaitHistory
@@ -60,7 +60,7 @@ class MetadataWaits:
                     if (ended := self._ended()) is not None:
                         raise ended
                     code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
-                    if code is not ErrorCode.NONE and not error_class(code).retriable:
+                    if code in FINAL_ERRORS:
                         raise _no_topic(topic, code)
                     await self._client.news.next()
         except TimeoutError:
@@ -72,7 +72,7 @@ class MetadataWaits:
         for topic in cluster.topics:
             self._lot.metadata_arrived(topic)
         for topic, code in cluster.errors.items():
-            if not error_class(code).retriable:
+            if code in FINAL_ERRORS:
                 self._lot.fail_topic(topic, _no_topic(topic, code))
         if self._lot.metadata:
             self._client.request_update()

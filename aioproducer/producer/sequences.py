@@ -14,8 +14,8 @@ log that has forgotten the producer would accept them before it. A log that is p
 
 A broker accepts any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
 log, batches go one at a time: otherwise the second could be accepted where the first was refused, and order be lost.
-A broker forgets producers that write nothing for long. So batches go one at a time after a pause, too, and while one has
-to be sent again.
+A broker forgets producers that write nothing for long. So batches go one at a time after a pause, too, and while one
+has to be sent again.
 
 Rules only: no asyncio, no clock.
 
@@ -204,8 +204,8 @@ class PartitionSequences:
     def is_void(self, batch: ProducerBatch) -> bool:
         """Whether the batch, which has a stamp, needs another one: it is proven absent.
 
-        A log accepts a batch behind one that it has not got only if it is new. Requests that name topics by their ids do
-        not reach a log that nobody knows of.
+        A log accepts a batch behind one that it has not got only if it is new. Requests that name topics by their ids
+        do not reach a log that nobody knows of.
         """
         return batch.log < self._new_from or (self._void and not (self.by_name and batch.maybe_appended))
 

@@ -12,7 +12,7 @@ from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import Node
-from aioproducer.net.metadata import Metadata
+from aioproducer.net.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, Metadata
 from aioproducer.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -289,6 +289,46 @@ def test_a_broker_that_tells_no_id_does_not_make_a_topic_another_one() -> None:
     assert metadata.cluster.topics["t"].topic_id == ID
     metadata.update(response(topic("t", partition(0, 2, 4), topic_id=UUID(int=8))), 2)
     assert leaders(metadata) == [2], "another id is another topic"
+
+
+def test_older_epochs_are_believed_at_last_where_nobody_tells_ids() -> None:
+    """A topic that was deleted and created anew begins with epoch 0 again, and no id says that it is another one."""
+    metadata = known(topic("t", partition(0, 1, 5), partition(1, 1, 5), topic_id=NONE_TOLD))
+    older = response(topic("t", partition(0, 2, 0), partition(1, 1, 5), topic_id=NONE_TOLD))
+    for now in range(1, BELIEVED_AT_LAST):
+        metadata.update(older, now)
+        assert leaders(metadata) == [1, 1]
+        assert metadata.next_update() < now + 10, "asked again soon"
+    metadata.update(older, 10)
+    assert leaders(metadata) == [2, 1]
+    metadata.update(response(topic("t", partition(0, 3, 1), partition(1, 1, 5), topic_id=NONE_TOLD)), 11)
+    assert leaders(metadata) == [3, 1]
+
+
+def test_an_answer_in_between_makes_older_epochs_what_they_were() -> None:
+    metadata = known(topic("t", partition(0, 1, 5), topic_id=NONE_TOLD))
+    for now in range(1, 3 * BELIEVED_AT_LAST):
+        told = partition(0, 1, 5) if now % BELIEVED_AT_LAST == 0 else partition(0, 2, 4)
+        metadata.update(response(topic("t", told, topic_id=NONE_TOLD)), now)
+        assert leaders(metadata) == [1]
+
+
+def test_older_epochs_of_a_topic_with_an_id_are_never_believed() -> None:
+    metadata = known(topic("t", partition(0, 1, 5)))
+    for now in range(1, 10):
+        metadata.update(response(topic("t", partition(0, 2, 4))), now)
+        assert leaders(metadata) == [1]
+
+
+@pytest.mark.parametrize("code", [ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.UNKNOWN_SERVER_ERROR])
+def test_errors_that_a_broker_may_get_over_are_asked_about_again(code: ErrorCode) -> None:
+    """A cluster with a broker down cannot create topics with as many replicas; Kafka's clients wait, too."""
+    assert code not in FINAL_ERRORS
+    metadata = known(topic("t", partition(0)))
+    metadata.use_topic("u", 0)
+    metadata.update(response(topic("t", partition(0)), topic("u", error=code)), 1)
+    assert metadata.cluster.errors["u"] is code
+    assert metadata.next_update() < 10
 
 
 def test_a_topic_that_gets_its_id_stays_the_same() -> None:

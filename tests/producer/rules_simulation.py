@@ -36,7 +36,7 @@ from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
 
 from . import broker_model
-from .parts import Accumulation, sequences_of
+from .parts import Accumulation
 from .window_model import WindowModel
 
 NODES = (1, 2)

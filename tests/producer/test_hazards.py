@@ -817,6 +817,21 @@ async def test_batches_under_way_keep_their_epoch_when_it_is_bumped() -> None:
         assert [(batch.producer_epoch, batch.base_sequence) for batch in batches] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+@pytest.mark.parametrize(("offset", "believed"), [(-1, True), (-2, False), (-(2**63), False)])
+async def test_an_offset_that_is_none_is_no_success(offset: int, believed: bool) -> None:
+    """Of a batch that is there already, a broker may not know where: it then answers -1."""
+
+    def nonsense(response: Any) -> None:
+        response.responses[0].partition_responses[0].base_offset = offset
+
+    async with running(retry_backoff_ms=1) as (cluster, producer):
+        cluster.broker.script(ApiKey.PRODUCE, edited(nonsense))
+        metadata = await producer.send("t", b"0")
+        assert metadata.offset == (-1 if believed else 0)
+        assert cluster.values("t") == [b"0"]
+        assert len(cluster.broker.sent(ApiKey.PRODUCE)) == (1 if believed else 2)
+
+
 @pytest.mark.parametrize("appended", [True, False])
 @virtual
 async def test_what_follows_a_batch_given_up_is_not_taken_for_it(world: World, appended: bool) -> None:

@@ -3,12 +3,14 @@ from __future__ import annotations
 from random import Random
 from uuid import UUID
 
+import pytest
+
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
 from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.readiness import NO_LEADER, ReadySet
 from aioproducer.producer.record_accumulator import TopicQueues
-from aioproducer.producer.sequences import ProducerIds
+from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.types import PartitionInfo
@@ -30,12 +32,13 @@ class Scene:
     def __init__(self, *, idempotent: bool = True, rack: str | None = None) -> None:
         self.topics: dict[str, TopicQueues] = {}
         self.ready = ReadySet()
+        self.ids = ProducerIds() if idempotent else None
         self.directory = TopicDirectory(
             self.topics,
             Partitioning(Random(0)),
             self.ready,
             InFlightWindows(),
-            ProducerIds() if idempotent else None,
+            self.ids,
             rack=rack,
         )
 
@@ -120,6 +123,48 @@ def test_fewer_partitions_are_another_topic_even_where_topics_have_no_ids() -> N
     scene.directory.follow(cluster(1, topic_id=zero), 0.0)
     assert len(scene.topics["t"].queues) == 1
     assert sequences_of(scene.topics["t"].queues[0]).known_id == -1
+
+
+@pytest.mark.parametrize("proven", [False, True])
+def test_what_waits_for_a_topic_created_anew_gets_new_stamps_if_its_id_proves_that(proven: bool) -> None:
+    scene = Scene()
+    zero = UUID(int=0)
+    scene.directory.follow(cluster(1, 1, topic_id=FIRST if proven else zero), 0.0)
+    assert scene.ids is not None
+    scene.ids.given(ProducerIdAndEpoch(7, 0))
+    first, second = scene.topics["t"].queues
+    waits, later = (make_batch(Loop(), records=1) for _ in range(2))
+    for order, batch in enumerate((waits, later)):
+        batch.drain_order = order
+        sequences_of(first).stamp(batch, 0.0)
+        first.insert_retry(batch)
+    scene.directory.follow(cluster(1, topic_id=SECOND if proven else zero), 0.0)
+    assert [batch.has_sequence() for batch in (waits, later)] == [not proven] * 2
+    assert list(first.batches) == [waits, later]
+    assert sequences_of(second).log == 1  # which is gone, and may come back
+
+
+def test_epochs_that_begin_again_are_those_of_another_log() -> None:
+    scene = Scene()
+    scene.directory.follow(cluster(1, epoch=4, topic_id=NO_TOPIC_ID), 0.0)
+    sequences = sequences_of(scene.topics["t"].queues[0])
+    sequences.known_id = 7
+    scene.directory.follow(cluster(2, epoch=5, topic_id=NO_TOPIC_ID), 0.0)
+    assert sequences.known_id == 7
+    scene.directory.follow(cluster(1, epoch=0, topic_id=NO_TOPIC_ID), 0.0)
+    assert sequences.known_id == -1
+
+
+def test_a_broker_that_tells_no_id_does_not_make_the_known_one_unknown() -> None:
+    """Else a topic that was created anew meanwhile would be taken for the same one that gets its id."""
+    scene = Scene()
+    scene.directory.follow(cluster(1), 0.0)
+    topic = scene.topics["t"]
+    scene.directory.follow(cluster(1, topic_id=NO_TOPIC_ID), 0.0)
+    assert topic.topic_id == FIRST
+    scene.directory.follow(cluster(1, topic_id=SECOND), 0.0)
+    assert topic.topic_id == SECOND
+    assert sequences_of(topic.queues[0]).log == 1
 
 
 def test_a_partition_that_comes_back_is_the_one_it_was() -> None:
