@@ -250,7 +250,7 @@ class PartitionSequences:
         ``refused``: the broker refused the batch for its content, so no attempt that is still on its way is accepted.
         """
         self.break_off()
-        if not batch.maybe_appended:
+        if refused or not batch.maybe_appended:
             self._absent_from = min(self._absent_from, self._places[self.unresolved.index(batch)])
         elif batch.unanswered and not refused:
             self._doubtful = True
