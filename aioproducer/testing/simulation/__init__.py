@@ -11,6 +11,7 @@ with virtual time and a network in memory. One seed is one schedule, replayed id
     scenario.py     what a seed stands for: cluster, configs, work, faults; drawing.py how it is drawn
     faults.py       what goes wrong where; chaos.py what happens to the cluster; releases.py what brokers say they are
     work_plan.py    what users are going to do
+    serializer.py   a serializer that now and then fails
     workload.py     what the users of a producer do; ledger.py every record and what became of it;
                     interceptor.py what an interceptor is told of it
     application.py  what users of transactions do; transactions.py every transaction and what became of it

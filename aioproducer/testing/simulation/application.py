@@ -169,6 +169,7 @@ class _Living:
                 entry = around.ledger.open(
                     self.life.producer, topic.name, {"partition": partition.index, "value": b"probe"}
                 )
+                entry.as_it_is = "value_serializer" not in around.scenario.config
                 try:
                     delivery = await self._producer.enqueue(entry.record)
                 except KafkaError as error:

@@ -146,10 +146,10 @@ class Chaos:
             await self._create_late(plan)
 
     async def _recreate(self) -> None:
-        names = [topic.name for topic in self._cluster.topics]
+        plans = {plan.name: plan for plan in self._scenario.topics}
+        names = [topic.name for topic in self._cluster.topics if topic.name in plans]
         if not names:
             return
-        plans = {plan.name: plan for plan in self._scenario.topics}
         plan = plans[self._random.choice(names)]
         self._trace("delete", plan.name)
         self.deleted.append((self._now(), self._cluster.topic(plan.name)))

@@ -17,7 +17,8 @@ from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.testing.simulation.faults import KINDS
 from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
-from aioproducer.testing.simulation.scenario import NEVER, Ending, Promise, Scenario, TopicPlan, stream
+from aioproducer.testing.simulation.scenario import LARGEST, NEVER, Ending, Promise, Scenario, TopicPlan, stream
+from aioproducer.testing.simulation.serializer import turn_around
 from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan, draw_applications, draw_work
 
 _SESSIONS_MS = (0, 300, 1000, 5000)
@@ -55,8 +56,6 @@ def draw(
     drawn = possible(_draw_rates(of("rates")))
     calm = not (drawn or rates)
     conditions = _draw_conditions(of("conditions"), calm)
-    if ample:
-        conditions = replace(conditions, bandwidth=1e8)  # else a request may take longer than it may wait
     brokers = of("brokers")
     nodes = brokers.choice((1, 1, 2, 3))
     replication = brokers.randint(1, nodes)
@@ -64,6 +63,9 @@ def draw(
     config, promise = _draw_config(
         of("config"), calm, slow=conditions.latency > 0.01, splits=broker_configs["message.max.bytes"] < 10_000
     )
+    if ample or config["batch_size"] == LARGEST:
+        # Else a request may take longer than it may wait, and so again and again.
+        conditions = replace(conditions, bandwidth=1e8, window=256 * 1024)
     topics = _draw_topics(
         of("topics"), broker_configs["auto.create.topics.enable"], by_default=broker_configs["num.partitions"]
     )
@@ -77,7 +79,7 @@ def draw(
     if crowd.random() < 0.3:
         topics, work = [TopicPlan("topic0", 1, 0.0)], [_crowded(plan, duration) for plan in work]
         config |= {"batch_size": crowd.choice((0, 120)), "linger_ms": 0, "buffer_memory": 100_000}
-        config["max_in_flight_requests_per_connection"] = crowd.choice((5, 20))
+        config["max_in_flight_requests_per_connection"] = crowd.choice((5, 20, 50))
     endings = of("ending")
     ending = Ending.AFTER_ALL if calm or endings.random() < 0.6 else endings.choice(list(Ending))
     applications: list[ApplicationPlan] = []
@@ -147,8 +149,8 @@ def _possible(rates: dict[str, float], *, old: bool, in_transactions: bool, ampl
         # Before topics had ids, clients could not tell a topic that was created anew from old news.
         impossible.add("recreate")
     if in_transactions:
-        # A transaction is not whole in a topic that was deleted; and its coordinator knows the epochs better.
-        impossible |= {"recreate", "epochs", "truncation", "retention", "expiry"}
+        # A transaction of which the log has lost a part is not whole.
+        impossible |= {"truncation", "retention", "expiry"}
     else:
         impossible.add("coordinators")
     if ample:
@@ -175,7 +177,7 @@ def _draw_broker_configs(random: Random, calm: bool, replication: int) -> dict[s
         "num.partitions": random.choice((1, 3)),
         "min.insync.replicas": random.randint(1, replication),
         "message.max.bytes": random.choice((1048588, 1048588, 1048588, 500, 2000)),
-        "log.producer.state.batches.to.retain": random.choice((5, 5, 10, 50)),
+        "log.producer.state.batches.to.retain": random.choice((5, 5, 10, 50, 100)),
         "log.message.timestamp.type": random.choice(("CreateTime", "CreateTime", "CreateTime", "LogAppendTime")),
         "connections.max.idle.ms": 600_000 if calm else random.choice((600_000, 600_000, 300)),
     }
@@ -201,6 +203,8 @@ def _draw_behaviour(random: Random, calm: bool) -> dict[str, Any]:
         config["pipeline"] = "auto"
     if random.random() < 0.05 and not calm:
         config["partitioner_class"] = choose_partition
+    if random.random() < 0.1 and not calm:
+        config["value_serializer"] = turn_around
     return config
 
 
@@ -242,8 +246,8 @@ def _crowded(plan: WorkPlan, duration: float) -> WorkPlan:
 
 def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[dict[str, Any], Promise]:
     linger = random.choice((0, 0, 1, 5, 20, 100))
-    batch = random.choice((1000, 16384) if splits else (0, 1, 120, 300, 1000, 16384))
-    request_timeout = 5000 if calm else random.choice((100, 300, 1000)) * (5 if slow else 1)
+    batch = random.choice((1000, 16384) if splits else (0, 1, 120, 300, 1000, 16384, 16384, LARGEST))
+    request_timeout = 5000 if calm or batch == LARGEST else random.choice((100, 300, 1000)) * (5 if slow else 1)
     retry_backoff = 50 if calm else random.choice((5, 10, 50))
     connecting = 5000 if calm else random.choice((100, 500, 2000)) * (5 if slow else 1)
     config: dict[str, Any] = {
@@ -253,7 +257,7 @@ def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[
         "parked_memory": random.choice((10_000, 1 << 24, 1 << 24)),
         "max_block_ms": random.choice((100, 500, 3000)) if not calm else 20_000,
         "max_request_size": random.choice((1 << 20, 1 << 20, 3000)),
-        "max_in_flight_requests_per_connection": random.choice((1, 1, 2, 5, 5, 20, 20)),
+        "max_in_flight_requests_per_connection": random.choice((1, 1, 2, 5, 5, 20, 50)),
         "request_timeout_ms": request_timeout,
         "delivery_timeout_ms": linger
         + request_timeout

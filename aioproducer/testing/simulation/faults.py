@@ -10,10 +10,11 @@ from random import Random
 from typing import Any
 
 from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, ReceivedRequest, RequestFault, Topic
+from aioproducer.broker.transaction_metadata import TransactionMetadata
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.messages.init_producer_id import InitProducerIdResponse
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.endpoint import Endpoint
 from aioproducer.testing.simulation.network import Address, Fate, NetworkFaults
@@ -144,6 +145,8 @@ class SimulatedFaults(Faults, NetworkFaults):
         """Told of requests in versions that the node does not have."""
         self.expiry = 0.0
         """Seconds after which a producer may be forgotten."""
+        self.transaction: Callable[[str], TransactionMetadata | None] = lambda transactional_id: None
+        """What the coordinator knows of a transactional id."""
         self.now: Callable[[], float] = float
         self._written: dict[tuple[PartitionLog, int], float] = {}
         self._random = random
@@ -202,12 +205,20 @@ class SimulatedFaults(Faults, NetworkFaults):
         if api_key == ApiKey.API_VERSIONS:
             return partial(self.releases.told_by, request.node_id)
         if api_key == ApiKey.INIT_PRODUCER_ID and "epochs" in self._rates and not self.over:
-            return self._use_up_epochs
+            return partial(self._use_up_epochs, request)
         return None
 
-    def _use_up_epochs(self, response: InitProducerIdResponse) -> None:
-        if response.error_code == ErrorCode.NONE:
+    def _use_up_epochs(self, request: ReceivedRequest, response: InitProducerIdResponse) -> None:
+        if response.error_code != ErrorCode.NONE:
+            return
+        message = request.message()
+        assert isinstance(message, InitProducerIdRequest)
+        metadata = self.transaction(message.transactional_id) if message.transactional_id else None
+        if metadata is None:
             response.producer_epoch = MAX_EPOCH - self._random.randrange(3)
+        elif metadata.identity == (response.producer_id, response.producer_epoch) and response.producer_epoch < 1000:
+            # The last epoch is the coordinator's own.
+            response.producer_epoch = metadata.producer_epoch = MAX_EPOCH - 1 - self._random.randrange(5)
 
     def _request_fault(self, api_key: int) -> RequestFault | None:
         if self.strikes("lost"):

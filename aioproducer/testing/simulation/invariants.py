@@ -16,6 +16,7 @@ from aioproducer.errors import (
     OutOfOrderSequenceException,
     ProducerFencedException,
     RecordTooLargeException,
+    SerializationException,
     TimeoutException,
 )
 from aioproducer.metrics import MetricsSnapshot
@@ -207,12 +208,14 @@ def _may_fail(scenario: Scenario, entry: Entry) -> bool:
     failure = entry.failure()
     if failure is None:
         return True
-    if isinstance(failure, BufferExhaustedException | IllegalStateException):
+    if isinstance(failure, BufferExhaustedException | IllegalStateException | SerializationException):
         return True
     if isinstance(failure, RecordTooLargeException):
         return _may_be_too_large(scenario, entry)  # else its batch would have been split
     if entry.cancelled or (entry.parked and entry.awaited):
         return True  # withdrawn if whoever awaited it was cancelled
+    if isinstance(failure, TimeoutException) and scenario.faults_until > scenario.milliseconds("delivery_timeout_ms"):
+        return True  # faults last longer than the record
     plan = {plan.name: plan for plan in scenario.topics}[entry.record.topic]
     beyond = entry.record.partition is not None and entry.record.partition >= plan.partitions
     smaller = "recreate" in scenario.rates and scenario.may_change_its_size(plan)
@@ -241,7 +244,7 @@ def _check_copies(
     """``lost`` are copies that were in a log: what was acknowledged may be one of them, and none is one too many."""
     record = entry.record
     for found in (*copies, *lost):
-        if (found.topic, found.record.key, found.record.value) != (record.topic, record.key, record.value) or (
+        if (found.topic, found.record.key, found.record.value) != (record.topic, record.key, entry.value) or (
             tuple(record.headers or ()) != found.record.headers
         ):
             violations.add("records arrive as they were sent", f"{entry} is {found.record} at {found}")

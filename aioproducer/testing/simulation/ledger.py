@@ -21,6 +21,7 @@ class Entry:
 
     __slots__ = (
         "accepted_at",
+        "as_it_is",
         "awaited",
         "bulk",
         "cancelled",
@@ -59,9 +60,17 @@ class Entry:
         """The bulk send it belongs to, if any; its records are in order among themselves."""
         self.delivered = False
         """A bulk send told so; it tells no metadata of single records."""
+        self.as_it_is = True
+        """No serializer makes another value of its value."""
         self.watched = False
         self.ends = 0
         self.ended_at: float | None = None
+
+    @property
+    def value(self) -> bytes | None:
+        """As it should be in the log."""
+        value: bytes | None = self.record.value
+        return value if self.as_it_is or value is None else value[::-1]
 
     def settled(self) -> bool:
         return self.delivery is None or self.delivery.done()

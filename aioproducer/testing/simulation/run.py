@@ -99,7 +99,10 @@ class _Run:
             loop.run_until_complete(main)
             topics = [*around.cluster.topics, *(topic for _, topic in self._chaos.deleted)]
             check(around.scenario, around.ledger, topics, self._chaos.vanished, around.violations)
-            check_transactions(around.scenario, around.ledger, around.transactions, around.cluster, around.violations)
+            deleted = [topic for _, topic in self._chaos.deleted]
+            check_transactions(
+                around.scenario, around.ledger, around.transactions, around.cluster, deleted, around.violations
+            )
             self._acknowledged = sum(entry.acknowledged() for entry in around.ledger.entries)
         except Stuck as stuck:
             around.violations.add(str(stuck), "".join(f"\n  {line}" for line in who_waits(loop)))

@@ -14,6 +14,8 @@ from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan
 
 LARGE = 2000
 """How much larger than a batch a large record may be, in bytes."""
+LARGEST = 1 << 20
+"""A batch.size that nothing but large records fill."""
 LIMITS = (300, 500, 2000)
 """What the largest batch of a topic may be changed to, in bytes."""
 NEVER = math.inf

@@ -79,6 +79,7 @@ class Surroundings:
             faults=faults,
             listen=listen_on_network,
         )
+        faults.transaction = cluster._transactions.transaction
         ledger = Ledger(loop.exact_time, trace)
         if not scenario.reuses_offsets:
             ledger.on_end = lambda entry: check_end(entry, cluster, violations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog
+from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog, Topic
 from aioproducer.errors import BufferExhaustedException, RecordTooLargeException, TimeoutException
 from aioproducer.records.record import Record
 from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
@@ -46,10 +46,19 @@ def check_transactions(
     ledger: Ledger,
     transactions: TransactionLedger,
     cluster: EmbeddedCluster,
+    deleted: Iterable[Topic],
     violations: Violations,
 ) -> None:
-    """After the run."""
+    """After the run. What was in a topic that was ``deleted`` nobody reads any more, nor misses."""
     visible: set[int] = set()
+    gone = {
+        number_of(record.headers)
+        for topic in deleted
+        for partition in topic.partitions
+        for batch in partition.log.batches()
+        if not batch.is_control
+        for record in batch.records()
+    }
     for partition in _partitions(cluster):
         seen = [ledger.entries[number_of(record.headers)] for record in read_committed(partition.log)]
         visible.update(entry.number for entry in seen)
@@ -59,7 +68,7 @@ def check_transactions(
         if entry.transaction is not None:
             entries[entry.transaction].append(entry)
     for transaction in transactions.transactions:
-        _Judged(transaction, entries[transaction], visible, cluster, violations).check(
+        _Judged(transaction, entries[transaction], visible, gone, cluster, violations).check(
             fenced=transactions.fenced(transaction.life, _asked_at(transaction)),
             calm=scenario.calm and scenario.users(transaction.life.transactional_id) < 2,
         )
@@ -96,13 +105,14 @@ class _Judged:
         transaction: Transaction,
         entries: list[Entry],
         visible: set[int],
+        gone: set[int],
         cluster: EmbeddedCluster,
         violations: Violations,
     ) -> None:
         self._transaction = transaction
         self._entries = entries
         self._seen = [entry for entry in entries if entry.number in visible]
-        self._missing = [entry for entry in entries if entry.acknowledged() and entry.number not in visible]
+        self._missing = [entry for entry in entries if entry.acknowledged() and entry.number not in visible | gone]
         self._offset_there = transaction.offset is not None and transaction.offset in cluster.committed_offsets(
             transaction.group
         )
@@ -122,6 +132,9 @@ class _Judged:
 
     def _check_committed(self) -> None:
         self._check_whole()
+        forgotten = [entry for entry in self._entries if _accepted(entry) and not entry.settled()]
+        if forgotten:
+            self._add("a transaction is committed as a whole", f"not ended: {forgotten}")
         failed = [entry for entry in self._entries if _failed(entry)]
         if failed:
             self._add("a transaction with a record that failed is not committed", failed)
@@ -143,7 +156,11 @@ class _Judged:
         self._violations.add(promise, f"{self._transaction}: {what}")
 
 
+def _accepted(entry: Entry) -> bool:
+    return entry.delivery is not None
+
+
 def _failed(entry: Entry) -> bool:
-    """The record's delivery says so, also if it was the user who withdrew the record."""
+    """Its sender was told so by the record's delivery, also if it was the sender who withdrew it."""
     told = entry.delivery is not None or entry.bulk is not None
     return told and entry.failure() is not None

@@ -7,14 +7,27 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
-from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, ProducerFencedException
+from aioproducer.errors import (
+    DeliveryError,
+    IllegalStateException,
+    KafkaError,
+    ProducerFencedException,
+    SerializationException,
+)
+from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
-from aioproducer.testing.simulation.scenario import KEYS, LARGE, Scenario, TopicPlan
+from aioproducer.testing.simulation.scenario import KEYS, LARGE, LARGEST, Scenario, TopicPlan
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.work_plan import WorkPlan
+from aioproducer.types import ProducerRecord
+
+try:
+    import pyarrow
+except ImportError:
+    pyarrow = None
 
 T = TypeVar("T")
 
@@ -104,7 +117,8 @@ class Work:
         random = self._random
         size = random.randrange(100)
         if random.random() < self._plan.large:
-            size = self._scenario.config["batch_size"] + random.randrange(LARGE)
+            batch_size = self._scenario.config["batch_size"]
+            size = random.randrange(LARGEST // 4) if batch_size == LARGEST else batch_size + random.randrange(LARGE)
         fields: dict[str, Any] = {"value": None if random.random() < 0.03 else random.randbytes(size)}
         kind = random.random()
         if kind < 0.2:
@@ -120,7 +134,9 @@ class Work:
 
     def _entry(self, topic: TopicPlan | None = None) -> Entry:
         topic = topic or self._random.choice(self._scenario.topics)
-        return self._ledger.open(self._number, *self._fields(topic))
+        entry = self._ledger.open(self._number, *self._fields(topic))
+        entry.as_it_is = "value_serializer" not in self._scenario.config
+        return entry
 
     async def _hand_over(self) -> None:
         if self._plan.bulk and self._random.random() < self._plan.bulk:
@@ -130,20 +146,22 @@ class Work:
         else:
             entry = self._entry()
             delivery = self._send(entry)
-            if self._random.random() < self._plan.waits:
+            if delivery is not None and self._random.random() < self._plan.waits:
                 entry.awaited = True
                 await self._wait(delivery)
 
     def taken_now(self) -> Entry | None:
         """A record that is handed over where none may be taken; None if it is refused."""
         entry = self._ledger.open(self._number, self._scenario.topics[0].name, {"value": b"late", "partition": 0})
+        entry.as_it_is = "value_serializer" not in self._scenario.config
         try:
             _ = self._send(entry)
         except REFUSALS:
             return None
         return entry
 
-    def _send(self, entry: Entry) -> Delivery:
+    def _send(self, entry: Entry) -> Delivery | None:
+        """None if the serializer fails."""
         lot = self._producer._lot
         parked = lot.bytes
         try:
@@ -151,6 +169,9 @@ class Work:
         except REFUSALS as error:
             entry.error = error
             raise
+        except SerializationException as error:
+            entry.error = error
+            return None
         self._accepted(entry, delivery, parked=lot.bytes > parked)
         return delivery
 
@@ -193,19 +214,14 @@ class Work:
     async def _send_many(self) -> None:
         topic = self._random.choice(self._scenario.topics)
         entries = [self._entry(topic) for _ in range(self._random.randrange(1, MOST_IN_BULK))]
+        in_a_table = pyarrow is not None and self._random.random() < 0.4
         bulk = object()
         for entry in entries:
             entry.bulk, entry.cancelled = bulk, True  # until more is known
+            entry.as_it_is = entry.as_it_is or in_a_table
         records = [entry.record for entry in entries]
         began = self._loop.exact_time()
-        call = self._producer.send_many(
-            topic.name,
-            [record.value for record in records],
-            keys=[record.key for record in records],
-            partitions=[record.partition for record in records],
-            timestamps_ms=[record.timestamp_ms for record in records],
-            headers=[record.headers for record in records],
-        )
+        call = self._of_a_table(topic.name, records) if in_a_table else self._of_lists(topic.name, records)
         try:
             result = await self.maybe_cancelled(call)
         except asyncio.CancelledError:
@@ -221,6 +237,30 @@ class Work:
             self._violations.add("a bulk send accounts for every record", f"{result} of {len(entries)}")
         # Each record may have to wait for its place, but not any more after one has waited in vain.
         self._in_time("send_many", began, len(entries) * self._longest_block + self._longest)
+
+    def _of_lists(self, topic: str, records: list[ProducerRecord]) -> Coroutine[Any, Any, BulkResult]:
+        return self._producer.send_many(
+            topic,
+            [record.value for record in records],
+            keys=[record.key for record in records],
+            partitions=[record.partition for record in records],
+            timestamps_ms=[record.timestamp_ms for record in records],
+            headers=[record.headers for record in records],
+        )
+
+    def _of_a_table(self, topic: str, records: list[ProducerRecord]) -> Coroutine[Any, Any, BulkResult]:
+        header = pyarrow.struct([("name", pyarrow.string()), ("value", pyarrow.binary())])
+        columns = {
+            "value": pyarrow.array([record.value for record in records], pyarrow.binary()),
+            "key": pyarrow.array([record.key for record in records], pyarrow.binary()),
+            "partition": pyarrow.array([record.partition for record in records], pyarrow.int32()),
+            "timestamp": pyarrow.array([record.timestamp_ms for record in records], pyarrow.int64()),
+            "headers": pyarrow.array(
+                [[{"name": name, "value": value} for name, value in record.headers or ()] for record in records],
+                pyarrow.list_(header),
+            ),
+        }
+        return self._producer.send_table(topic, pyarrow.table(columns), **{name: name for name in columns})
 
     async def _wait(self, delivery: Delivery) -> None:
         began = self._loop.exact_time()

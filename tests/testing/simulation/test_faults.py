@@ -10,11 +10,14 @@ from aioproducer.broker import AppendFault, Partition, PartitionLog, ReceivedReq
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.topic_config import TopicConfig
+from aioproducer.broker.transaction_metadata import TransactionMetadata
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.codec import encode
 from aioproducer.protocol.headers import RequestHeader
-from aioproducer.protocol.messages.init_producer_id import InitProducerIdResponse
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from aioproducer.protocol.schema import Request
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.faults import (
     APPENDED,
@@ -75,8 +78,16 @@ def partition() -> Partition:
     return Partition("t", 0, (0,), PartitionLog("t-0", TopicConfig.of({}, BrokerConfig.of({}))), leader=0)
 
 
-def received(api: ApiKey) -> ReceivedRequest:
-    return ReceivedRequest(0, RequestHeader(api, 9, 1, "client"), b"", 0, ClusterState([0], BrokerConfig()))
+def received(api: ApiKey, message: Request | None = None) -> ReceivedRequest:
+    """In a version that has the message, if there is one."""
+    version, body = 9, b""
+    if message is not None:
+        version = 4
+        body = b"".join(encode(message, version))
+    return ReceivedRequest(0, RequestHeader(api, version, 1, "client"), body, 0, ClusterState([0], BrokerConfig()))
+
+
+INIT = received(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest(None, 1000))
 
 
 def consulted(faults: SimulatedFaults, partition: Partition, batch: RecordBatch) -> list[Any]:
@@ -264,7 +275,7 @@ def test_metadata_may_be_old_news(partition: Partition) -> None:
 
 def test_a_producer_id_may_have_hardly_an_epoch_left() -> None:
     faults = make("epochs")
-    fault = faults.on_request(received(ApiKey.INIT_PRODUCER_ID))
+    fault = faults.on_request(INIT)
     assert fault is not None
     assert fault.edit is not None
     told = [InitProducerIdResponse(producer_id=7, producer_epoch=0) for _ in range(20)]
@@ -275,6 +286,26 @@ def test_a_producer_id_may_have_hardly_an_epoch_left() -> None:
     fault.edit(refused)
     assert refused.producer_epoch == -1
     assert faults.on_request(received(ApiKey.PRODUCE)) is None
+
+
+def test_a_coordinator_may_have_hardly_an_epoch_left() -> None:
+    faults = make("epochs")
+    metadata = TransactionMetadata("id", 7, 1000)
+    faults.transaction = {"id": metadata}.get
+    told = set()
+    for _ in range(20):
+        metadata.producer_epoch = 0
+        fault = faults.on_request(received(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest("id", 1000)))
+        assert fault is not None
+        assert fault.edit is not None
+        response = InitProducerIdResponse(producer_id=7, producer_epoch=0)
+        fault.edit(response)
+        assert response.producer_epoch == metadata.producer_epoch
+        told.add(response.producer_epoch)
+        again = InitProducerIdResponse(producer_id=7, producer_epoch=metadata.producer_epoch)
+        fault.edit(again)
+        assert again == response, "they are used up once"
+    assert told == set(range(2**15 - 6, 2**15 - 1))
 
 
 def test_a_request_that_is_too_new_for_its_broker_is_told() -> None:

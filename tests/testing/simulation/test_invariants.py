@@ -148,6 +148,16 @@ def test_a_record_that_has_become_another(other: dict[str, Any]) -> None:
     assert found(history) == ["records arrive as they were sent"]
 
 
+def test_a_serializer_makes_another_value_of_the_value() -> None:
+    history = History()
+    entry = history.delivered(value=b"ab")
+    entry.as_it_is = False
+    assert found(history) == ["records arrive as they were sent"]
+    history.violations.found.clear()
+    history.logs[0].found[0] = history.logs[0].found[0]._replace(value=b"ba")
+    assert found(history) == []
+
+
 def test_a_record_in_another_partition_than_it_was_sent_to() -> None:
     history = History()
     entry = history.sent(0)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from aioproducer.broker import PartitionLog
+from aioproducer.broker import PartitionLog, Topic
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.topic_config import TopicConfig
-from aioproducer.errors import InvalidRecordException, ProducerFencedException
+from aioproducer.errors import InvalidRecordException, KafkaError, ProducerFencedException
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.records.record_writer import RecordWriter
@@ -37,6 +38,7 @@ class Case:
         self.transactions = TransactionLedger(Trace())
         self.offsets: dict[TopicPartition, int] = {}
         self.sequences: dict[int, int] = {}
+        self.deleted: list[Topic] = []
 
     def life(self, at: float = 1.0, transactional_id: str = "x") -> Life:
         """A producer that took over at that time."""
@@ -81,7 +83,12 @@ class Case:
         """The promises that were broken."""
         cluster: Any = SimpleNamespace(topics=[self.history.topic], committed_offsets=lambda group: self.offsets)
         check_transactions(
-            self.history.scenario, self.history.ledger, self.transactions, cluster, self.history.violations
+            self.history.scenario,
+            self.history.ledger,
+            self.transactions,
+            cluster,
+            self.deleted,
+            self.history.violations,
         )
         check_all_ended(cluster, self.history.violations)
         return [violation.partition(": ")[0] for violation in self.history.violations.found]
@@ -221,3 +228,30 @@ def test_committed_and_aborted_transactions_side_by_side() -> None:
         case.marker(first, committed=bool(number % 2))
     assert case.found() == []
     assert [int(dict(record.headers)[NUMBER] or b"") for record in read_committed(case.log)] == expected
+
+
+def test_what_was_in_a_topic_that_was_deleted_is_not_missed() -> None:
+    case = Case()
+    life = case.life()
+    case.transaction(life, End.COMMITTED)
+    case.writes(life)
+    assert case.found() == [WHOLE, "no transaction stays open"]
+    topic = case.history.topic
+    case.history.violations.found.clear()
+    case.deleted = [replace(topic, partitions=list(topic.partitions))]
+    topic.partitions.clear()
+    assert case.found() == []
+
+
+def test_a_committed_transaction_has_every_record_that_it_took() -> None:
+    case = Case()
+    life = case.life()
+    case.transaction(life, End.COMMITTED)
+    case.writes(life)
+    case.marker(life, committed=True)
+    forgotten = case.history.sent(producer=life.producer)
+    assert case.found() == [WHOLE]
+    case.history.violations.found.clear()
+    case.history.ends(forgotten, failure(KafkaError("withdrawn")))
+    forgotten.parked = forgotten.awaited = True
+    assert case.found() == ["a transaction with a record that failed is not committed"]

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
+from aioproducer.errors import IllegalStateException, KafkaError, SerializationException, TimeoutException
 from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Ledger
+from aioproducer.testing.simulation.serializer import turn_around
 from aioproducer.testing.simulation.trace import Trace
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.work_plan import WorkPlan
@@ -46,11 +47,15 @@ class FakeProducer:
         self.flushes = 0
         self.closed_after = 1 << 30
         self.miscounts = 0
+        self.tables = 0
+        self.serializes = False
 
     def send(self, topic: Any, value: Any = None, **fields: Any) -> Delivery:
         record = topic if isinstance(topic, ProducerRecord) else ProducerRecord(topic, value, **fields)
         if len(self.records) >= self.closed_after:
             raise IllegalStateException("the producer is closed")
+        if self.serializes and len(record.value or b"") % 41 == 38:
+            raise SerializationException("not this one")
         self.records.append(record)
         result = ProduceResult(self._loop, record.topic, 0)
         self._loop.call_later(self._after, self._end, result)
@@ -59,6 +64,22 @@ class FakeProducer:
     async def enqueue(self, topic: Any, value: Any = None, **fields: Any) -> Delivery:
         await asyncio.sleep(self._after)
         return self.send(topic, value, **fields)
+
+    async def send_table(self, topic: str, table: Any, **columns: str) -> BulkResult:
+        rows = {name: table[column].to_pylist() for name, column in columns.items()}
+        rows["headers"] = [
+            None if headers is None else tuple((header["name"], header["value"]) for header in headers)
+            for headers in rows["headers"]
+        ]
+        self.tables += 1
+        return await self.send_many(
+            topic,
+            rows["value"],
+            keys=rows["key"],
+            partitions=rows["partition"],
+            timestamps_ms=rows["timestamp"],
+            headers=rows["headers"],
+        )
 
     async def send_many(self, topic: str, values: list[Any], **columns: list[Any]) -> BulkResult:
         """Those with a key fail."""
@@ -87,10 +108,12 @@ def fail(result: ProduceResult) -> None:
 
 
 class Case:
-    def __init__(self, plan: WorkPlan, *, end: Callable[[ProduceResult], object] = fail, after: float = 0.1) -> None:
+    def __init__(
+        self, plan: WorkPlan, *, end: Callable[[ProduceResult], object] = fail, after: float = 0.1, **config: Any
+    ) -> None:
         self.world = World()
         loop = self.world.loop
-        scenario = History(rates={"late": 0.1}).scenario
+        scenario = History(rates={"late": 0.1}, **config).scenario
         self.producer = FakeProducer(loop, end, after)
         self.ledger = Ledger(loop.time, Trace())
         self.violations = Violations(Trace(), slack=0.05)
@@ -132,6 +155,23 @@ def test_many_at_once() -> None:
     assert [entry.delivered for entry in entries] == [entry.record.key is None for entry in entries]
     assert all(entry.delivered == entry.acknowledged() == (entry.failure() is None) for entry in entries)
     assert len({entry.bulk for entry in entries}) == 20
+    assert 3 < case.producer.tables < 17
+
+
+def test_what_a_table_has_is_not_serialized() -> None:
+    case = Case(replace(PLAN, records=20, bulk=1.0), value_serializer=turn_around)
+    assert case.run() == set()
+    assert {entry.as_it_is for entry in case.ledger.entries} == {True, False}
+    assert len({entry.bulk for entry in case.ledger.entries if entry.as_it_is}) == case.producer.tables
+
+
+def test_a_serializer_that_fails() -> None:
+    case = Case(PLAN, value_serializer=turn_around)
+    case.producer.serializes = True
+    assert case.run() == set()
+    failed = [entry for entry in case.ledger.entries if isinstance(entry.failure(), SerializationException)]
+    assert failed
+    assert all(entry.delivery is None for entry in failed)
 
 
 def test_many_at_once_cancelled_or_refused() -> None:
