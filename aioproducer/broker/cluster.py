@@ -29,6 +29,7 @@ from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.listeners import DEFAULT_LISTENERS
 from aioproducer.broker.listening_socket import Listen, listen
+from aioproducer.broker.long_work import LongWork
 from aioproducer.broker.purgatories import Purgatories
 from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.request_handler import RequestHandler
@@ -230,6 +231,7 @@ class EmbeddedCluster(ClusterContents):
             self._transactions,
             self._groups,
             Purgatories(self._clock, self._state.config),
+            LongWork(self._clock),
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             BrokerTopicMetrics(),
             self._transaction_version,

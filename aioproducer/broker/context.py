@@ -9,6 +9,7 @@ from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.group_coordinator import GroupCoordinator
+from aioproducer.broker.long_work import LongWork
 from aioproducer.broker.purgatories import Purgatories
 from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
@@ -25,6 +26,7 @@ class BrokerContext:
     transactions: TransactionCoordinator
     groups: GroupCoordinator
     purgatories: Purgatories
+    long_work: LongWork
     quotas: QuotaManagers
     topic_metrics: BrokerTopicMetrics
     transaction_version: int

@@ -47,6 +47,7 @@ from aioproducer.broker.handlers import (
     sync_group,
     txn_offset_commit,
 )
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.broker.sasl_server_authenticator import Admission
 from aioproducer.protocol.api_key import ApiKey
@@ -54,12 +55,17 @@ from aioproducer.protocol.api_keys import APIS as MESSAGES
 from aioproducer.protocol.codec import decode_prefix
 from aioproducer.protocol.schema import Response, Versions
 
+MAX_ELEMENTS = 20_000
+"""What a request may name in all: partitions, topics, members, whatever it has rows of. Kafka has no such limit, except
+for its 10,000 partitions to create at once."""
+
 
 class Api(NamedTuple):
-    """One API of the broker. ``handle`` returns the response, or None if it ends the request itself, maybe later."""
+    """One API of the broker. ``handle`` returns the response, or steps that end in it where that may take long; or None
+    if it ends the request itself, maybe later."""
 
     versions: Versions
-    handle: Callable[[BrokerContext, Request, Any], Response | None]
+    handle: Callable[[BrokerContext, Request, Any], Response | Steps[Response | None] | None]
 
 
 APIS: dict[int, Api] = {
@@ -140,10 +146,13 @@ class KafkaApis:
             return
         api = APIS[header.api_key]
         # Bytes after the end are passed over, as Kafka does: librdkafka sends some with Metadata (its issue 5049).
-        message, _ = decode_prefix(MESSAGES[ApiKey(header.api_key)].request, header.api_version, frame, body_at)
+        schema = MESSAGES[ApiKey(header.api_key)].request
+        message, _ = decode_prefix(schema, header.api_version, frame, body_at, MAX_ELEMENTS)
         response = api.handle(self._context, request, message)
-        if response is not None:
+        if isinstance(response, Response):
             request.respond(response)
+        elif response is not None:
+            self._context.long_work.run(request, response)
 
     def _admits(self, request: Request) -> bool:
         authenticator = request.connection.authenticator

@@ -148,7 +148,7 @@ class PartitionLog:
         return first_offset
 
     def _grow(self, first_offset: int, size: int, last_offset_delta: int, max_timestamp: int) -> None:
-        self._index.append(first_offset, max_timestamp)
+        self._index.append(first_offset, max_timestamp, size)
         self.size_in_bytes += size
         self.log_end_offset = first_offset + last_offset_delta + 1
 
@@ -199,8 +199,9 @@ class PartitionLog:
 
     def _restore(self, checkpoint: LogCheckpoint) -> None:
         self.log_start_offset, self.log_end_offset = checkpoint.log_start_offset, checkpoint.log_end_offset
-        self._index = LogIndex(checkpoint.base_offsets, checkpoint.max_timestamps)
-        self.size_in_bytes = sum(map(self._batches.size, range(len(self._batches))))
+        sizes = list(map(self._batches.size, range(len(self._batches))))
+        self._index = LogIndex(checkpoint.base_offsets, checkpoint.max_timestamps, sizes)
+        self.size_in_bytes = sum(sizes)
         self._transactions.restore(checkpoint.open_transactions, checkpoint.aborted_transactions)
         self.producer_state.restore(checkpoint.producers, self.log_end_offset, self._retain)
 
@@ -259,6 +260,18 @@ class PartitionLog:
                 break
             last += 1
         return batches[first:last]
+
+    def readable(self, fetch_offset: int, counted_to: int, *, committed: bool = False) -> tuple[int, int]:
+        """How many bytes a read from ``fetch_offset`` on can give from offset ``counted_to`` on, and where they end.
+
+        It costs the same however many they are. Raises :class:`OffsetOutOfRangeException`.
+        """
+        if not self.log_start_offset <= fetch_offset <= self.log_end_offset:
+            raise self._out_of_range(fetch_offset)
+        end = self.last_stable_offset if committed else self.high_watermark
+        if counted_to >= end:
+            return 0, counted_to
+        return self._index.size(self._index.place_of(counted_to), self._index.count_before(end)), end
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from offset ``start`` up to ``end``, which is not included."""
@@ -357,6 +370,6 @@ class PartitionLog:
         )
 
     def _drop(self, count: int) -> None:
-        self.size_in_bytes -= sum(map(self._batches.size, range(count)))
+        self.size_in_bytes -= self._index.size(0, count)
         self._batches.delete(count, self.log_start_offset, self.producer_state)
         self._index.delete(count)

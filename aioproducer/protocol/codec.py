@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
 from aioproducer.protocol.compile_reader import compile_reader
@@ -13,6 +13,8 @@ from aioproducer.protocol.compiler import Compiled
 from aioproducer.protocol.schema import Message
 
 M = TypeVar("M", bound=Message)
+
+NO_LIMIT: Final = 1 << 62
 
 Functions = dict[tuple[type[Message], int], Compiled]
 
@@ -49,12 +51,17 @@ def decode(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -
     return message
 
 
-def decode_prefix(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -> tuple[M, int]:
-    """As ``decode``, for what stands before something else: the message at byte ``pos``, and where it ends."""
+def decode_prefix(
+    cls: type[M], version: int, data: bytes | memoryview, pos: int = 0, max_elements: int = NO_LIMIT
+) -> tuple[M, int]:
+    """As ``decode``, for what stands before something else: the message at byte ``pos``, and where it ends.
+
+    Raises ``SchemaException`` as well if its arrays have more than ``max_elements`` together, of structs or of strings.
+    """
     read = _READERS.get((cls, version)) or _compiled(_READERS, compile_reader, cls, version)
     try:
         message: M
-        message, end = read.function(data, pos)
+        message, end = read.function(data, pos, max_elements)
         return message, end
     except (SchemaException, struct.error, IndexError, UnicodeDecodeError) as error:
         field, at = _where(read, error, len(data))

@@ -8,14 +8,17 @@ from aioproducer.protocol.schema import BYTES, STRING, UUID, Array, Fixed, Messa
 
 
 def compile_reader(cls: type[Message], version: int) -> Compiled:
-    """``read(data, pos) -> (message, pos)``: the message that starts at ``pos``, and where it ends."""
+    """``read(data, pos, left) -> (message, pos)``: the message that starts at ``pos``, and where it ends.
+
+    It may have ``left`` elements in all its arrays together; those of fixed size cost next to nothing and do not count.
+    """
     source = _Reader(cls, version)
     source.line("size = len(data)")
     source.line("view = memoryview(data)")
     source.new("m", cls)
     source.struct(cls, "m", "")
     source.line("return m, pos")
-    return source.compile("read", "data, pos")
+    return source.compile("read", "data, pos, left")
 
 
 class _Reader(Source):
@@ -92,6 +95,8 @@ class _Reader(Source):
                     f"{target} = list(unpack_from(f'>{{n}}{element.code}', data, pos)); pos += n * {element.size}"
                 )
                 return
+            self.line("left -= n")
+            self.line("if left < 0: reject_elements()")
             items, item = self.variable("a"), self.variable("v")
             self.line(f"{items} = {target} = []")
             with self.block("for _ in range(n):"):

@@ -16,7 +16,9 @@ A batch of a transaction must be for a partition that was added to it; since ver
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
@@ -67,7 +69,7 @@ _ACKS_NONE, _ACKS_ALL = 0, -1
 
 def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
     append = _Append(context, request, message)
-    response = append.answer(message.topic_data)
+    response = append.answer(_distinct(message.topic_data))
     for partition in append.appended_to:
         partition.notify()
     if append.replicating:
@@ -117,7 +119,7 @@ class _Append:
         self.replicating: list[_Replicating] = []
         self.failures: list[str] = []
 
-    def answer(self, topics: list[TopicProduceData]) -> ProduceResponse:
+    def answer(self, topics: Sequence[TopicProduceData]) -> ProduceResponse:
         faults, node_id = self._context.faults, self._context.node_id
         responses = []
         for data in topics:
@@ -229,3 +231,14 @@ class _Append:
         if node is not None:
             self._leaders[node.id] = node
         return LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
+
+
+def _distinct(topics: Sequence[TopicProduceData]) -> Sequence[TopicProduceData]:
+    """Each partition once: as in Kafka the batch that came last is its batch, and the others are not appended."""
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        return topics
+    merged: dict[tuple[str, UUID], dict[int, PartitionProduceData]] = {}
+    for topic in topics:
+        wanted = merged.setdefault((topic.name, topic.topic_id), {})
+        wanted.update((one.index, one) for one in topic.partition_data)
+    return [TopicProduceData(name, topic_id, list(wanted.values())) for (name, topic_id), wanted in merged.items()]

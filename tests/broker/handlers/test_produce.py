@@ -61,6 +61,17 @@ async def test_append_in_every_version(cluster: EmbeddedCluster, client: RawClie
     assert values(cluster, 1) == [b"c"] * 2
 
 
+async def test_of_a_partition_named_twice_the_last_batch_counts_as_in_kafka(
+    cluster: EmbeddedCluster, client: RawClient
+) -> None:
+    request = to(cluster, make_batch(b"a"), make_batch(b"b"))
+    request.topic_data += to(cluster, make_batch(b"c")).topic_data
+    (topic,) = (await client.request(request, 13)).responses
+    answers = [(one.index, one.error_code, one.base_offset) for one in topic.partition_responses]
+    assert answers == [(0, ErrorCode.NONE, 0), (1, ErrorCode.NONE, 0)]
+    assert (values(cluster), values(cluster, 1)) == ([b"c"], [b"b"])
+
+
 @pytest.mark.parametrize("codec", list(CompressionType))
 async def test_every_codec(cluster: EmbeddedCluster, client: RawClient, codec: CompressionType) -> None:
     answer = await only(client, to(cluster, make_batch(b"a" * 1000, b"b", codec=codec)))
