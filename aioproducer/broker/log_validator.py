@@ -4,15 +4,15 @@ Follows ``ProduceRequest.validateRecords``, ``UnifiedLog.analyzeAndValidateRecor
 Kafka 4.3 for what clients append: one batch of format v2, whole, with the right CRC, counting from 0, with as many
 records as it says, no control batch.
 
-Simplifications: of the records in a batch (decompressed, if its codec's library is installed) only their sizes are
-read, which must fill the batch exactly; their fields are taken as they are. Timestamps are judged by the largest one
-that the header names, which Kafka would compute anew.
+Every record is read in full (decompressed, if its codec's library is installed): garbage inside a batch would stop
+every reader of the partition. As in Kafka the largest timestamp is that of the records, whatever the header says. Not as in
+Kafka, the offsets of records that are not compressed must count up, too.
 """
 
 from __future__ import annotations
 
 from aioproducer.broker.producer_state import NO_PRODUCER_ID
-from aioproducer.broker.record_extents import fill_exactly
+from aioproducer.broker.record_walk import RecordWalk
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import (
     ConfigException,
@@ -62,8 +62,11 @@ def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
     return batch
 
 
-def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
-    """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config."""
+def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> int:
+    """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config.
+
+    Returns the largest timestamp of its records.
+    """
     if batch.base_offset != 0:
         raise InvalidRecordException(f"the base offset of a batch to append must be 0, not {batch.base_offset}")
     if batch.size_in_bytes > config.max_message_bytes:
@@ -90,32 +93,36 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
         )
     if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
-    _validate_records(batch, checked)
-    _validate_timestamps(batch, config, now_ms)
+    max_timestamp = _validate_records(batch, checked)
+    _validate_timestamps(batch, max_timestamp, config, now_ms)
+    return max_timestamp
 
 
-def _validate_records(batch: RecordBatch, checked: bytes) -> None:
+def _validate_records(batch: RecordBatch, checked: bytes) -> int:
     data, start = checked, BATCH_OVERHEAD - ATTRIBUTES_OFFSET
     codec = batch.codec
     if codec is not CompressionType.NONE:
         try:
             check_codec(codec)
         except ConfigException:
-            return  # Without the library there is no telling; whoever reads the records will have it.
+            return batch.max_timestamp  # Without the library there is no telling; whoever reads the records will.
         try:
             data, start = decompress(codec, data[start:], MAX_DECOMPRESSED_SIZE), 0
         except CorruptRecordException as error:
             raise InvalidRecordException(f"the records cannot be decompressed: {error}") from error
-    if not fill_exactly(data, start, batch.count):
-        raise InvalidRecordException(f"the batch says it has {batch.count} records, which do not fill it exactly")
+    walk = RecordWalk(data, start, batch.count)
+    walk.advance(batch.count)
+    if walk.problem:
+        raise InvalidRecordException(f"the batch does not have the {batch.count} records it says: {walk.problem}")
+    return batch.base_timestamp + walk.max_timestamp_delta
 
 
-def _validate_timestamps(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
+def _validate_timestamps(batch: RecordBatch, max_timestamp: int, config: TopicConfig, now_ms: int) -> None:
     if config.message_timestamp_type == "LogAppendTime":
         if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
             raise InvalidTimestampException("a producer may not set the timestamp type to LogAppendTime")
-    elif batch.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+    elif max_timestamp - now_ms > config.message_timestamp_after_max_ms:
         raise InvalidTimestampException(
-            f"timestamp {batch.max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
+            f"timestamp {max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
             "(message.timestamp.after.max.ms) in the future"
         )

@@ -15,7 +15,7 @@ from aioproducer.broker.transaction_index import AbortedTransaction, Transaction
 from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
 from aioproducer.errors import InvalidTxnStateException, OffsetOutOfRangeException
 from aioproducer.protocol.primitives import Buffer
-from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
+from aioproducer.records.appended_batch import set_base_offset, set_log_append_time, set_max_timestamp
 from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 
@@ -105,7 +105,7 @@ class PartitionLog:
         It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the
         exception whose code Kafka answers, and has changed nothing then.
         """
-        validate(batch, self.config, now_ms)
+        max_timestamp = validate(batch, self.config, now_ms)
         if batch.producer_id > NO_PRODUCER_ID:
             identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
             within = self.config.producer_state_batches_to_retain if remembered is None else remembered
@@ -119,10 +119,11 @@ class PartitionLog:
                 )
         stored = bytearray(batch.data)
         log_append_time = NO_TIMESTAMP
-        max_timestamp = batch.max_timestamp
         if self.config.message_timestamp_type == "LogAppendTime":
             max_timestamp = log_append_time = now_ms
             set_log_append_time(stored, now_ms)
+        elif max_timestamp != batch.max_timestamp:
+            set_max_timestamp(stored, max_timestamp)
         first_offset = self._store(stored, batch.last_offset_delta, max_timestamp, leader_epoch)
         last_offset = first_offset + batch.last_offset_delta
         self._remember(batch, first_offset, last_offset, max_timestamp)

@@ -61,6 +61,14 @@ class TestAppend:
         frame[:] = bytes(len(frame))
         assert values(log) == [b"a"]
 
+    def test_a_header_that_lies_about_the_largest_timestamp_is_put_right(self) -> None:
+        log = make_log()
+        append(log, b"a", b"b", max_timestamp=NOW_MS - 5)
+        (batch,) = log.batches()
+        batch.verify()
+        assert batch.max_timestamp == NOW_MS + 1
+        assert log.find_max_timestamp() == TimestampAndOffset(NOW_MS + 1, 1, 0)
+
     def test_log_append_time(self) -> None:
         log = make_log(message_timestamp_type="LogAppendTime")
         assert append(log, b"a", b"b", now_ms=42).log_append_time == 42

@@ -124,7 +124,7 @@ async def test_what_an_idempotent_producer_may_not_do(
         (make_batch(b"a")[:-1] + b"!", 13, ErrorCode.CORRUPT_MESSAGE),
         (make_batch(bytes(1_048_588)), 13, ErrorCode.MESSAGE_TOO_LARGE),
         (make_batch(b"a", codec=CompressionType.ZSTD), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
-        (make_batch(b"a", max_timestamp=2**62), 13, ErrorCode.INVALID_TIMESTAMP),
+        (make_batch(b"a", base_timestamp=2**62), 13, ErrorCode.INVALID_TIMESTAMP),
     ],
     ids=["null", "empty", "two batches", "crc", "too large", "zstd", "future"],
 )
