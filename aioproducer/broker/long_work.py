@@ -37,23 +37,23 @@ class LongWork:
     """Those of one node. Each has a slice of time at once; what is left of it waits, and one at a time has another
     slice per turn of the loop, in turns. So one of them costs the others a slice, however long it takes.
 
-    The work of a client that is gone is dropped.
+    The work of a client that is gone is dropped, unless it is ``needed`` all the same.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.monotonic
-        self._waiting: deque[tuple[Request, Steps[Response | None]]] = deque()
+        self._waiting: deque[tuple[Request, Steps[Response | None], bool]] = deque()
         self._scheduled = False
 
     def __len__(self) -> int:
         """How many requests wait for another slice."""
         return len(self._waiting)
 
-    def run(self, request: Request, steps: Steps[Response | None]) -> None:
+    def run(self, request: Request, steps: Steps[Response | None], *, needed: bool = False) -> None:
         """Responds with what the steps return, now or later; None ends the request otherwise."""
-        self._advance(request, steps, FIRST_SLICE)
+        self._advance(request, steps, needed, FIRST_SLICE)
 
-    def _advance(self, request: Request, steps: Steps[Response | None], seconds: float) -> None:
+    def _advance(self, request: Request, steps: Steps[Response | None], needed: bool, seconds: float) -> None:
         until = self._now() + seconds
         try:
             next(steps)
@@ -63,7 +63,7 @@ class LongWork:
             if end.value is not None:
                 request.respond(end.value)
         else:
-            self._waiting.append((request, steps))
+            self._waiting.append((request, steps, needed))
             self._schedule()
 
     def _schedule(self) -> None:
@@ -77,12 +77,12 @@ class LongWork:
 
     def _continue(self) -> None:
         self._scheduled = False
-        request, steps = self._waiting.popleft()
+        request, steps, needed = self._waiting.popleft()
         try:
-            if request.abandoned:
+            if request.abandoned and not needed:
                 steps.close()
             else:
-                self._advance(request, steps, SLICE)
+                self._advance(request, steps, needed, SLICE)
         finally:
             if self._waiting:
                 self._schedule()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from aioproducer.broker.batches import Batches, MemoryBatches
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log_index import LogIndex
-from aioproducer.broker.log_validator import validate
+from aioproducer.broker.log_validator import Scan, validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
@@ -98,14 +98,20 @@ class PartitionLog:
         return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
 
     def append(
-        self, batch: RecordBatch, *, leader_epoch: int, now_ms: int, remembered: int | None = None
+        self,
+        batch: RecordBatch,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        remembered: int | None = None,
+        scanned: Scan | None = None,
     ) -> LogAppendInfo:
         """Appends a batch as a client sent it, or finds that it is here already.
 
         It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the
-        exception whose code Kafka answers, and has changed nothing then.
+        exception whose code Kafka answers, and has changed nothing then. ``scanned`` is what was found out before.
         """
-        max_timestamp = validate(batch, self.config, now_ms)
+        max_timestamp = validate(batch, self.config, now_ms, scanned)
         if batch.producer_id > NO_PRODUCER_ID:
             identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
             within = self.config.producer_state_batches_to_retain if remembered is None else remembered

@@ -163,8 +163,8 @@ class RecordWalk:
     def _more(self, first: i64, pos: i64, last: i64, most: i64) -> i64:
         """The zigzag number whose first byte stands before ``pos``, and in ``_pos`` where it ends.
 
-        One that is longer than ``most`` bytes, or goes beyond ``last``, ends there and is 3. That stands for -2, which no
-        length may be.
+        One that is longer than ``most`` bytes, or goes beyond ``last``, ends there and is 3. That stands for -2, and is
+        no length of anything.
         """
         data = self._data
         number = first & 0x7F
