@@ -66,6 +66,8 @@ class Api(NamedTuple):
 
     versions: Versions
     handle: Callable[[BrokerContext, Request, Any], Response | Steps[Response | None] | None]
+    changes: bool = False
+    """The steps are done even if the client is gone: they change something."""
 
 
 APIS: dict[int, Api] = {
@@ -83,7 +85,7 @@ APIS: dict[int, Api] = {
     ApiKey.DESCRIBE_GROUPS: Api(describe_groups.VERSIONS, describe_groups.handle),
     ApiKey.LIST_GROUPS: Api(list_groups.VERSIONS, list_groups.handle),
     ApiKey.SASL_HANDSHAKE: Api(sasl_handshake.VERSIONS, sasl_handshake.handle),
-    ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle),
+    ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle, changes=True),
     ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle),
     ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle),
     ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
@@ -92,11 +94,13 @@ APIS: dict[int, Api] = {
     ApiKey.END_TXN: Api(end_txn.VERSIONS, end_txn.handle),
     ApiKey.TXN_OFFSET_COMMIT: Api(txn_offset_commit.VERSIONS, txn_offset_commit.handle),
     ApiKey.DESCRIBE_CONFIGS: Api(describe_configs.VERSIONS, describe_configs.handle),
-    ApiKey.ALTER_CONFIGS: Api(alter_configs.VERSIONS, alter_configs.handle),
+    ApiKey.ALTER_CONFIGS: Api(alter_configs.VERSIONS, alter_configs.handle, changes=True),
     ApiKey.SASL_AUTHENTICATE: Api(sasl_authenticate.VERSIONS, sasl_authenticate.handle),
-    ApiKey.CREATE_PARTITIONS: Api(create_partitions.VERSIONS, create_partitions.handle),
+    ApiKey.CREATE_PARTITIONS: Api(create_partitions.VERSIONS, create_partitions.handle, changes=True),
     ApiKey.DELETE_GROUPS: Api(delete_groups.VERSIONS, delete_groups.handle),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs.VERSIONS, incremental_alter_configs.handle),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(
+        incremental_alter_configs.VERSIONS, incremental_alter_configs.handle, changes=True
+    ),
     ApiKey.OFFSET_DELETE: Api(offset_delete.VERSIONS, offset_delete.handle),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(describe_client_quotas.VERSIONS, describe_client_quotas.handle),
     ApiKey.ALTER_CLIENT_QUOTAS: Api(alter_client_quotas.VERSIONS, alter_client_quotas.handle),
@@ -152,7 +156,7 @@ class KafkaApis:
         if isinstance(response, Response):
             request.respond(response)
         elif response is not None:
-            self._context.long_work.run(request, response)
+            self._context.long_work.run(request, response, needed=api.changes)
 
     def _admits(self, request: Request) -> bool:
         authenticator = request.connection.authenticator
