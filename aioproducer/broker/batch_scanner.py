@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
 from aioproducer.broker.log_validator import MAX_DECOMPRESSED_SIZE, Scan, scan
 from aioproducer.errors import InvalidRecordException
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException
 from aioproducer.records.record_batch import RecordBatch
+
+T = TypeVar("T")
 
 DECOMPRESSED_PER_BYTE = 16
 """Bytes that the batches of one request may have decompressed for each of their own, beyond what one batch may have."""
@@ -34,16 +38,20 @@ def scan_all(batches: Sequence[RecordBatch]) -> list[Scan]:
 
 
 class BatchScanner:
-    """One thread for each node: the batches of one request at a time are in memory decompressed, and one of them."""
+    """One thread for each node: it decompresses one batch at a time, so no more than that takes memory."""
 
     def __init__(self) -> None:
         self._executor: ThreadPoolExecutor | None = None
 
     def scan(self, batches: Sequence[RecordBatch], then: Callable[[asyncio.Future[list[Scan]]], object]) -> None:
         """Calls ``then`` in the loop with what :func:`scan_all` returns."""
+        self.run(partial(scan_all, batches), then)
+
+    def run(self, read: Callable[[], T], then: Callable[[asyncio.Future[T]], object]) -> None:
+        """Calls ``then`` in the loop with what ``read`` returns, which reads batches and touches nothing else."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(1, thread_name_prefix="aioproducer-batch-scanner")
-        asyncio.get_running_loop().run_in_executor(self._executor, scan_all, batches).add_done_callback(then)
+        asyncio.get_running_loop().run_in_executor(self._executor, read).add_done_callback(then)
 
     def close(self) -> None:
         """What waits is dropped."""

@@ -86,7 +86,7 @@ APIS: dict[int, Api] = {
     ApiKey.LIST_GROUPS: Api(list_groups.VERSIONS, list_groups.handle),
     ApiKey.SASL_HANDSHAKE: Api(sasl_handshake.VERSIONS, sasl_handshake.handle),
     ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle, changes=True),
-    ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle),
+    ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle, changes=True),
     ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle),
     ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
     ApiKey.ADD_PARTITIONS_TO_TXN: Api(add_partitions_to_txn.VERSIONS, add_partitions_to_txn.handle),

@@ -146,6 +146,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._frames.close()
         if self._memory.is_limited:
             self._memory.release(self, self._reserved)
             self._memory.forget(self)

@@ -63,6 +63,7 @@ class LongWork:
             if end.value is not None:
                 request.respond(end.value)
         else:
+            request.took_long()
             self._waiting.append((request, steps, needed))
             self._schedule()
 

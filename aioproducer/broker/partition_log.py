@@ -10,6 +10,7 @@ from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log_index import LogIndex
 from aioproducer.broker.log_validator import Scan, validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
+from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
 from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
@@ -43,14 +44,6 @@ class ActiveProducer(NamedTuple):
     last_timestamp: int
     coordinator_epoch: int
     transaction_start_offset: int
-
-
-class TimestampAndOffset(NamedTuple):
-    """A record found by its timestamp (ms)."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 class PartitionLog:
@@ -315,31 +308,32 @@ class PartitionLog:
 
     # looking up
 
+    def search_timestamp(self, timestamp: int) -> TimestampSearch | None:
+        """How to find the first record with this timestamp (ms) or a later one; None if there is none."""
+        place = self._index.place_of_timestamp(timestamp)
+        if place == len(self._batches):
+            return None
+        return TimestampSearch(RecordBatch(self._batches[place]), timestamp, self.log_start_offset)
+
+    def search_max_timestamp(self) -> TimestampSearch | None:
+        """The same for the first of the records with the largest timestamp."""
+        return self.search_timestamp(self._index.max_timestamps[-1]) if self._index else None
+
     def find_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """The first record with this timestamp (ms) or a later one."""
-        return self._find_in_batch(self._index.place_of_timestamp(timestamp), timestamp)
+        search = self.search_timestamp(timestamp)
+        return None if search is None else search.run()
 
     def find_max_timestamp(self) -> TimestampAndOffset | None:
         """The first of the records with the largest timestamp."""
-        if not self._index:
-            return None
-        largest = self._index.max_timestamps[-1]
-        return self._find_in_batch(self._index.place_of_timestamp(largest), largest)
+        search = self.search_max_timestamp()
+        return None if search is None else search.run()
 
     def leader_epoch_at(self, offset: int) -> int:
         """The leader epoch of the batch that holds ``offset``. Raises :class:`OffsetOutOfRangeException`."""
         if not self.log_start_offset <= offset < self.log_end_offset:
             raise self._out_of_range(offset)
         return RecordBatch(self._batches[self._index.place_of(offset)]).partition_leader_epoch
-
-    def _find_in_batch(self, place: int, timestamp: int) -> TimestampAndOffset | None:
-        if place == len(self._batches):
-            return None
-        batch = RecordBatch(self._batches[place])
-        for record in batch.records():
-            if record.timestamp_ms >= timestamp and record.offset >= self.log_start_offset:
-                return TimestampAndOffset(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
-        return None
 
     # deleting
 

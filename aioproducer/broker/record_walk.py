@@ -19,6 +19,7 @@ _LONG: Final = 9
 """Bytes of the longest timestamp delta. Those of ten are beyond the year 100 million, and would not fit an i64."""
 
 _NO_DELTA: Final = -(1 << 62)
+_NEVER: Final = 1 << 62
 
 
 class RecordWalk:
@@ -28,12 +29,18 @@ class RecordWalk:
     with its length. Lengths of one byte take the short way.
     """
 
-    def __init__(self, data: bytes, start: i64, count: i64) -> None:
+    def __init__(self, data: bytes, start: i64, count: i64, wanted: i64 = _NEVER, first: i64 = 0) -> None:
+        """``wanted`` is the timestamp delta to look for, from the record ``first`` on."""
         self._data = data
         self._pos = start
         self._count = count
         self._index: i64 = 0
         self._newest: i64 = _NO_DELTA
+        self._wanted = wanted
+        self._first = first
+        self.found = -1
+        """The first record with the timestamp delta that is wanted, or a larger one; -1 if there is none so far."""
+        self.found_delta = 0
         self.problem = ""
         """Why the walk could not go on; empty while nothing is wrong."""
 
@@ -49,6 +56,8 @@ class RecordWalk:
         end: i64 = len(data)
         index = self._index
         newest = self._newest
+        wanted = self._wanted
+        first = self._first
         stop = self._count
         if stop - index > records:
             stop = index + records
@@ -76,6 +85,9 @@ class RecordWalk:
                 delta >>= 1
             if delta > newest:
                 newest = delta
+            if delta >= wanted and index >= first:
+                wanted = _NEVER
+                self.found, self.found_delta = index, delta
 
             if pos >= last:
                 return self._wrong(index, "it ends within its timestamp")
@@ -126,7 +138,7 @@ class RecordWalk:
             if pos != last:
                 return self._wrong(index, "its fields do not fill it exactly")
             index += 1
-        self._pos, self._index, self._newest = pos, index, newest
+        self._pos, self._index, self._newest, self._wanted = pos, index, newest, wanted
         if index < self._count:
             return False
         if pos != end:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -101,6 +102,7 @@ class Request:
         "connection",
         "frame",
         "header",
+        "is_long",
         "processor",
         "quotas",
         "request_dequeue_time",
@@ -135,6 +137,7 @@ class Request:
         self._abandon: Callable[[], object] | None = None
         self.abandoned = False
         """The client is gone: nobody reads a response."""
+        self.is_long = False
         self.throttle_time_ms = 0
         self.start_time = start_time
         self.request_dequeue_time = -1.0
@@ -146,8 +149,20 @@ class Request:
         """Answers, in the version that the client asked in unless told otherwise (only ApiVersions is, KIP-511)."""
         if self.quotas is not None:
             response = self.quotas.answer(self, response)
-        parts = self._encoded(response, self.header.api_version if version is None else version)
+        if version is None:
+            version = self.header.api_version
+        if self.is_long:
+            encoding = asyncio.get_running_loop().run_in_executor(None, self._encoded, response, version)
+            encoding.add_done_callback(lambda parts: self.call_back(lambda: self._send(parts.result(), response)))
+        else:
+            self._send(self._encoded(response, version), response)
+
+    def _send(self, parts: Sequence[Buffer], response: Response) -> None:
         self._channel.send_response(SendResponse(self, parts, response))
+
+    def took_long(self) -> None:
+        """To encode the response may take long, too, and is done in a thread."""
+        self.is_long = True
 
     def _encoded(self, response: Response, version: int) -> Sequence[Buffer]:
         return encode_response(response, version=version, correlation_id=self.header.correlation_id)
@@ -204,3 +219,6 @@ class WrappedRequest(Request):
         super().__init__(request.header, request._channel, request.connection)
         self._request = request
         request.on_abandon(self.abandon)
+
+    def took_long(self) -> None:
+        self._request.took_long()

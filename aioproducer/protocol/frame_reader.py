@@ -79,6 +79,11 @@ class FrameReader:
         self._make_room(wanted)
         return frames
 
+    def close(self) -> None:
+        """Nothing more comes: the buffer is free for others, who share it, and what is incomplete is dropped."""
+        self._start = self._end = 0
+        self._make_room(4)
+
     def _frame_size(self) -> i64:
         buffer, start = self._buffer, self._start
         # By bytes: compiled, that takes a third of what struct does.

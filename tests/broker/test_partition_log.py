@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.partition_log import LogAppendInfo, PartitionLog, TimestampAndOffset
+from aioproducer.broker.partition_log import LogAppendInfo, PartitionLog
+from aioproducer.broker.timestamp_search import TimestampAndOffset
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import (
     CorruptRecordException,

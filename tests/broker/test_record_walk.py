@@ -67,6 +67,17 @@ def test_records_in_steps_of_any_size(records: list[Fields], before: bytes, step
     assert not records or walk.max_timestamp_delta == max(record.delta for record in records)
 
 
+@given(RECORDS, DELTA, st.integers(0, 5), st.integers(1, 3))
+def test_the_first_with_a_timestamp(records: list[Fields], wanted: int, first: int, step: int) -> None:
+    data = b"".join(record.encoded(offset) for offset, record in enumerate(records))
+    walk = RecordWalk(data, 0, len(records), wanted, first)
+    while not walk.advance(step):
+        pass
+    later = [index for index, record in enumerate(records) if record.delta >= wanted and index >= first]
+    assert walk.found == min(later, default=-1)
+    assert not later or walk.found_delta == records[walk.found].delta
+
+
 @given(RECORDS.filter(len), st.data())
 def test_one_byte_more_or_less_is_noticed(records: list[Fields], data: st.DataObject) -> None:
     whole = b"".join(record.encoded(offset) for offset, record in enumerate(records))
