@@ -35,6 +35,7 @@ from aioproducer.broker.purgatories import Purgatories
 from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.request_handler import RequestHandler
 from aioproducer.broker.request_order import RequestOrder
+from aioproducer.broker.response_memory import ResponseMemory
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
@@ -236,6 +237,7 @@ class EmbeddedCluster(ClusterContents):
             LongWork(self._clock),
             RequestOrder(),
             BatchScanner(),
+            ResponseMemory(),
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             BrokerTopicMetrics(),
             self._transaction_version,

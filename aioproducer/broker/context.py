@@ -14,6 +14,7 @@ from aioproducer.broker.long_work import LongWork
 from aioproducer.broker.purgatories import Purgatories
 from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.request_order import RequestOrder
+from aioproducer.broker.response_memory import ResponseMemory
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock
 
@@ -31,6 +32,7 @@ class BrokerContext:
     long_work: LongWork
     order: RequestOrder
     scanner: BatchScanner
+    response_memory: ResponseMemory
     quotas: QuotaManagers
     topic_metrics: BrokerTopicMetrics
     transaction_version: int

@@ -96,6 +96,7 @@ class Request:
     __slots__ = (
         "_abandon",
         "_channel",
+        "_over",
         "abandoned",
         "api_local_complete_time",
         "body_at",
@@ -135,6 +136,7 @@ class Request:
         self.quotas = quotas
         self._channel = channel
         self._abandon: Callable[[], object] | None = None
+        self._over: Callable[[], object] | None = None
         self.abandoned = False
         """The client is gone: nobody reads a response."""
         self.is_long = False
@@ -202,9 +204,23 @@ class Request:
         else:
             self._abandon = callback
 
+    def when_over(self, callback: Callable[[], object]) -> None:
+        """``callback`` runs once when the response is written, or nobody is there any more to read one."""
+        if self.abandoned:
+            callback()
+        else:
+            self._over = callback
+
+    def over(self) -> None:
+        """The processor says that nothing is left of the request."""
+        callback, self._over = self._over, None
+        if callback is not None:
+            callback()
+
     def abandon(self) -> None:
         """The processor says that the client is gone."""
         self.abandoned = True
+        self.over()
         callback, self._abandon = self._abandon, None
         if callback is not None:
             callback()
@@ -222,3 +238,6 @@ class WrappedRequest(Request):
 
     def took_long(self) -> None:
         self._request.took_long()
+
+    def when_over(self, callback: Callable[[], object]) -> None:
+        self._request.when_over(callback)

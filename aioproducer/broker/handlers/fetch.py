@@ -125,6 +125,8 @@ class _Fetch:
     def read(self) -> Steps[FetchResponse]:
         leaders: dict[int, Node] = {}
         response = FetchResponse()
+        taken = self._context.response_memory.take(self._request, self._max_bytes)
+        most = taken.size
         size = count = 0
         for wanted in self._topics:
             topic = self._topic(wanted)
@@ -133,10 +135,11 @@ class _Fetch:
             for one in wanted.partitions:
                 if count % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
                     yield
-                data, read = self._read_partition(wanted, topic, one, self._max_bytes - size, size == 0, leaders)
+                data, read = self._read_partition(wanted, topic, one, most - size, size == 0, leaders)
                 size += read
                 count += 1
                 partitions.append(data)
+        taken.settle(size)
         response.node_endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in leaders.values()]
         return response
 

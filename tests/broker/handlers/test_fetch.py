@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.kafka_apis import MAX_ELEMENTS
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.response_memory import SIZE
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -130,6 +133,49 @@ class TestDuplicates:
         assert "more elements than are allowed" in caplog.text
         most = FetchRequest(topics=[FetchTopic("", topic_id, [FetchPartition(0)] * (MAX_ELEMENTS - 1))])
         assert await only(await connect(), most)
+
+
+class TestMemory:
+    """What clients do not read has a limit for all of them together."""
+
+    @pytest.fixture(params=[{}, {"data_dir": True}], ids=["memory", "disk"])
+    async def cluster(self, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EmbeddedCluster]:
+        async with EmbeddedCluster(data_dir=tmp_path if request.param else None) as cluster:
+            yield cluster
+
+    async def test_it_is_given_back_when_the_response_is_read_or_the_client_leaves(
+        self, cluster: EmbeddedCluster, connect: Connect
+    ) -> None:
+        size = append(cluster, bytes(900_000))
+        for _ in range(9):
+            append(cluster, bytes(900_000))
+        (memory,) = [server.context.response_memory for server in cluster._servers.values()]
+        clients = [await connect() for _ in range(2)]
+        for client in clients:
+            cast(asyncio.Transport, client.writer.transport).pause_reading()
+            await client.send(fetch(cluster, 0, partition_max_bytes=2**26), 18)
+        while memory.left > SIZE - 20 * size:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0)
+        assert memory.left == SIZE - 20 * size
+        await clients[0].close()
+        cast(asyncio.Transport, clients[1].writer.transport).resume_reading()
+        _, response = await clients[1].receive(ApiKey.FETCH, 18)
+        assert len(response.responses[0].partitions[0].records) == 10 * size
+        while memory.left < SIZE:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert memory.left == SIZE
+
+    async def test_whoever_finds_little_left_goes_on_batch_by_batch(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        sizes = [append(cluster, bytes(1000)) for _ in range(3)]
+        (memory,) = [server.context.response_memory for server in cluster._servers.values()]
+        memory.add(SIZE)
+        answer = await only(client, fetch(cluster, 0))
+        assert len(answer.records) == sizes[0]
+        memory.add(-8 * sizes[0])
+        answer = await only(client, fetch(cluster, 0))
+        assert len(answer.records) == 2 * sizes[0]
 
 
 class TestErrors:
