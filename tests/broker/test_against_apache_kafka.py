@@ -486,10 +486,12 @@ NOT_COMPARED = {
     "ssl.truststore.certificates",
     "ssl.truststore.location",
     "ssl.truststore.type",
+    "group.max.size",
 }
 """The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. Kafka has neither
 the third nor the fifth, and no default for the fourth. The listeners of the two are not the same. Kafka's
-defaults of the mechanisms and of the types of stores are Java's, and it can change what is of TLS while it runs."""
+defaults of the mechanisms and of the types of stores are Java's, and it can change what is of TLS while it runs.
+It has no limit for the size of a group."""
 
 
 async def described(broker: Asker, kind: int, name: str, *keys: str) -> Any:
