@@ -1,6 +1,7 @@
 """CreatePartitions: more partitions for topics.
 
-Versions 0 to 3. Simplification: done at once, by whichever node is asked.
+Versions 0 to 3. Simplification: done by whichever node is asked. A request for more than 10,000 new partitions is a
+POLICY_VIOLATION, as with CreateTopics; Kafka 4.3 fails with UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ async def test_more_partitions(cluster: EmbeddedCluster, client: RawClient, vers
 
 @pytest.mark.parametrize("validate_only", [True, False])
 @pytest.mark.parametrize("counts", [(2**31 - 1,), (10_002,), (5001, 5002)])
-async def test_no_more_than_10_000_new_partitions_in_one_request_as_in_kafka(
+async def test_no_more_than_10_000_new_partitions_in_one_request(
     cluster: EmbeddedCluster, client: RawClient, counts: tuple[int, ...], validate_only: bool
 ) -> None:
     wanted = []
