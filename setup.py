@@ -24,7 +24,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import SetupError
 
 COMPILED_MODULES = [
-    "aioproducer/broker/record_extents.py",
+    "aioproducer/broker/record_walk.py",
     "aioproducer/compat/aiokafka/batch_builder.py",
     "aioproducer/log_interval.py",
     "aioproducer/loop_clock.py",

@@ -503,6 +503,12 @@ class RebalanceInProgressException(ApiException):
     code = ErrorCode.REBALANCE_IN_PROGRESS
 
 
+class GroupMaxSizeReachedException(ApiException):
+    """The group has ``group.max.size`` members."""
+
+    code = ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
 class GroupNotEmptyException(ApiException):
     """The group has members."""
 

@@ -14,6 +14,8 @@ from aioproducer.protocol.schema import Message
 
 M = TypeVar("M", bound=Message)
 
+NO_LIMIT: Final = 1 << 62
+
 Functions = dict[tuple[type[Message], int], Compiled]
 
 _READERS: Functions = {}
@@ -50,12 +52,17 @@ def decode(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -
     return message
 
 
-def decode_prefix(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -> tuple[M, int]:
-    """As ``decode``, for what stands before something else: the message at byte ``pos``, and where it ends."""
+def decode_prefix(
+    cls: type[M], version: int, data: bytes | memoryview, pos: int = 0, max_elements: int = NO_LIMIT
+) -> tuple[M, int]:
+    """As ``decode``, for what stands before something else: the message at byte ``pos``, and where it ends.
+
+    Raises ``SchemaException`` as well if its arrays have more than ``max_elements`` together, of structs or of strings.
+    """
     read = _READERS.get((cls, version)) or _compiled(_READERS, compile_reader, cls, version)
     try:
         message: M
-        message, end = read.function(data, pos)
+        message, end = read.function(data, pos, max_elements)
         return message, end
     except (SchemaException, struct.error, IndexError, UnicodeDecodeError) as error:
         problem = _problem(read, error, cls, version, len(data))
@@ -78,7 +85,7 @@ class Decoding:
         self._read = _STEPWISE_READERS.get((cls, version)) or _compiled(
             _STEPWISE_READERS, compile_stepwise_reader, cls, version
         )
-        steps: Generator[int, int | None, tuple[Message, int]] = self._read.function(data, pos, pos)
+        steps: Generator[int, int | None, tuple[Message, int]] = self._read.function(data, pos, NO_LIMIT, pos)
         self._steps = steps
         self._pause: int | None = None
         self.message: Any = None

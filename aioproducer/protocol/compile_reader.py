@@ -11,16 +11,19 @@ MOST_NUMBERS = 1000
 
 
 def compile_reader(cls: type[Message], version: int) -> Compiled:
-    """``read(data, pos) -> (message, pos)``: the message that starts at ``pos``, and where it ends."""
-    return _compiled(_Reader(cls, version), "read", "data, pos")
+    """``read(data, pos, left) -> (message, pos)``: the message that starts at ``pos``, and where it ends.
+
+    It may have ``left`` elements in all its arrays together; those of fixed size cost next to nothing and do not count.
+    """
+    return _compiled(_Reader(cls, version), "read", "data, pos, left")
 
 
 def compile_stepwise_reader(cls: type[Message], version: int) -> Compiled:
-    """``read_steps(data, pos, pause)``, a generator that returns what ``read`` does, for large messages.
+    """``read_steps(data, pos, left, pause)``, a generator that returns what ``read`` does, for large messages.
 
     It yields where it is as soon as it comes to an element of an array behind ``pause``, and is sent the next pause.
     """
-    return _compiled(_StepwiseReader(cls, version), "read_steps", "data, pos, pause")
+    return _compiled(_StepwiseReader(cls, version), "read_steps", "data, pos, left, pause")
 
 
 def _compiled(source: _Reader, name: str, parameters: str) -> Compiled:
@@ -112,6 +115,8 @@ class _Reader(Source):
             if isinstance(element, Fixed) and element is not UUID:
                 self.numbers(element, target)
                 return
+            self.line("left -= n")
+            self.line("if left < 0: reject_elements()")
             items, item = self.variable("a"), self.variable("v")
             self.line(f"{items} = {target} = []")
             with self.block("for _ in range(n):"):

@@ -122,6 +122,12 @@ class FrameReader:
             self._large = memoryview(self._gathered)
             self._gathered = bytearray()
 
+    def close(self) -> None:
+        """Nothing more comes: the buffer is free for others, who share it, and what is incomplete is dropped."""
+        self._start = self._end = self._missing = 0
+        self._gathered = bytearray()
+        self._make_room(4)
+
     def _frame_size(self, number: int) -> i64:
         buffer, start = self._buffer, self._start
         # By bytes: compiled, that takes a third of what struct does.

@@ -136,6 +136,19 @@ class TestSpareBuffers:
         assert feed(readers[0], framed(b"incomplete")[7:]) == [b"incomplete"]
         assert len(spare) == 2
 
+    def test_a_reader_that_is_closed_gives_its_buffer_back(self) -> None:
+        spare: list[bytearray] = []
+        for incomplete in (b"", framed(b"x" * 9)[:-1]):
+            reader = FrameReader(1000, spare)
+            view = reader.get_buffer()
+            assert spare == []
+            view[: len(incomplete)] = incomplete
+            if incomplete:
+                reader.buffer_updated(len(incomplete))
+            reader.close()
+            assert len(spare) == 1
+            assert reader.pending == 0
+
     def test_only_so_many_are_kept_and_none_that_has_grown(self) -> None:
         spare: list[bytearray] = []
         readers = [FrameReader(MIB, spare) for _ in range(10)]
