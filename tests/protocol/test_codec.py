@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aioproducer.errors import SchemaException
-from aioproducer.protocol.codec import STEP, Decoding, decode, decode_prefix, encode
+from aioproducer.protocol.codec import NO_LIMIT, STEP, Decoding, decode, decode_prefix, encode
 from aioproducer.protocol.compile_reader import MOST_NUMBERS, compile_stepwise_reader
 from aioproducer.protocol.messages.metadata import (
     MetadataResponse,
@@ -201,7 +201,7 @@ def test_no_step_reads_much_more_than_it_may() -> None:
         *[MetadataResponseTopic(0, "") for _ in range(3000)],
     ]
     data = b"".join(encode(MetadataResponse(topics=topics), 12))
-    read = compile_stepwise_reader(MetadataResponse, 12).function(data, 0, 0)
+    read = compile_stepwise_reader(MetadataResponse, 12).function(data, 0, NO_LIMIT, 0)
     places = [next(read)]
     with contextlib.suppress(StopIteration):
         while True:
