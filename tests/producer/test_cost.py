@@ -18,6 +18,7 @@ from tests.support.scripted_broker import ScriptedCluster
 from tests.support.virtual_time import World, virtual
 
 RECORDS = 2000
+CLIENT = ("aioproducer/producer/", "aioproducer/net/", "aioproducer/metrics/")
 
 
 class Calls:
@@ -110,8 +111,8 @@ async def test_a_record_in_the_accumulator_is_one_block_of_memory(world: World) 
 
 
 async def calls_of_the_end(records: int) -> int:
-    """From the flush to the last delivery."""
-    value, calls = bytes(10), Calls()
+    """From the flush to the last delivery. The loop's and the broker's are not counted."""
+    value, calls = bytes(10), CallsIn(*CLIENT)
     async with producing() as (_, producer):
         deliveries = [producer.send("t", value) for _ in range(records)]
         with calls.counting():
@@ -124,13 +125,13 @@ async def calls_of_the_end(records: int) -> int:
 async def test_the_end_of_a_batch_costs_the_same_however_many_records_nobody_awaits(world: World) -> None:
     few = await calls_of_the_end(1)
     many = await calls_of_the_end(1001)
-    assert few > 50
-    assert (many - few) / 1000 < 0.5  # the network's, which carries more
+    assert few > 0
+    assert (many - few) / 1000 < 0.1
 
 
 async def calls_of_a_request(requests: int = 200) -> float:
     """From a send to its outcome, one at a time. The loop's and the broker's are not counted."""
-    value, calls = bytes(100), CallsIn("aioproducer/producer/", "aioproducer/net/", "aioproducer/metrics/")
+    value, calls = bytes(100), CallsIn(*CLIENT)
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=0) as producer:

@@ -11,15 +11,18 @@ import asyncio
 import copy
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.kafka_apis import KafkaApis
+from aioproducer.broker.long_work import LongWork
 from aioproducer.broker.request import ClientSoftware
 from aioproducer.broker.request import Request as HandledRequest
 from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
+from aioproducer.clock import SystemClock
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
@@ -209,6 +212,12 @@ class ScriptedBroker:
             writer.transport.abort()
 
 
+class _AtRest(SystemClock):
+    """To which all work is short."""
+
+    monotonic = staticmethod(lambda: 0.0)
+
+
 class ScriptedCluster(EmbeddedCluster):
     """An :class:`EmbeddedCluster` of scripted brokers: ``cluster.brokers[0].script(ApiKey.PRODUCE, drop())``."""
 
@@ -219,6 +228,10 @@ class ScriptedCluster(EmbeddedCluster):
     def another_broker(self, node_id: int = 0) -> ScriptedBroker:
         """One more with the id of a node, not started: for a port of its own."""
         return ScriptedBroker(self._context(node_id), self._newest_versions)
+
+    def _context(self, node_id: int) -> BrokerContext:
+        """Whatever a request asks for is done at once: steps are given a response, not what will be one."""
+        return replace(super()._context(node_id), long_work=LongWork(_AtRest()))
 
     @property
     def broker(self) -> ScriptedBroker:
