@@ -309,12 +309,15 @@ def test_a_broker_that_tells_no_id_does_not_make_a_topic_another_one() -> None:
 def test_older_epochs_are_believed_at_last_where_nobody_tells_ids() -> None:
     """A topic that was deleted and created anew begins with epoch 0 again, and no id says that it is another one."""
     metadata = known(topic("t", partition(0, 1, 5), partition(1, 1, 5), topic_id=NONE_TOLD))
-    older = response(topic("t", partition(0, 2, 0), partition(1, 1, 5), topic_id=NONE_TOLD))
+
+    def older() -> MetadataResponse:
+        return response(topic("t", partition(0, 2, 0), partition(1, 1, 5), topic_id=NONE_TOLD))
+
     for now in range(1, BELIEVED_AT_LAST):
-        update(metadata, older, now)
+        update(metadata, older(), now)
         assert leaders(metadata) == [1, 1]
         assert metadata.next_update() < now + 10, "asked again soon"
-    update(metadata, older, 10)
+    update(metadata, older(), 10)
     assert leaders(metadata) == [2, 1]
     update(metadata, response(topic("t", partition(0, 3, 1), partition(1, 1, 5), topic_id=NONE_TOLD)), 11)
     assert leaders(metadata) == [3, 1]

@@ -21,6 +21,9 @@ ENDS = [
 ]
 
 
+ends = st.lists(st.sampled_from(ENDS), min_size=1, max_size=5)
+
+
 class LogsMachine(RuleBasedStateMachine):
     """One partition, one node; each record is a batch."""
 
@@ -44,7 +47,7 @@ class LogsMachine(RuleBasedStateMachine):
         self.here.check_nothing_forgotten()
 
     @precondition(lambda self: any(self.here.wire.values()))
-    @rule(ends=st.lists(st.sampled_from(ENDS), min_size=1, max_size=5))
+    @rule(ends=ends)
     def answer(self, ends: list[ErrorCode]) -> None:
         for end in ends[: len(self.here.wire[NODE])]:
             self.here.answer(NODE, [end])
@@ -72,40 +75,64 @@ class LogsMachine(RuleBasedStateMachine):
     def forget(self) -> None:
         self.here.forget_producers()
 
-    @rule(new_log=st.booleans(), told=st.booleans())
-    def pause(self, new_log: bool, told: bool) -> None:
-        """All is well, and then nothing happens for long, but to the log."""
+    def calm(self) -> None:
+        """Until everything is in the log nothing goes wrong."""
         self.here.late.clear()
         self.metadata()
-        for _ in range(30):
+        while self.here.completer.incomplete or self.here.wire[NODE]:
             self.turn(2.0)
             while self.here.wire[NODE]:
                 self.here.answer(NODE, [])
+
+    def forget_if_it_may(self) -> None:
+        if self.here.may_forget_producers():
+            self.here.forget_producers()
+
+    @rule(new_log=st.booleans(), told=st.booleans(), ends=ends)
+    def pause(self, new_log: bool, told: bool, ends: list[ErrorCode]) -> None:
+        """All is well, and then nothing happens for long, but to the log."""
+        self.calm()
         if new_log:
             self.here.create_anew(PLACE[0], handled=0, told=told)
-        elif self.here.may_forget_producers():
-            self.here.forget_producers()
+        else:
+            self.forget_if_it_may()
         self.send(3)
+        self.answer(ends)
 
-    @rule()
-    def late_answer(self) -> None:
+    @rule(ends=ends)
+    def late_answer(self, ends: list[ErrorCode]) -> None:
         """The old log answers when the new one is known."""
+        self.calm()
         self.send(1)
         self.here.create_anew(PLACE[0], handled=1, told=True)
         self.answer([ErrorCode.NONE])
         self.send(3)
+        self.answer(ends)
+
+    @rule(ends=ends)
+    def trouble(self, ends: list[ErrorCode]) -> None:
+        """A batch has to be sent again, when the broker has forgotten the producer; and another comes."""
+        self.calm()
+        self.send(1)
+        self.answer([ErrorCode.NOT_ENOUGH_REPLICAS])
+        self.forget_if_it_may()
+        self.turn(2.0)
+        self.send(1)
+        self.answer(ends)
 
     @rule()
     def give_up(self) -> None:
         """The first of two batches is given up while both are still on their way."""
-        self.pause(new_log=False, told=False)
-        self.answer([ErrorCode.NONE])
-        self.answer([ErrorCode.NONE] * 2)
+        self.calm()
         self.send(1)
-        self.turn(2.0)
+        self.turn(0.5)
         self.send(1)
         self.here.disconnect(NODE, 0)
         self.expire()
+        self.turn(2.0)
+        self.answer([ErrorCode.NONE])
+        while self.here.late:
+            self.here.arrive_late()
 
     @rule()
     def metadata(self) -> None:
