@@ -125,7 +125,7 @@ class LogsMachine(RuleBasedStateMachine):
         """The first of two batches is given up while both are still on their way."""
         self.calm()
         self.send(1)
-        self.turn(0.5)
+        self.turn(10.0)
         self.send(1)
         self.here.disconnect(NODE, 0)
         self.expire()
