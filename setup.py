@@ -24,7 +24,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import SetupError
 
 COMPILED_MODULES = [
-    "aioproducer/broker/record_extents.py",
+    "aioproducer/broker/record_walk.py",
     "aioproducer/compat/aiokafka/batch_builder.py",
     "aioproducer/log_interval.py",
     "aioproducer/loop_clock.py",
@@ -49,6 +49,7 @@ COMPILED_MODULES = [
     "aioproducer/records/record_batch_header.py",
     "aioproducer/records/record_columns.py",
     "aioproducer/records/record_writer.py",
+    "aioproducer/turn.py",
     "aioproducer/producer/alarm.py",
     "aioproducer/producer/batch_completer.py",
     "aioproducer/producer/buffer_pool.py",
@@ -63,6 +64,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/deadlines.py",
     "aioproducer/producer/delivery.py",
     "aioproducer/producer/drain.py",
+    "aioproducer/producer/enqueued.py",
     "aioproducer/producer/failure_log.py",
     "aioproducer/producer/ledger.py",
     "aioproducer/producer/murmur2.py",
@@ -81,7 +83,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/sealer.py",
     "aioproducer/producer/sender_pass.py",
     "aioproducer/producer/sequences.py",
-    "aioproducer/producer/turn.py",
+    "aioproducer/producer/waiting_line.py",
     "aioproducer/producer/wall_clock.py",
     "aioproducer/producer/windows.py",
 ]

@@ -29,6 +29,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 from aioproducer.error_code import ErrorCode
+from aioproducer.printable import printable
 from aioproducer.types import LedgerEntry
 
 
@@ -42,7 +43,7 @@ class Outcome(Enum):
 
 
 class KafkaError(Exception):
-    """The root of every error this package raises on purpose."""
+    """The root of every error this package raises on purpose. Its text is one line, whatever a broker told."""
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
     retriable: ClassVar[bool] = False
@@ -53,6 +54,9 @@ class KafkaError(Exception):
     """What to do about it, where general advice is possible."""
     refused_records: Mapping[int, str] = MappingProxyType({})
     """By index in the batch, why the broker refuses a record (KIP-467); the batch's other records are fine."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
     def fresh(self) -> Self:
         """A copy without traceback or context, to be raised.
@@ -497,6 +501,12 @@ class RebalanceInProgressException(ApiException):
     """The group rebalances: its members have to join anew."""
 
     code = ErrorCode.REBALANCE_IN_PROGRESS
+
+
+class GroupMaxSizeReachedException(ApiException):
+    """The group has ``group.max.size`` members."""
+
+    code = ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
 class GroupNotEmptyException(ApiException):

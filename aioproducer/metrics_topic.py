@@ -20,6 +20,7 @@ from aioproducer.config import ProducerConfig
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.metrics.metric_name import TOPIC_GROUP
+from aioproducer.own_task import start_task
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.health import HealthFinding
 from aioproducer.producer.producer import KafkaProducer
@@ -63,7 +64,7 @@ class MetricsTopicReporter:
         """Begins to report this producer's metrics; a reporter serves one producer."""
         if self._task is not None:
             raise IllegalStateException(f"{self!r} reports another producer's metrics already: make one for each")
-        self._task = asyncio.create_task(self._run(producer), name=f"aioproducer metrics to {self.topic}")
+        self._task = start_task(self._run(producer), f"aioproducer metrics to {self.topic}")
 
     async def close(self) -> None:
         """Writes the last report and ends; cancelled, it ends at once."""

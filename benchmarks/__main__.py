@@ -20,6 +20,7 @@ from benchmarks import (
     services,
     show,
     spark,
+    stalls,
     window,
 )
 from benchmarks.arguments import parse_arguments
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "scale": scale.main,
     "services": services.main,
     "spark": spark.main,
+    "stalls": stalls.main,
     "window": window.main,
 }
 

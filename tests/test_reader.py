@@ -57,7 +57,7 @@ def plant(log: PartitionLog, batch: bytes) -> None:
     stored = bytearray(batch)
     set_base_offset(stored, log.log_end_offset, 0)
     log._batches.append(stored)
-    log._index.append(log.log_end_offset, NOW_MS)
+    log._index.append(log.log_end_offset, NOW_MS, len(stored))
     log.log_end_offset += RecordBatch(stored).last_offset_delta + 1
 
 

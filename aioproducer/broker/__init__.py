@@ -62,7 +62,7 @@
     storage/           on disk
     cluster_journal.py the interface that is told of everything that must be kept
     log_validator.py   what a batch must be before it is appended
-    record_extents.py  where its records begin and end: compiled
+    record_walk.py     whether its records are records: compiled
     producer_state.py  distinguishes retried batches from new ones
     transaction_*.py   transactions: their coordinator, what it knows of one, what a partition knows, their markers
     group_offsets.py, committed_offset.py   what groups have committed; one offset of it

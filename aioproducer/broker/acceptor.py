@@ -13,6 +13,7 @@ from aioproducer.broker.idle_meter import IdleMeter
 from aioproducer.broker.listening_socket import AcceptedSocket, Listening
 from aioproducer.broker.processor import Processor
 from aioproducer.clock import Clock
+from aioproducer.log_interval import LogInterval
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ class Acceptor:
         self._unassigned: deque[tuple[AcceptedSocket, str]] = deque()
         self._assigning: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._failures = 0
+        self._log_interval = LogInterval()
         # At rest while it may accept, at work while all processors have too many new connections.
         now = clock.monotonic()
         self._accepting = IdleMeter(now)
@@ -77,8 +80,8 @@ class Acceptor:
                 await asyncio.wait([self._assigning])
             try:
                 connection, (address, _) = await self._listening.accept()
-            except OSError:
-                log.exception("accepting a connection on listener %s failed", self._listener)
+            except OSError as error:
+                self._failed(error)
                 await asyncio.sleep(_AFTER_AN_ERROR)
                 continue
             try:
@@ -88,6 +91,18 @@ class Acceptor:
                 connection.close()
             # A storm of connections must not keep the loop from everybody else.
             await asyncio.sleep(0)
+
+    def _failed(self, error: OSError) -> None:
+        self._failures += 1
+        now = self._now()
+        if now >= self._log_interval.next(error.errno):
+            self._log_interval.told(error.errno, now)
+            log.warning(
+                "accepting a connection on listener %s failed, %d times by now: %s",
+                self._listener,
+                self._failures,
+                error,
+            )
 
     def assign(self, connection: AcceptedSocket, address: str) -> None:
         """Hands a connection that was let in to the next processor; waits for one if all have too many."""

@@ -164,6 +164,12 @@ class BrokerConfig:
     group_max_session_timeout_ms: int = key(
         Type.INT, 1800000, ANY, "Longest session.timeout.ms of a member of a group."
     )
+    group_max_size: int = key(
+        Type.INT,
+        1000,
+        at_least(1),
+        "Members of a group, static ones and those that are about to join included (Kafka's default: no limit).",
+    )
     group_min_session_timeout_ms: int = key(Type.INT, 6000, ANY, "Shortest session.timeout.ms of a member of a group.")
     num_network_threads: int = key(
         Type.INT, 3, at_least(1), "Tasks of each listener that read and write its connections."

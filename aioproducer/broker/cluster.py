@@ -11,6 +11,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from aioproducer.broker.batch_scanner import BatchScanner
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_metrics import broker_metrics
 from aioproducer.broker.broker_server import BrokerServer
@@ -29,9 +30,12 @@ from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
 from aioproducer.broker.kafka_apis import KafkaApis
 from aioproducer.broker.listeners import DEFAULT_LISTENERS
 from aioproducer.broker.listening_socket import Listen, listen
+from aioproducer.broker.long_work import LongWork
 from aioproducer.broker.purgatories import Purgatories
 from aioproducer.broker.quota_managers import QuotaManagers
 from aioproducer.broker.request_handler import RequestHandler
+from aioproducer.broker.request_order import RequestOrder
+from aioproducer.broker.response_memory import ResponseMemory
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
@@ -230,6 +234,10 @@ class EmbeddedCluster(ClusterContents):
             self._transactions,
             self._groups,
             Purgatories(self._clock, self._state.config),
+            LongWork(self._clock),
+            RequestOrder(),
+            BatchScanner(),
+            ResponseMemory(),
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             BrokerTopicMetrics(),
             self._transaction_version,
@@ -250,6 +258,7 @@ class EmbeddedCluster(ClusterContents):
         # Before anything is awaited: the node may be started again meanwhile.
         self._state.node_stopped(node_id)
         await (server.shutdown(self._committed) if clean else server.abort())
+        server.context.scanner.close()
         purgatories = tuple(server.context.purgatories)
         for topic in self._state.topics.values():
             for partition in topic.partitions:

@@ -78,6 +78,9 @@ class ClusterConfigs:
         # By node id as text, or ALL_NODES.
         self._dynamic: dict[str, Mapping[str, str]] = {}
         self._running: list[Reconfigurable] = []
+        # What does not change until configs do, by node.
+        self._brokers: dict[int | None, BrokerConfig] = {}
+        self._topics: dict[int | None, TopicConfig] = {}
 
     def follow(self, node: Reconfigurable) -> None:
         """It is asked before configs of its own change, and told after every change to the configs of brokers."""
@@ -101,7 +104,7 @@ class ClusterConfigs:
         except ConfigException as error:
             raise InvalidRequestException(str(error)) from error
         if not validate_only:
-            self._dynamic[node] = configs
+            self.restore(node, configs)
             for running in tuple(self._running):
                 running.reconfigure()
 
@@ -148,6 +151,8 @@ class ClusterConfigs:
     def restore(self, node: str, configs: Mapping[str, str]) -> None:
         """What was set before a restart."""
         self._dynamic[node] = configs
+        self._brokers.clear()
+        self._topics.clear()
 
     def dynamic(self, node: str) -> Mapping[str, str]:
         """What was set for one node, or for :data:`ALL_NODES`."""
@@ -159,8 +164,11 @@ class ClusterConfigs:
 
     def broker(self, node_id: int | None = None) -> BrokerConfig:
         """The configs of a node; without one, of those that have none of their own."""
-        of_node = {} if node_id is None else self.dynamic(str(node_id))
-        return self._merged({**self.dynamic(ALL_NODES), **of_node})
+        known = self._brokers.get(node_id)
+        if known is None:
+            of_node = {} if node_id is None else self.dynamic(str(node_id))
+            known = self._brokers[node_id] = self._merged({**self.dynamic(ALL_NODES), **of_node})
+        return known
 
     def _merged(self, dynamic: Mapping[str, str]) -> BrokerConfig:
         """What the cluster was started with, where nothing else is set."""
@@ -184,7 +192,12 @@ class ClusterConfigs:
 
     def topic(self, configs: Mapping[str, str], node_id: int | None = None) -> TopicConfig:
         """What a topic's own configs amount to on a node. Raises :class:`InvalidConfigurationException`."""
-        return TopicConfig.of(configs, self.broker(node_id))
+        if configs:
+            return TopicConfig.of(configs, self.broker(node_id))
+        known = self._topics.get(node_id)
+        if known is None:
+            known = self._topics[node_id] = TopicConfig.of(configs, self.broker(node_id))
+        return known
 
     def broker_entries(self, node_id: int) -> list[ConfigEntry]:
         """All configs of a node; those of single listeners where they are set."""

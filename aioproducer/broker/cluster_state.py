@@ -18,6 +18,7 @@ from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
 from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal
 from aioproducer.broker.cluster_nodes import ClusterNodes, Node
 from aioproducer.broker.config_changes import ConfigChange
+from aioproducer.broker.long_work import Steps, finish
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.replica_assignment import checked_replicas, spread_replicas
 from aioproducer.broker.scram_credentials import ScramCredentials
@@ -27,20 +28,26 @@ from aioproducer.broker.topic import (
     NewTopic,
     Partition,
     Topic,
-    colliding_name,
+    plain_name,
     validate_topic_name,
 )
-from aioproducer.broker.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT
+from aioproducer.broker.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT, TopicConfig
 from aioproducer.errors import (
     InvalidPartitionsException,
     InvalidReplicaAssignmentException,
     InvalidTopicException,
+    PolicyViolationException,
     TopicExistsException,
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
 )
 
 log = logging.getLogger(__name__)
+
+MAX_PARTITIONS = 200_000
+"""Partitions of the cluster, of all topics together. Each takes memory that no config limits."""
+
+_PARTITIONS_AT_ONCE = 32
 
 
 class ClusterState:
@@ -62,6 +69,8 @@ class ClusterState:
         self.nodes = ClusterNodes(node_ids)
         self.topics: dict[str, Topic] = {}
         self._topics_by_id: dict[UUID, Topic] = {}
+        self._plain_names: dict[str, str] = {}
+        self._partition_count = 0
         self.on_topic_deleted: list[Callable[[str], object]] = []
         """Who is told the name of each topic that is deleted."""
         self._next_producer_id = 0
@@ -136,33 +145,45 @@ class ClusterState:
 
     def create_topic(self, new: NewTopic, *, validate_only: bool = False) -> Topic:
         """Creates the topic; with ``validate_only`` the one returned is what would have been created."""
+        return finish(self.creating_topic(new, validate_only=validate_only))
+
+    def creating_topic(self, new: NewTopic, *, validate_only: bool = False) -> Steps[Topic]:
+        """The same in steps. The topic is there with the last one."""
         self._validate_new_name(new.name)
         configs = dict(new.configs or {})
-        config = self.configs.topic(configs)
+        topic = Topic(new.name, self._new_id(), [], self.configs.topic(configs), configs, self._node_configs(configs))
         assignments = self._assign(new)
-        topic = Topic(new.name, self._new_id(), [], config, configs)
-        for index, replicas in enumerate(assignments):
-            topic.partitions.append(self._new_partition(topic, index, replicas))
+        self._check_room(len(assignments))
+        yield from self._add_partitions(topic, topic.partitions, assignments)
+        self._validate_new_name(new.name)
         if not validate_only:
-            self.topics[topic.name] = topic
-            self._topics_by_id[topic.id] = topic
-            self._next_first_replica += len(assignments)
+            self._put(topic)
             self._say_without_effect(configs)
-            self._reconfigure(topic)
             self._journal.topic_changed(topic)
         return topic
 
     def restore_topic(self, topic: Topic) -> None:
         """A topic that there was before a restart: nobody leads its partitions yet."""
+        self._put(topic)
+        finish(self._reconfigure(topic))
+
+    def _put(self, topic: Topic) -> None:
         self.topics[topic.name] = topic
         self._topics_by_id[topic.id] = topic
+        self._plain_names[plain_name(topic.name)] = topic.name
         self._next_first_replica += len(topic.partitions)
-        self._reconfigure(topic)
+        self._partition_count += len(topic.partitions)
 
     def create_partitions(
         self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None, *, validate_only: bool = False
     ) -> None:
         """Gives a topic ``count`` partitions in all; ``assignments`` has the replicas of the new ones."""
+        finish(self.creating_partitions(name, count, assignments, validate_only=validate_only))
+
+    def creating_partitions(
+        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None, *, validate_only: bool = False
+    ) -> Steps[None]:
+        """The same in steps. The partitions are there with the last one."""
         topic = self.topics.get(name)
         if topic is None:
             raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
@@ -171,6 +192,7 @@ class ClusterState:
             raise InvalidPartitionsException(
                 f"topic {name!r} has {present} partitions: {count} would not be more of them"
             )
+        self._check_room(count - present)
         factor = len(topic.partitions[0].replicas)
         if assignments is None:
             new = self._assign(NewTopic(name, count - present, factor))
@@ -182,22 +204,50 @@ class ClusterState:
             new = self._checked(assignments, factor)
         if validate_only:
             return
-        for index, replicas in enumerate(new, start=present):
-            topic.partitions.append(self._new_partition(topic, index, replicas))
-        self._next_first_replica += len(new)
-        self._reconfigure(topic)
+        added: list[Partition] = []
+        yield from self._add_partitions(topic, added, new, present)
+        if self.topics.get(name) is not topic or len(topic.partitions) != present:
+            raise InvalidPartitionsException(f"topic {name!r} was deleted or given partitions by another request")
+        topic.partitions += added
+        self._next_first_replica += len(added)
+        self._partition_count += len(added)
         self._journal.topic_changed(topic)
 
-    def _new_partition(self, topic: Topic, index: int, replicas: tuple[int, ...]) -> Partition:
-        batches = self._journal.batches(topic.name, topic.id, index, topic.config)
-        log = PartitionLog(f"{topic.name}-{index}", topic.config, batches)
-        return Partition(topic.name, index, replicas, log, self._leader_among(replicas))
+    def _check_room(self, count: int) -> None:
+        if self._partition_count + count > MAX_PARTITIONS:
+            raise PolicyViolationException(
+                f"the cluster has {self._partition_count} partitions and can have {MAX_PARTITIONS}: no room for {count}"
+            )
+
+    def _add_partitions(
+        self, topic: Topic, partitions: list[Partition], assignments: Sequence[tuple[int, ...]], first: int = 0
+    ) -> Steps[None]:
+        """Appends new partitions of a topic to a list, as the cluster is when they are complete."""
+        seen = self._what_partitions_depend_on(topic)
+        for index, replicas in enumerate(assignments, start=first):
+            batches = self._journal.batches(topic.name, topic.id, index, topic.config)
+            log = PartitionLog(f"{topic.name}-{index}", topic.config, batches)
+            partition = Partition(topic.name, index, replicas, log, self._leader_among(replicas))
+            self._configure(topic, partition)
+            partitions.append(partition)
+            if index % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
+                yield
+        if self._what_partitions_depend_on(topic) != seen:  # something has changed in between
+            topic.config, topic.node_configs = self.configs.topic(topic.configs), self._node_configs(topic.configs)
+            for partition in partitions:
+                partition.leader = self._leader_among(partition.replicas)
+                self._configure(topic, partition)
+
+    def _what_partitions_depend_on(self, topic: Topic) -> object:
+        return self.nodes.alive_ids, self.configs.topic(topic.configs), self._node_configs(topic.configs)
 
     def delete_topic(self, name: str) -> Topic:
         topic = self.topics.pop(name, None)
         if topic is None:
             raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
         del self._topics_by_id[topic.id]
+        del self._plain_names[plain_name(name)]
+        self._partition_count -= len(topic.partitions)
         for partition in topic.partitions:
             partition.elect(NO_LEADER)
         self._journal.topic_deleted(topic)
@@ -240,7 +290,7 @@ class ClusterState:
         validate_topic_name(name)
         if name in self.topics:
             raise TopicExistsException(f"topic {name!r} exists already")
-        other = colliding_name(name, self.topics)
+        other = self._plain_names.get(plain_name(name))
         if other is not None:
             raise InvalidTopicException(f"topic {name!r} collides with {other!r}: '.' and '_' count as the same")
 
@@ -270,26 +320,38 @@ class ClusterState:
         if not validate_only:
             self._say_without_effect(configs)
             topic.configs, topic.config = configs, config
-            self._reconfigure(topic)
+            finish(self._reconfigure(topic))
             self._journal.topic_changed(topic)
 
     def alter_broker_configs(self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False) -> None:
         """Changes configs of a node, or of all (see :class:`ClusterConfigs`), or nothing if it raises."""
-        self.configs.alter(node, changes, validate_only=validate_only)
-        if not validate_only:
-            for topic in self.topics.values():
-                topic.config = self.configs.topic(topic.configs)
-                self._reconfigure(topic)
-            self._journal.broker_configs_changed(node, self.configs.dynamic(node))
+        finish(self.altering_broker_configs(node, changes, validate_only=validate_only))
 
-    def _reconfigure(self, topic: Topic) -> None:
-        topic.node_configs = {
-            node_id: self.configs.topic(topic.configs, node_id)
-            for node_id in self.nodes.ids
-            if self.configs.differs(node_id)
+    def altering_broker_configs(
+        self, node: str, changes: Iterable[ConfigChange], *, validate_only: bool = False
+    ) -> Steps[None]:
+        """The same in steps: the topics that there are follow one after the other."""
+        self.configs.alter(node, changes, validate_only=validate_only)
+        if validate_only:
+            return
+        self._journal.broker_configs_changed(node, self.configs.dynamic(node))
+        for topic in tuple(self.topics.values()):
+            topic.config = self.configs.topic(topic.configs)
+            yield from self._reconfigure(topic)
+            yield
+
+    def _node_configs(self, configs: Mapping[str, str]) -> dict[int, TopicConfig]:
+        """What a topic's own configs amount to on the nodes that have configs of their own."""
+        return {
+            node_id: self.configs.topic(configs, node_id) for node_id in self.nodes.ids if self.configs.differs(node_id)
         }
-        for partition in topic.partitions:
+
+    def _reconfigure(self, topic: Topic) -> Steps[None]:
+        topic.node_configs = self._node_configs(topic.configs)
+        for partition in tuple(topic.partitions):
             self._configure(topic, partition)
+            if partition.index % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
+                yield
 
     def _configure(self, topic: Topic, partition: Partition) -> None:
         # Each replica would remember what its own node says; of the one log they share here, the most of them is kept.

@@ -10,6 +10,7 @@ from typing import Protocol
 from aioproducer.broker.cluster_configs import ALL_NODES
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.topic import validate_topic_name
 from aioproducer.broker.topic_config import KIP_1269_CONFIGS
 from aioproducer.errors import InvalidRequestException
@@ -53,8 +54,8 @@ class Alteration:
         self._validate_only = validate_only
         self._times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
 
-    def apply(self, resource: ConfigResource, changes: Iterable[ConfigChange]) -> None:
-        """Makes the changes, all or none."""
+    def apply(self, resource: ConfigResource, changes: Iterable[ConfigChange]) -> Steps[None]:
+        """Makes the changes, all or none; topics follow those of brokers step by step."""
         kind, name = self._checked(resource)
         changes, state = list(changes), self._context.state
         if kind is ConfigResourceType.TOPIC:
@@ -63,9 +64,9 @@ class Alteration:
         unknown = [change.name for change in changes if change.name in KIP_1269_CONFIGS]
         if name != ALL_NODES and self._context.old and unknown:
             raise InvalidRequestException(f"this broker is one before KIP-1269, and has no {unknown[0]}")
-        state.alter_broker_configs(name, changes, validate_only=self._validate_only)
+        yield from state.altering_broker_configs(name, changes, validate_only=self._validate_only)
 
-    def replace(self, resource: ConfigResource, changes: Iterable[ConfigChange]) -> None:
+    def replace(self, resource: ConfigResource, changes: Iterable[ConfigChange]) -> Steps[None]:
         """Makes the changes, and takes back what else is set; all or nothing."""
         kind, name = self._checked(resource)
         state = self._context.state
@@ -75,7 +76,7 @@ class Alteration:
             current = state.configs.dynamic(name)
         changes = list(changes)
         kept = {change.name for change in changes}
-        self.apply(
+        yield from self.apply(
             resource, [*changes, *(ConfigChange(old, OpType.DELETE, None) for old in current if old not in kept)]
         )
 

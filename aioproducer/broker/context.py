@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aioproducer.broker.batch_scanner import BatchScanner
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.group_coordinator import GroupCoordinator
+from aioproducer.broker.long_work import LongWork
 from aioproducer.broker.purgatories import Purgatories
 from aioproducer.broker.quota_managers import QuotaManagers
+from aioproducer.broker.request_order import RequestOrder
+from aioproducer.broker.response_memory import ResponseMemory
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock
 
@@ -25,6 +29,10 @@ class BrokerContext:
     transactions: TransactionCoordinator
     groups: GroupCoordinator
     purgatories: Purgatories
+    long_work: LongWork
+    order: RequestOrder
+    scanner: BatchScanner
+    response_memory: ResponseMemory
     quotas: QuotaManagers
     topic_metrics: BrokerTopicMetrics
     transaction_version: int

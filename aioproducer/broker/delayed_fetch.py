@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Hashable
+from typing import Protocol
 
 from aioproducer.broker.delayed_operation import DelayedOperation
 from aioproducer.broker.request import Request
-from aioproducer.protocol.messages.fetch import FetchResponse
+
+
+class Fetching(Protocol):
+    """What a fetch request wants."""
+
+    def is_enough(self) -> bool:
+        """Whether there is enough to read, or an error to report."""
+
+    def is_enough_after(self, partition: Hashable) -> bool:
+        """The same once something has happened to this partition, which costs no more than to look at it."""
+
+    def answer(self) -> None:
+        """Answers the request with what there is to read."""
 
 
 class DelayedFetch(DelayedOperation):
-    """Answers a fetch request once there is enough to read or its time is up; never if its client is gone.
+    """Answers a fetch request once there is enough to read or its time is up; never if its client is gone."""
 
-    ``read`` reads what there is now, and says whether that is enough.
-    """
-
-    def __init__(self, request: Request, max_wait_ms: int, read: Callable[[], tuple[FetchResponse, bool]]) -> None:
+    def __init__(self, request: Request, max_wait_ms: int, fetching: Fetching) -> None:
         super().__init__(max_wait_ms)
-        self._request = request
-        self._read = read
-        self._response: FetchResponse | None = None
+        self._fetching = fetching
         request.on_abandon(self.abandon)
 
     def try_complete(self) -> bool:
-        response, enough = self._read()
-        if not enough:
-            return False
-        self._response = response
-        return self.force_complete()
+        return not self.is_completed and self._fetching.is_enough() and self.force_complete()
+
+    def try_complete_after(self, key: Hashable) -> bool:
+        return self._fetching.is_enough_after(key) and self.force_complete()
 
     def on_complete(self) -> None:
-        self._request.respond(self._read()[0] if self._response is None else self._response)
+        self._fetching.answer()

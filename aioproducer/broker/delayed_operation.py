@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 
 from aioproducer.broker.timing_wheel import TimerTask
 
@@ -23,6 +24,10 @@ class DelayedOperation(TimerTask, ABC):
     @abstractmethod
     def try_complete(self) -> bool:
         """Looks whether the condition holds; if so calls :meth:`force_complete` and returns what that returned."""
+
+    def try_complete_after(self, key: Hashable) -> bool:
+        """The same once something has happened to ``key``, and to nothing else that was not tried before."""
+        return self.try_complete()
 
     @abstractmethod
     def on_complete(self) -> None:

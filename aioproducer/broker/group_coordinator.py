@@ -23,6 +23,7 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
     GroupIdNotFoundException,
+    GroupMaxSizeReachedException,
     GroupNotEmptyException,
     IllegalGenerationException,
     InconsistentGroupProtocolException,
@@ -67,13 +68,17 @@ class GroupCoordinator:
         """Groups that have members, had some, or have committed offsets."""
         return list(dict.fromkeys([*self._groups, *self.offsets.groups()]))
 
+    def is_known(self, group_id: str) -> bool:
+        """Whether it is one of :meth:`group_ids`."""
+        return group_id in self._groups or self.offsets.is_known(group_id)
+
     def group(self, group_id: str) -> ClassicGroup:
         """The group, an empty one if there is none."""
         return self._groups.get(group_id) or ClassicGroup(group_id)
 
     def delete(self, group_id: str) -> None:
         """Deletes an empty group with its offsets."""
-        if group_id not in self.group_ids():
+        if not self.is_known(group_id):
             raise GroupIdNotFoundException(f"there is no group {group_id!r}")
         if self.group(group_id).members:
             raise GroupNotEmptyException(f"group {group_id!r} has members")
@@ -95,7 +100,7 @@ class GroupCoordinator:
         group.check_commit(member_id, instance_id, generation, transactional=True)
 
     def _committed_to(self, group_id: str, generation: int) -> ClassicGroup:
-        if generation >= 0 and group_id not in self.group_ids():
+        if generation >= 0 and not self.is_known(group_id):
             raise IllegalGenerationException(f"there is no group {group_id!r}, and so no generation {generation}")
         return self.group(group_id)
 
@@ -132,6 +137,8 @@ class GroupCoordinator:
             self._rejoin(group, group.member(wanted.member_id, wanted.instance_id), wanted, answer)
 
     def _join_new(self, group: ClassicGroup, wanted: Member, known: bool, answer: Answer) -> None:
+        if group.static_member(wanted.instance_id) is None:
+            self._check_size(group)
         wanted.member_id = f"{wanted.instance_id or wanted.client_id}-{uuid4()}"
         present = group.static_member(wanted.instance_id)
         if present is not None:
@@ -144,6 +151,10 @@ class GroupCoordinator:
             answer(group, wanted, ErrorCode.MEMBER_ID_REQUIRED)
         else:
             self._add(group, wanted, answer)
+
+    def _check_size(self, group: ClassicGroup) -> None:
+        if len(group.members) + len(self._pending.get(group.group_id, ())) >= self._config.group_max_size:
+            raise GroupMaxSizeReachedException(f"group {group.group_id!r} has group.max.size members")
 
     def _add(self, group: ClassicGroup, member: Member, answer: Answer) -> None:
         group.add(member)
@@ -216,6 +227,16 @@ class GroupCoordinator:
             if answer is not None:
                 self._heard(group, member)
                 answer(group, member, ErrorCode.NONE)
+
+    def forget(self, group_id: str, member: Member) -> None:
+        """The client that was to be told of its new id is gone: nobody else can be this member, but a static one."""
+        group = self._groups.get(group_id)
+        if group is None or group.members.get(member.member_id) is not member:
+            return
+        if member.instance_id is None:
+            self._gone(group, member)
+        elif member.member_id in self._joins:
+            self._joins[member.member_id] = _nobody
 
     # assignments
 
@@ -330,3 +351,7 @@ class GroupCoordinator:
         timer = self._timers.pop((group.group_id, what), None)
         if timer is not None:
             timer.cancel()
+
+
+def _nobody(group: ClassicGroup | None, member: Member | None, code: ErrorCode) -> None:
+    """In the place of a client that is gone."""

@@ -21,6 +21,9 @@ class GroupOffsets:
     def groups(self) -> list[str]:
         return list(self._committed)
 
+    def is_known(self, group: str) -> bool:
+        return group in self._committed
+
     def delete(self, group: str) -> None:
         self._journal.offsets_forgotten(group, self._committed.pop(group, {}))
 

@@ -47,6 +47,7 @@ from aioproducer.broker.handlers import (
     sync_group,
     txn_offset_commit,
 )
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.broker.sasl_server_authenticator import Admission
 from aioproducer.protocol.api_key import ApiKey
@@ -54,12 +55,19 @@ from aioproducer.protocol.api_keys import APIS as MESSAGES
 from aioproducer.protocol.codec import decode_prefix
 from aioproducer.protocol.schema import Response, Versions
 
+MAX_ELEMENTS = 20_000
+"""What a request may name in all: partitions, topics, members, whatever it has rows of. Kafka has no such limit, except
+for its 10,000 partitions to create at once."""
+
 
 class Api(NamedTuple):
-    """One API of the broker. ``handle`` returns the response, or None if it ends the request itself, maybe later."""
+    """One API of the broker. ``handle`` returns the response, or steps that end in it where that may take long; or None
+    if it ends the request itself, maybe later."""
 
     versions: Versions
-    handle: Callable[[BrokerContext, Request, Any], Response | None]
+    handle: Callable[[BrokerContext, Request, Any], Response | Steps[Response | None] | None]
+    changes: bool = False
+    """The steps are done even if the client is gone: they change something."""
 
 
 APIS: dict[int, Api] = {
@@ -77,8 +85,8 @@ APIS: dict[int, Api] = {
     ApiKey.DESCRIBE_GROUPS: Api(describe_groups.VERSIONS, describe_groups.handle),
     ApiKey.LIST_GROUPS: Api(list_groups.VERSIONS, list_groups.handle),
     ApiKey.SASL_HANDSHAKE: Api(sasl_handshake.VERSIONS, sasl_handshake.handle),
-    ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle),
-    ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle),
+    ApiKey.CREATE_TOPICS: Api(create_topics.VERSIONS, create_topics.handle, changes=True),
+    ApiKey.DELETE_TOPICS: Api(delete_topics.VERSIONS, delete_topics.handle, changes=True),
     ApiKey.DELETE_RECORDS: Api(delete_records.VERSIONS, delete_records.handle),
     ApiKey.INIT_PRODUCER_ID: Api(init_producer_id.VERSIONS, init_producer_id.handle),
     ApiKey.ADD_PARTITIONS_TO_TXN: Api(add_partitions_to_txn.VERSIONS, add_partitions_to_txn.handle),
@@ -86,11 +94,13 @@ APIS: dict[int, Api] = {
     ApiKey.END_TXN: Api(end_txn.VERSIONS, end_txn.handle),
     ApiKey.TXN_OFFSET_COMMIT: Api(txn_offset_commit.VERSIONS, txn_offset_commit.handle),
     ApiKey.DESCRIBE_CONFIGS: Api(describe_configs.VERSIONS, describe_configs.handle),
-    ApiKey.ALTER_CONFIGS: Api(alter_configs.VERSIONS, alter_configs.handle),
+    ApiKey.ALTER_CONFIGS: Api(alter_configs.VERSIONS, alter_configs.handle, changes=True),
     ApiKey.SASL_AUTHENTICATE: Api(sasl_authenticate.VERSIONS, sasl_authenticate.handle),
-    ApiKey.CREATE_PARTITIONS: Api(create_partitions.VERSIONS, create_partitions.handle),
+    ApiKey.CREATE_PARTITIONS: Api(create_partitions.VERSIONS, create_partitions.handle, changes=True),
     ApiKey.DELETE_GROUPS: Api(delete_groups.VERSIONS, delete_groups.handle),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(incremental_alter_configs.VERSIONS, incremental_alter_configs.handle),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(
+        incremental_alter_configs.VERSIONS, incremental_alter_configs.handle, changes=True
+    ),
     ApiKey.OFFSET_DELETE: Api(offset_delete.VERSIONS, offset_delete.handle),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(describe_client_quotas.VERSIONS, describe_client_quotas.handle),
     ApiKey.ALTER_CLIENT_QUOTAS: Api(alter_client_quotas.VERSIONS, alter_client_quotas.handle),
@@ -140,10 +150,13 @@ class KafkaApis:
             return
         api = APIS[header.api_key]
         # Bytes after the end are passed over, as Kafka does: librdkafka sends some with Metadata (its issue 5049).
-        message, _ = decode_prefix(MESSAGES[ApiKey(header.api_key)].request, header.api_version, frame, body_at)
+        schema = MESSAGES[ApiKey(header.api_key)].request
+        message, _ = decode_prefix(schema, header.api_version, frame, body_at, MAX_ELEMENTS)
         response = api.handle(self._context, request, message)
-        if response is not None:
+        if isinstance(response, Response):
             request.respond(response)
+        elif response is not None:
+            self._context.long_work.run(request, response, needed=api.changes)
 
     def _admits(self, request: Request) -> bool:
         authenticator = request.connection.authenticator

@@ -17,8 +17,8 @@ from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.tls import certified_name
 
-_LITTLE = 4
-"""Bytes that are read even if no memory is left: the size of a request."""
+_LITTLE = 16 * 1024
+"""Bytes of a request that are read even if no memory is left, so that parts of large ones do not hold up small ones."""
 
 
 class ChannelOwner(Protocol):
@@ -131,7 +131,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         pending = self._frames.pending
         self._memory.reserve(received + pending - self._reserved)
         self._reserved = pending
-        self._out_of_memory = pending > 0 and not self._memory.may_read(self)
+        self._out_of_memory = pending > _LITTLE and not self._memory.may_read(self)
 
     def memory_available(self) -> None:
         self._out_of_memory = False
@@ -146,6 +146,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._frames.close()
         if self._memory.is_limited:
             self._memory.release(self, self._reserved)
             self._memory.forget(self)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
 from collections.abc import Awaitable
 from typing import Protocol
+
+from aioproducer.descriptors import RESERVED, is_reserved
 
 Address = tuple[str, int]
 
@@ -56,6 +60,9 @@ class ListeningSocket:
             except (BlockingIOError, InterruptedError):
                 await self._until_ready()
             else:
+                if is_reserved(accepted.fileno()):
+                    accepted.close()
+                    raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: the last {RESERVED} are for files")
                 accepted.setblocking(False)
                 return accepted, (str(address[0]), int(address[1]))
 

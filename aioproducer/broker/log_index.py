@@ -1,9 +1,11 @@
-"""Which batch of a log has an offset or a timestamp."""
+"""Which batch of a log has an offset or a timestamp, and how many bytes lie between two of them."""
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
 
 
 class LogIndex:
@@ -11,26 +13,41 @@ class LogIndex:
     Kafka's offset index and time index. A batch's place is counted from the first one that there is.
     """
 
-    __slots__ = ("base_offsets", "max_timestamps")
+    __slots__ = ("_ends", "_start", "base_offsets", "max_timestamps")
 
-    def __init__(self, base_offsets: Iterable[int] = (), max_timestamps: Iterable[int] = ()) -> None:
+    def __init__(
+        self, base_offsets: Iterable[int] = (), max_timestamps: Iterable[int] = (), sizes: Iterable[int] = ()
+    ) -> None:
         self.base_offsets = list(base_offsets)
         self.max_timestamps = list(max_timestamps)
+        # Where each batch ends, in bytes that were ever appended; the first one begins at _start.
+        self._ends = array("q", accumulate(sizes))
+        self._start = 0
 
     def __len__(self) -> int:
         return len(self.base_offsets)
 
-    def append(self, base_offset: int, max_timestamp: int) -> None:
+    def append(self, base_offset: int, max_timestamp: int, size: int) -> None:
         """A batch has come."""
         if self.max_timestamps:
             max_timestamp = max(max_timestamp, self.max_timestamps[-1])
         self.base_offsets.append(base_offset)
         self.max_timestamps.append(max_timestamp)
+        self._ends.append((self._ends[-1] if self._ends else self._start) + size)
 
     def delete(self, count: int) -> None:
         """So many are gone, the first ones."""
+        for end in self._ends[:count][-1:]:
+            self._start = end
         del self.base_offsets[:count]
         del self.max_timestamps[:count]
+        del self._ends[:count]
+
+    def size(self, first: int, last: int) -> int:
+        """How many bytes the batches of these places have together, ``last`` not included."""
+        if first >= last:
+            return 0
+        return self._ends[last - 1] - (self._ends[first - 1] if first else self._start)
 
     def place_of(self, offset: int) -> int:
         """The batch that holds ``offset``, or the last one before it; -1 if there is none."""

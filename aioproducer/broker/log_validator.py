@@ -4,15 +4,17 @@ Follows ``ProduceRequest.validateRecords``, ``UnifiedLog.analyzeAndValidateRecor
 Kafka 4.3 for what clients append: one batch of format v2, whole, with the right CRC, counting from 0, with as many
 records as it says, no control batch.
 
-Simplifications: of the records in a batch (decompressed, if its codec's library is installed) only their sizes are
-read, which must fill the batch exactly; their fields are taken as they are. Timestamps are judged by the largest one
-that the header names, which Kafka would compute anew.
+Every record is read in full (decompressed, if its codec's library is installed): garbage inside a batch would stop
+every reader of the partition. As in Kafka the largest timestamp is that of the records, whatever the header says. Not
+as in Kafka, the offsets of records that are not compressed must count up, too.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from aioproducer.broker.producer_state import NO_PRODUCER_ID
-from aioproducer.broker.record_extents import fill_exactly
+from aioproducer.broker.record_walk import RecordWalk
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import (
     ConfigException,
@@ -24,7 +26,7 @@ from aioproducer.errors import (
     UnsupportedCompressionTypeException,
 )
 from aioproducer.protocol.schema import Records
-from aioproducer.records.compression import CompressionType, check_codec, decompress
+from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, check_codec, decompress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, read_batches
 from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, BATCH_OVERHEAD, MAGIC, MAGIC_OFFSET
@@ -34,6 +36,9 @@ MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
 """Bytes a batch may have decompressed. Kafka has no such limit; here the whole batch is decompressed at once."""
 
 ZSTD_MIN_PRODUCE_VERSION = 7
+
+_RECORDS_AT_ONCE = 20_000
+"""Read before other threads may have their turn."""
 
 
 def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
@@ -62,18 +67,65 @@ def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
     return batch
 
 
-def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
-    """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config."""
+class Scan(NamedTuple):
+    """What takes time in proportion to a batch's size to find out."""
+
+    crc: int
+    max_timestamp: int
+    """The largest timestamp of the records."""
+    decompressed: int
+    """Bytes; 0 if the batch is not compressed."""
+    problem: InvalidRecordException | None = None
+    """What is wrong with the records."""
+
+
+def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE) -> Scan:
+    """Reads all of a batch. It touches nothing else, so any thread may do it.
+
+    Raises :class:`DecompressedTooLargeException` for more than ``max_decompressed`` bytes if a batch may have those.
+    """
+    data = bytes(memoryview(batch.data)[ATTRIBUTES_OFFSET:])  # both the CRC and the walk over records want bytes
+    crc = crc32c(data)
+    start, decompressed, newest = BATCH_OVERHEAD - ATTRIBUTES_OFFSET, 0, batch.max_timestamp
+    if crc != batch.crc:
+        return Scan(crc, newest, decompressed)
+    codec = batch.codec
+    if codec is not CompressionType.NONE:
+        try:
+            check_codec(codec)
+        except ConfigException:  # Without the library there is no telling; whoever reads the records will.
+            return Scan(crc, newest, decompressed)
+        try:
+            data, start = decompress(codec, data[start:], min(max_decompressed, MAX_DECOMPRESSED_SIZE)), 0
+        except CorruptRecordException as error:
+            if isinstance(error, DecompressedTooLargeException) and max_decompressed < MAX_DECOMPRESSED_SIZE:
+                raise
+            problem = InvalidRecordException(f"the records cannot be decompressed: {error}")
+            return Scan(crc, newest, decompressed, problem)
+        decompressed = len(data)
+    walk = RecordWalk(data, start, batch.count)
+    while not walk.advance(_RECORDS_AT_ONCE):
+        pass
+    if walk.problem:
+        text = f"the batch does not have the {batch.count} records it says: {walk.problem}"
+        return Scan(crc, newest, decompressed, InvalidRecordException(text))
+    return Scan(crc, batch.base_timestamp + walk.max_timestamp_delta, decompressed)
+
+
+def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan | None = None) -> int:
+    """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config.
+
+    ``scanned`` is what :func:`scan` has found, if that was done before. Returns the largest timestamp of the records.
+    """
     if batch.base_offset != 0:
         raise InvalidRecordException(f"the base offset of a batch to append must be 0, not {batch.base_offset}")
     if batch.size_in_bytes > config.max_message_bytes:
         raise RecordTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than max.message.bytes={config.max_message_bytes}"
         )
-    checked = bytes(memoryview(batch.data)[ATTRIBUTES_OFFSET:])  # both the CRC and the walk over records want bytes
-    actual_crc = crc32c(checked)
-    if actual_crc != batch.crc:
-        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {actual_crc:#010x}")
+    found = scan(batch) if scanned is None else scanned
+    if found.crc != batch.crc:
+        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {found.crc:#010x}")
     if batch.size_in_bytes > config.segment_bytes:
         raise RecordBatchTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than segment.bytes={config.segment_bytes}"
@@ -90,32 +142,18 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
         )
     if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
-    _validate_records(batch, checked)
-    _validate_timestamps(batch, config, now_ms)
+    if found.problem is not None:
+        raise found.problem
+    _validate_timestamps(batch, found.max_timestamp, config, now_ms)
+    return found.max_timestamp
 
 
-def _validate_records(batch: RecordBatch, checked: bytes) -> None:
-    data, start = checked, BATCH_OVERHEAD - ATTRIBUTES_OFFSET
-    codec = batch.codec
-    if codec is not CompressionType.NONE:
-        try:
-            check_codec(codec)
-        except ConfigException:
-            return  # Without the library there is no telling; whoever reads the records will have it.
-        try:
-            data, start = decompress(codec, data[start:], MAX_DECOMPRESSED_SIZE), 0
-        except CorruptRecordException as error:
-            raise InvalidRecordException(f"the records cannot be decompressed: {error}") from error
-    if not fill_exactly(data, start, batch.count):
-        raise InvalidRecordException(f"the batch says it has {batch.count} records, which do not fill it exactly")
-
-
-def _validate_timestamps(batch: RecordBatch, config: TopicConfig, now_ms: int) -> None:
+def _validate_timestamps(batch: RecordBatch, max_timestamp: int, config: TopicConfig, now_ms: int) -> None:
     if config.message_timestamp_type == "LogAppendTime":
         if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
             raise InvalidTimestampException("a producer may not set the timestamp type to LogAppendTime")
-    elif batch.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+    elif max_timestamp - now_ms > config.message_timestamp_after_max_ms:
         raise InvalidTimestampException(
-            f"timestamp {batch.max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
+            f"timestamp {max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
             "(message.timestamp.after.max.ms) in the future"
         )

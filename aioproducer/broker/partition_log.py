@@ -8,14 +8,15 @@ from typing import NamedTuple
 from aioproducer.broker.batches import Batches, MemoryBatches
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log_index import LogIndex
-from aioproducer.broker.log_validator import validate
+from aioproducer.broker.log_validator import Scan, validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
+from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
 from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
 from aioproducer.errors import InvalidTxnStateException, OffsetOutOfRangeException
 from aioproducer.protocol.primitives import Buffer
-from aioproducer.records.appended_batch import set_base_offset, set_log_append_time
+from aioproducer.records.appended_batch import set_base_offset, set_log_append_time, set_max_timestamp
 from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 
@@ -43,14 +44,6 @@ class ActiveProducer(NamedTuple):
     last_timestamp: int
     coordinator_epoch: int
     transaction_start_offset: int
-
-
-class TimestampAndOffset(NamedTuple):
-    """A record found by its timestamp (ms)."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 class PartitionLog:
@@ -98,14 +91,20 @@ class PartitionLog:
         return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
 
     def append(
-        self, batch: RecordBatch, *, leader_epoch: int, now_ms: int, remembered: int | None = None
+        self,
+        batch: RecordBatch,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        remembered: int | None = None,
+        scanned: Scan | None = None,
     ) -> LogAppendInfo:
         """Appends a batch as a client sent it, or finds that it is here already.
 
         It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the
-        exception whose code Kafka answers, and has changed nothing then.
+        exception whose code Kafka answers, and has changed nothing then. ``scanned`` is what was found out before.
         """
-        validate(batch, self.config, now_ms)
+        max_timestamp = validate(batch, self.config, now_ms, scanned)
         if batch.producer_id > NO_PRODUCER_ID:
             identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
             within = self.config.producer_state_batches_to_retain if remembered is None else remembered
@@ -119,10 +118,11 @@ class PartitionLog:
                 )
         stored = bytearray(batch.data)
         log_append_time = NO_TIMESTAMP
-        max_timestamp = batch.max_timestamp
         if self.config.message_timestamp_type == "LogAppendTime":
             max_timestamp = log_append_time = now_ms
             set_log_append_time(stored, now_ms)
+        elif max_timestamp != batch.max_timestamp:
+            set_max_timestamp(stored, max_timestamp)
         first_offset = self._store(stored, batch.last_offset_delta, max_timestamp, leader_epoch)
         last_offset = first_offset + batch.last_offset_delta
         self._remember(batch, first_offset, last_offset, max_timestamp)
@@ -148,7 +148,7 @@ class PartitionLog:
         return first_offset
 
     def _grow(self, first_offset: int, size: int, last_offset_delta: int, max_timestamp: int) -> None:
-        self._index.append(first_offset, max_timestamp)
+        self._index.append(first_offset, max_timestamp, size)
         self.size_in_bytes += size
         self.log_end_offset = first_offset + last_offset_delta + 1
 
@@ -199,8 +199,9 @@ class PartitionLog:
 
     def _restore(self, checkpoint: LogCheckpoint) -> None:
         self.log_start_offset, self.log_end_offset = checkpoint.log_start_offset, checkpoint.log_end_offset
-        self._index = LogIndex(checkpoint.base_offsets, checkpoint.max_timestamps)
-        self.size_in_bytes = sum(map(self._batches.size, range(len(self._batches))))
+        sizes = list(map(self._batches.size, range(len(self._batches))))
+        self._index = LogIndex(checkpoint.base_offsets, checkpoint.max_timestamps, sizes)
+        self.size_in_bytes = sum(sizes)
         self._transactions.restore(checkpoint.open_transactions, checkpoint.aborted_transactions)
         self.producer_state.restore(checkpoint.producers, self.log_end_offset, self._retain)
 
@@ -260,6 +261,18 @@ class PartitionLog:
             last += 1
         return batches[first:last]
 
+    def readable(self, fetch_offset: int, counted_to: int, *, committed: bool = False) -> tuple[int, int]:
+        """How many bytes a read from ``fetch_offset`` on can give from offset ``counted_to`` on, and where they end.
+
+        It costs the same however many they are. Raises :class:`OffsetOutOfRangeException`.
+        """
+        if not self.log_start_offset <= fetch_offset <= self.log_end_offset:
+            raise self._out_of_range(fetch_offset)
+        end = self.last_stable_offset if committed else self.high_watermark
+        if counted_to >= end:
+            return 0, counted_to
+        return self._index.size(self._index.place_of(counted_to), self._index.count_before(end)), end
+
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from offset ``start`` up to ``end``, which is not included."""
         return self._transactions.aborted(start, end)
@@ -295,31 +308,32 @@ class PartitionLog:
 
     # looking up
 
+    def search_timestamp(self, timestamp: int) -> TimestampSearch | None:
+        """How to find the first record with this timestamp (ms) or a later one; None if there is none."""
+        place = self._index.place_of_timestamp(timestamp)
+        if place == len(self._batches):
+            return None
+        return TimestampSearch(RecordBatch(self._batches[place]), timestamp, self.log_start_offset)
+
+    def search_max_timestamp(self) -> TimestampSearch | None:
+        """The same for the first of the records with the largest timestamp."""
+        return self.search_timestamp(self._index.max_timestamps[-1]) if self._index else None
+
     def find_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         """The first record with this timestamp (ms) or a later one."""
-        return self._find_in_batch(self._index.place_of_timestamp(timestamp), timestamp)
+        search = self.search_timestamp(timestamp)
+        return None if search is None else search.run()
 
     def find_max_timestamp(self) -> TimestampAndOffset | None:
         """The first of the records with the largest timestamp."""
-        if not self._index:
-            return None
-        largest = self._index.max_timestamps[-1]
-        return self._find_in_batch(self._index.place_of_timestamp(largest), largest)
+        search = self.search_max_timestamp()
+        return None if search is None else search.run()
 
     def leader_epoch_at(self, offset: int) -> int:
         """The leader epoch of the batch that holds ``offset``. Raises :class:`OffsetOutOfRangeException`."""
         if not self.log_start_offset <= offset < self.log_end_offset:
             raise self._out_of_range(offset)
         return RecordBatch(self._batches[self._index.place_of(offset)]).partition_leader_epoch
-
-    def _find_in_batch(self, place: int, timestamp: int) -> TimestampAndOffset | None:
-        if place == len(self._batches):
-            return None
-        batch = RecordBatch(self._batches[place])
-        for record in batch.records():
-            if record.timestamp_ms >= timestamp and record.offset >= self.log_start_offset:
-                return TimestampAndOffset(record.timestamp_ms, record.offset, batch.partition_leader_epoch)
-        return None
 
     # deleting
 
@@ -357,6 +371,6 @@ class PartitionLog:
         )
 
     def _drop(self, count: int) -> None:
-        self.size_in_bytes -= sum(map(self._batches.size, range(count)))
+        self.size_in_bytes -= self._index.size(0, count)
         self._batches.delete(count, self.log_start_offset, self.producer_state)
         self._index.delete(count)

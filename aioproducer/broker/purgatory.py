@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 
 from aioproducer.broker.delayed_operation import DelayedOperation
 from aioproducer.broker.timing_wheel import Timer
@@ -79,7 +80,7 @@ class DelayedOperationPurgatory:
         completed = 0
         # A copy: what is set off may add to the list, or look at it too.
         for operation in tuple(watchers):
-            if not operation.is_completed and self._guarded(operation.try_complete):
+            if not operation.is_completed and self._guarded(partial(operation.try_complete_after, key)):
                 completed += 1
         self._purge(key)
         return completed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -95,12 +96,14 @@ class Request:
     __slots__ = (
         "_abandon",
         "_channel",
+        "_over",
         "abandoned",
         "api_local_complete_time",
         "body_at",
         "connection",
         "frame",
         "header",
+        "is_long",
         "processor",
         "quotas",
         "request_dequeue_time",
@@ -133,8 +136,10 @@ class Request:
         self.quotas = quotas
         self._channel = channel
         self._abandon: Callable[[], object] | None = None
+        self._over: Callable[[], object] | None = None
         self.abandoned = False
         """The client is gone: nobody reads a response."""
+        self.is_long = False
         self.throttle_time_ms = 0
         self.start_time = start_time
         self.request_dequeue_time = -1.0
@@ -146,8 +151,20 @@ class Request:
         """Answers, in the version that the client asked in unless told otherwise (only ApiVersions is, KIP-511)."""
         if self.quotas is not None:
             response = self.quotas.answer(self, response)
-        parts = self._encoded(response, self.header.api_version if version is None else version)
+        if version is None:
+            version = self.header.api_version
+        if self.is_long:
+            encoding = asyncio.get_running_loop().run_in_executor(None, self._encoded, response, version)
+            encoding.add_done_callback(lambda parts: self.call_back(lambda: self._send(parts.result(), response)))
+        else:
+            self._send(self._encoded(response, version), response)
+
+    def _send(self, parts: Sequence[Buffer], response: Response) -> None:
         self._channel.send_response(SendResponse(self, parts, response))
+
+    def took_long(self) -> None:
+        """To encode the response may take long, too, and is done in a thread."""
+        self.is_long = True
 
     def _encoded(self, response: Response, version: int) -> Sequence[Buffer]:
         return encode_response(response, version=version, correlation_id=self.header.correlation_id)
@@ -187,9 +204,23 @@ class Request:
         else:
             self._abandon = callback
 
+    def when_over(self, callback: Callable[[], object]) -> None:
+        """``callback`` runs once when the response is written, or nobody is there any more to read one."""
+        if self.abandoned:
+            callback()
+        else:
+            self._over = callback
+
+    def over(self) -> None:
+        """The processor says that nothing is left of the request."""
+        callback, self._over = self._over, None
+        if callback is not None:
+            callback()
+
     def abandon(self) -> None:
         """The processor says that the client is gone."""
         self.abandoned = True
+        self.over()
         callback, self._abandon = self._abandon, None
         if callback is not None:
             callback()
@@ -204,3 +235,9 @@ class WrappedRequest(Request):
         super().__init__(request.header, request._channel, request.connection)
         self._request = request
         request.on_abandon(self.abandon)
+
+    def took_long(self) -> None:
+        self._request.took_long()
+
+    def when_over(self, callback: Callable[[], object]) -> None:
+        self._request.when_over(callback)

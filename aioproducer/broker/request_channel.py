@@ -174,6 +174,7 @@ class RequestChannel:
 
     def completed(self, response: RequestEnd) -> None:
         """A processor is done with a request."""
+        response.request.over()
         if self.on_complete is not None:
             self.on_complete(response.request, response, self._now())
 

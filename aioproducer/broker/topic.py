@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
@@ -26,13 +26,10 @@ def validate_topic_name(name: str) -> None:
         )
 
 
-def colliding_name(name: str, others: Iterable[str]) -> str | None:
-    """The one of these topics whose metrics would be those of a topic of this name: '.' and '_' are the same in them,
-    so Kafka refuses such a topic (``Topic.hasCollision``)."""
-    plain = name.replace(".", "_")
-    if plain == name and "_" not in name:
-        return None
-    return next((other for other in others if other.replace(".", "_") == plain), None)
+def plain_name(name: str) -> str:
+    """The name of a topic in metrics, where '.' and '_' are the same: Kafka refuses a topic whose plain name another
+    topic has (``Topic.hasCollision``)."""
+    return name.replace(".", "_")
 
 
 @dataclass(frozen=True, slots=True)

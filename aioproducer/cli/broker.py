@@ -13,6 +13,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.cli.options import pairs
 from aioproducer.cli.running import InputError, Interrupt, run
 from aioproducer.cli.terminal import Terminal
+from aioproducer.descriptors import raise_limit
 from aioproducer.errors import DataDirectoryException
 
 _PORT = 9092
@@ -59,6 +60,7 @@ def broker(
     configs = pairs(override, "-X")
     topics = dict(map(_topic, topic or ()))
     terminal = Terminal()
+    raise_limit()
     ports = _ports(port, brokers, configs)
 
     async def command(interrupt: Interrupt) -> int:

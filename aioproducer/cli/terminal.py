@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from aioproducer.cli.log_lines import LogLines, write_to_standard_error
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -98,8 +100,9 @@ class Terminal:
 
     @contextmanager
     def logging(self) -> Iterator[None]:
-        """Shows the package's warnings."""
-        handler = _LogHandler(self)
+        """Shows the package's warnings. A reader of standard error that stops reading delays nothing but them."""
+        lines = LogLines(self.warn if sys.stderr.isatty() else write_to_standard_error)
+        handler = _LogHandler(lines)
         logger = logging.getLogger("aioproducer")
         logger.addHandler(handler)
         propagate, logger.propagate = logger.propagate, False
@@ -108,6 +111,7 @@ class Terminal:
         finally:
             logger.propagate = propagate
             logger.removeHandler(handler)
+            lines.close()
 
 
 def _print(stream: TextIO, text: str, style: str = "") -> None:
@@ -150,13 +154,13 @@ class _LineMeter:
 
 
 class _LogHandler(logging.Handler):
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, lines: LogLines) -> None:
         super().__init__(logging.WARNING)
-        self._terminal = terminal
+        self._lines = lines
         self.setFormatter(logging.Formatter())
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.name not in _TOLD_OTHERWISE
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._terminal.warn(f"{record.levelname.lower()}: {self.format(record)}")
+        self._lines.put(f"{record.levelname.lower()}: {self.format(record)}")

@@ -14,7 +14,7 @@ LIVE, READY = "/health/live", "/health/ready"
 """Where services tell it."""
 
 FAILED: Final = "producer-failed"
-NOT_NOW: Final = (FAILED, "buffer-available-bytes", "parked-bytes")
+NOT_NOW: Final = (FAILED, "unreachable-age", "buffer-available-bytes", "parked-bytes")
 """The metrics that describe the present moment. Failed records are reported, too, but are no reason to send requests
 elsewhere: they cover the last minute, and one client with a record that is too large could put every instance out of
 service."""
@@ -26,7 +26,8 @@ def liveness(producers: Sequence[KafkaProducer], thresholds: HealthThresholds | 
 
 
 def readiness(producers: Sequence[KafkaProducer], thresholds: HealthThresholds | None = None) -> Answer:
-    """503 until each has reached its cluster, while memory for records is nearly used up, and after a failure."""
+    """503 until each has reached its cluster, while no broker can be reached, while memory for records is nearly used
+    up, and after a failure."""
     checks = [_Check(producer, thresholds, NOT_NOW) for producer in producers]
     for check in checks:
         if math.isnan(check.producer.metrics()["metadata-age"]):

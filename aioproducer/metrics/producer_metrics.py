@@ -43,6 +43,7 @@ class Gauges:
     parked_records: Callable[[], int] = _none
     requests_in_flight: Callable[[], int] = _none
     metadata_time: Callable[[], float] = lambda: -math.inf
+    unreachable_since: Callable[[], float] = lambda: math.nan
     failed: Callable[[], int] = _none
     """1 when the producer cannot be used any more."""
 
@@ -184,6 +185,12 @@ class ProducerMetrics:
             self.metadata_wait.total_ns,
         )
         self._group.gauge("metadata-age", "seconds since metadata last came; NaN before it has", self._metadata_age)
+        self._group.gauge(
+            "unreachable-age",
+            "seconds since an attempt to connect failed, if no broker has been connected since; else NaN",
+            lambda now: now - self.gauges.unreachable_since(),
+            own=True,
+        )
 
     def _metadata_age(self, now: float) -> float:
         came = self.gauges.metadata_time()

@@ -16,7 +16,8 @@ class WindowMetrics:
         self._tags = tags
         self._discovered = 0
         self._reset = 0
-        self._partitions: dict[tuple[str, int], MetricGroup] = {}
+        self._partitions: dict[tuple[str, int], tuple[Measure, Measure]] = {}
+        self._shown: dict[tuple[str, int], MetricGroup] = {}
         group = registry.group(PRODUCER_GROUP, tags)
         group.gauge(
             "in-flight-windows-discovered-total",
@@ -42,8 +43,13 @@ class WindowMetrics:
     def show(self, topic: str, partition: int, window: Measure, in_flight: Measure) -> None:
         """Publishes a partition's window, and how many of its batches are within."""
         self.forget(topic, partition)
+        self._partitions[topic, partition] = window, in_flight
+        self._publish(topic, partition)
+
+    def _publish(self, topic: str, partition: int) -> None:
+        window, in_flight = self._partitions[topic, partition]
         tags = (*self._tags, ("partition", str(partition)), ("topic", topic))
-        group = self._partitions[topic, partition] = self._registry.group(PARTITION_GROUP, tags)
+        group = self._shown[topic, partition] = self._registry.group(PARTITION_GROUP, tags)
         group.gauge(
             "in-flight-window",
             "batches that may be under way, as the leader announced; partitions with the default of 5 have no metric",
@@ -54,11 +60,18 @@ class WindowMetrics:
 
     def forget(self, topic: str, partition: int) -> None:
         """The partition's window is the default."""
-        group = self._partitions.pop((topic, partition), None)
+        self._partitions.pop((topic, partition), None)
+        self._hide(topic, partition)
+
+    def _hide(self, topic: str, partition: int) -> None:
+        group = self._shown.pop((topic, partition), None)
         if group is not None:
             group.remove()
 
     def keep(self, topics: Collection[str]) -> None:
-        """Forgets the partitions of all other topics."""
-        for topic, partition in [place for place in self._partitions if place[0] not in topics]:
-            self.forget(topic, partition)
+        """Publishes the windows of these topics and of no others: a topic that is used again has the windows it had."""
+        for topic, partition in self._partitions:
+            if topic not in topics:
+                self._hide(topic, partition)
+            elif (topic, partition) not in self._shown:
+                self._publish(topic, partition)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from aioproducer.errors import ConfigException
+from aioproducer.printable import printable
 
 
 class Address(NamedTuple):
@@ -15,7 +16,8 @@ class Address(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        host = printable(self.host)  # metadata names hosts, too
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
 def parse_addresses(servers: Iterable[str]) -> list[Address]:

@@ -61,6 +61,8 @@ class BrokerLink:
         self.throttled_until = 0.0
         self.failures = 0
         """Attempts to connect in a row that came to nothing."""
+        self.unreached = False
+        """The last attempt to connect came to nothing."""
         self.last_error: KafkaError | None = None
         self.backoff_until = -math.inf
         self._on_change = on_change

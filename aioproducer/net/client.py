@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import math
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import TypeVar
@@ -25,7 +26,7 @@ from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
-from aioproducer.net.cluster import Node
+from aioproducer.net.cluster import Cluster, Node
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
@@ -36,6 +37,7 @@ from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Request, Response
+from aioproducer.turn import Turn
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +49,8 @@ HEAD_START = 1.0
 
 
 class KafkaClient:
-    """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer,
+    """Links and metadata. ``on_link(link)`` is told of every change of a link, ``on_metadata()`` of every answer
+    that is in force. Before it is, ``follow(cluster)`` is gone through, and the loop has turns between its steps.
     ``on_refused(error)`` each time that a broker does not believe who the client is, or the client the broker: whoever
     waits for metadata waits in vain then, as far as anybody can tell.
 
@@ -64,6 +67,7 @@ class KafkaClient:
         *,
         creates_topics: bool = True,
         on_link: Callable[[BrokerLink], None] = lambda link: None,
+        follow: Callable[[Cluster], Iterable[None]] = lambda cluster: (),
         on_metadata: Callable[[], None] = lambda: None,
         on_refused: Callable[[AuthenticationException], None] = lambda error: None,
         topics_in_use: Callable[[], Iterable[str]] = tuple,
@@ -73,6 +77,7 @@ class KafkaClient:
         self._supervisor = supervisor
         self._random = random
         self._on_link = on_link
+        self._follow = follow
         self._on_metadata = on_metadata
         self._on_refused = on_refused
         self._topics_in_use = topics_in_use
@@ -93,6 +98,8 @@ class KafkaClient:
         """Links to brokers that are gone or have moved, until what was under way there has ended."""
         self.metadata_error: KafkaError | None = None
         """Why the last metadata request failed, if it did."""
+        self.unreachable_since = math.nan
+        """When an attempt to connect failed, no broker having been connected then or since; NaN while one is."""
         self.news = News()
         """Of links and metadata."""
         self._next_try = 0.0
@@ -256,6 +263,11 @@ class KafkaClient:
         self._retired = [retired for retired in (*self._retired, link) if retired.in_flight()]
 
     def _link_changed(self, link: BrokerLink) -> None:
+        if link.state is LinkState.READY or any(one.state is LinkState.READY for one in self.links.values()):
+            self.unreachable_since = math.nan
+        elif link.state is LinkState.BACKOFF and link.unreached and math.isnan(self.unreachable_since):
+            self.unreachable_since = self._loop.time()
+            self.request_update()  # until some broker answers
         if link.state is LinkState.BACKOFF and isinstance(link.last_error, AuthenticationException):
             self.news.tell_refusal(link.node_id, link.last_error)
             self._on_refused(link.last_error)
@@ -272,14 +284,18 @@ class KafkaClient:
             await self._find_canonical_bootstrap()
         while True:
             await self._until_due()
+            response = None
             try:
                 async with asyncio.timeout_at(self.metadata.seek(self._loop.time())):
-                    await self._ask_for_metadata()
+                    response = await self._ask_for_metadata()
             except TimeoutError:
                 trigger = self._config.metadata_recovery_rebootstrap_trigger_ms
                 self._rebootstrap(f"no metadata for metadata.recovery.rebootstrap.trigger.ms={trigger}")
+            if response is not None:
+                await self._take_in(response)
 
-    async def _ask_for_metadata(self) -> None:
+    async def _ask_for_metadata(self) -> MetadataResponse | None:
+        """The answer; None if there was none."""
         try:
             link = await self.any_ready()
             for topic in self._topics_in_use():
@@ -295,9 +311,9 @@ class KafkaClient:
             self.metadata.failed(self._loop.time())
             if isinstance(error, RebootstrapRequiredException) and self._config.rebootstraps:
                 self._rebootstrap(str(error))
-            return
+            return None
         self.metadata_error = None
-        self._take_in(response)
+        return response
 
     async def _find_canonical_bootstrap(self) -> None:
         found = await asyncio.gather(*map(canonical, self._bootstrap))
@@ -321,8 +337,12 @@ class KafkaClient:
             except TimeoutError:
                 return
 
-    def _take_in(self, response: MetadataResponse) -> None:
-        self.metadata.update(response, self._loop.time())
+    async def _take_in(self, response: MetadataResponse) -> None:
+        turn = Turn(self._loop)
+        for _ in self.metadata.updating(response, self._loop.time(), self._follow):
+            if turn.over():
+                await asyncio.sleep(0)
+                turn.begin()
         self.nodes_changed()
         self._on_metadata()
         self.news.tell()

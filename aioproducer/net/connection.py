@@ -16,11 +16,12 @@ from mypy_extensions import i64
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
 from aioproducer.metrics.network_metrics import NodeMetrics
 from aioproducer.net.in_flight_request import InFlightRequest, MessageRequest
-from aioproducer.protocol.api_keys import APIS
+from aioproducer.protocol.api_keys import APIS, VERSIONS_RESPONSE
 from aioproducer.protocol.big_endian import int32_at
 from aioproducer.protocol.frame_reader import FrameReader
-from aioproducer.protocol.framing import MAX_RESPONSE_SIZE, RequestFrames
+from aioproducer.protocol.framing import RequestFrames
 from aioproducer.protocol.schema import Request, Response
+from aioproducer.turn import Turn
 
 R = TypeVar("R", bound=Response)
 
@@ -84,11 +85,17 @@ class Connection:
         self._guard = _Guard(on_crash)
         self._metrics = metrics
         self._requests = RequestFrames(client_id)
-        self._frames = FrameReader(MAX_RESPONSE_SIZE)
+        self._frames = FrameReader(VERSIONS_RESPONSE, gathers=True, limit_of=self._largest_answer)
+        self._read: bytes | memoryview | None = None
+        """The large answer that is being read, to the oldest request."""
+        self._unread: deque[bytes | memoryview] = deque()
+        """What had come with it. The socket is not read from until it is read."""
+        self._receiving = True
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._correlation_id: i64 = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._turn = Turn(self._loop)
         self._stuck_at: float = math.inf
         """When a full socket counts as one that nobody reads from; requests without response (acks=0) wait for it."""
         self.error: KafkaError | None = None
@@ -166,6 +173,8 @@ class Connection:
             self._transport.close()
         else:
             self._transport.abort()
+        self._read = None
+        self._unread.clear()
         unanswered, self.in_flight = self.in_flight, deque()
         self.unsettled |= len(unanswered) > 0
         for request in unanswered:
@@ -192,7 +201,7 @@ class Connection:
         with self._guard:
             # Answers come in order, so the oldest request is the only one that can be late.
             self._timer = None
-            oldest = self.in_flight[0] if self.in_flight else None
+            oldest = self.in_flight[0] if self.in_flight and self._read is None else None
             due = self._stuck_at if oldest is None else min(oldest.deadline, self._stuck_at)
             now = self._loop.time()
             if due > now:
@@ -226,28 +235,91 @@ class Connection:
     def buffer_updated(self, nbytes: int) -> None:
         with self._guard:
             try:
-                for frame in self._frames.buffer_updated(nbytes):
-                    self._answer(frame)
-                    if self._last_words is not None and not self.in_flight:
-                        self.close(self._last_words)
-                    if self.error is not None:
-                        return
+                frames = self._frames.buffer_updated(nbytes)
+                large = self._frames.take_large()
+                if large is not None:
+                    self._received(large)
+                for frame in frames:
+                    self._received(frame)
             except (InvalidReceiveException, SchemaException) as error:
                 self.close(error)
 
-    def _answer(self, frame: bytes) -> None:
+    def _largest_answer(self, number: int) -> int:
+        """Of a frame that comes after so many that are not taken yet."""
+        place = number + len(self._unread) + (0 if self._read is None else 1)
+        if place >= len(self.in_flight):
+            return VERSIONS_RESPONSE  # nobody has asked for it
+        return APIS[self.in_flight[place].api_key].largest_response
+
+    def _received(self, frame: bytes | memoryview) -> None:
+        if self._read is not None:
+            self._unread.append(frame)
+        elif self.error is None:
+            self._answer(frame)
+
+    def _answer(self, frame: bytes | memoryview) -> None:
         if not self.in_flight:
             raise SchemaException(f"{self.peer} sent {len(frame)} bytes that nobody asked for")
         request = self.in_flight[0]
         if len(frame) < 4:
             raise SchemaException(f"{self.peer} answered {request.name} with {len(frame)} bytes")
-        correlation_id = int32_at(frame, 0)
+        correlation_id = int32_at(bytes(frame[:4]), 0)
         if correlation_id != request.correlation_id:
             raise SchemaException(
                 f"{self.peer} answered request {correlation_id}; "
                 f"the next one due is {request.name} {request.correlation_id}"
             )
-        throttle = request.read(frame)
+        if request.begin_reading(frame):
+            self._read = frame
+            self._receive(False)
+            self._loop.call_soon(self._read_on)
+        else:
+            self._take(request, frame, request.read(frame if isinstance(frame, bytes) else bytes(frame)))
+
+    def _read_on(self) -> None:
+        """Reads a large answer for a turn, and what came after it when that is done."""
+        with self._guard:
+            frame = self._read
+            if frame is None:
+                return  # closed meanwhile
+            request = self.in_flight[0]
+            self._turn.begin()
+            try:
+                throttle = request.read_on()
+                while throttle < 0:
+                    if self._turn.over():
+                        self._loop.call_soon(self._read_on)
+                        return
+                    throttle = request.read_on()
+                self._read = None
+                self._take(request, frame, throttle)
+                self._answer_rest()
+            except (InvalidReceiveException, SchemaException) as error:
+                self.close(error)
+
+    def _answer_rest(self) -> None:
+        """What came with a large answer, up to the next large one; then more may come."""
+        while self._unread:
+            self._answer(self._unread.popleft())
+            if self._read is not None:
+                return
+        if self.error is not None:
+            return
+        self._receive(True)
+        if self._timer is None and self.in_flight:
+            self._timer = self._loop.call_at(self.in_flight[0].deadline, self._check_timeout)
+
+    def _receive(self, receiving: bool) -> None:
+        """Whether the socket is read from."""
+        if self._transport is not None and receiving != self._receiving:
+            self._receiving = receiving
+            if receiving:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def _take(self, request: InFlightRequest, frame: bytes | memoryview, throttle: i64) -> None:
+        """The answer of the oldest request has been read."""
         self.in_flight.popleft()
         self.answers += 1
         now = self.last_active = self._loop.time()
@@ -255,6 +327,8 @@ class Connection:
         if throttle > 0 and request.version >= APIS[request.api_key].client_throttles_from:
             self._on_throttled(throttle)
         self._tell(request, None)
+        if self._last_words is not None and not self.in_flight:
+            self.close(self._last_words)
 
     def eof_received(self) -> bool:
         with self._guard:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Final, final
 
 from mypy_extensions import i64
 
 from aioproducer.errors import KafkaError
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
-from aioproducer.protocol.codec import encode
-from aioproducer.protocol.framing import decode_response
+from aioproducer.protocol.codec import Decoding, encode
+from aioproducer.protocol.framing import decode_response, decoding_response
 from aioproducer.protocol.schema import Request
+
+AT_ONCE: Final = 8192
+"""Bytes of an answer that are read in one go."""
 
 Handler = Callable[[Any, KafkaError | None], None]
 """Told the response, or the error that ended the request; exactly once."""
@@ -44,6 +47,14 @@ class InFlightRequest:
         """Reads the answer, header included; ``throttle_time_ms``. SchemaException if it is no answer to this."""
         raise NotImplementedError
 
+    def begin_reading(self, frame: bytes | memoryview) -> bool:
+        """Begins to read a large answer step by step; False if ``read`` is to do it in one go."""
+        return False
+
+    def read_on(self) -> i64:
+        """A step; what ``read`` answers if it was the last, otherwise -1."""
+        raise NotImplementedError
+
     def answered(self) -> None:
         """What was read holds."""
         raise NotImplementedError
@@ -62,14 +73,32 @@ class MessageRequest(InFlightRequest):
         self._request = request
         self._handler = handler
         self._response: Any = None
+        self._decoding: Decoding | None = None
 
     def body(self) -> list[bytes | memoryview]:
         return encode(self._request, self.version)
 
     def read(self, frame: bytes) -> i64:
         _, self._response = decode_response(APIS[self.api_key].response, self.version, frame)
+        return self._throttle()
+
+    def begin_reading(self, frame: bytes | memoryview) -> bool:
+        if len(frame) <= AT_ONCE or self.api_key == ApiKey.API_VERSIONS:
+            return False
+        self._decoding = decoding_response(APIS[self.api_key].response, self.version, frame)
+        return True
+
+    def read_on(self) -> i64:
+        decoding = self._decoding
+        if decoding is None or not decoding.step():
+            return -1
+        self._response = decoding.message
+        self._decoding = None
+        return self._throttle()
+
+    def _throttle(self) -> i64:
         throttle: i64 = getattr(self._response, "throttle_time_ms", 0)
-        return throttle
+        return max(throttle, 0)
 
     def answered(self) -> None:
         self._handler(self._response, None)

@@ -93,8 +93,10 @@ class LinkTask:
             try:
                 await self._connect()
             except KafkaError as error:
+                link.unreached = True
                 self._failed(error)
             else:
+                link.unreached = False
                 await self._serve()
             wait = self._backoff.wait(link.failures)
             link.backoff_until = self._loop.time() + wait

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
@@ -26,6 +26,9 @@ from aioproducer.types import PartitionInfo
 
 LAST_VERSION_WITHOUT_EPOCHS = 6
 FIRST_VERSION_WITH_RELIABLE_EPOCHS = 9
+
+STEP = 64
+"""Partitions between two pauses: well below half a millisecond."""
 
 LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
 
@@ -69,6 +72,8 @@ class Metadata:
         self._sought_since: float | None = None
         self._older: dict[str, int] = {}
         """Topics without ids of which the last answers had older leader epochs: how many in a row."""
+        self._told_meanwhile: list[tuple[Iterable[tuple[str, int, int, int]], Iterable[Node]]] | None = None
+        """What ``leaders_told`` was told while an answer is being taken in; None while none is."""
         self.failures: dict[str, tuple[ErrorCode, int]] = {}
         """Topics without metadata: the last error, and how often in a row it was answered."""
 
@@ -141,25 +146,35 @@ class Metadata:
         self._fruitless = self._fruitless + 1 if fruitless else 0
         self._wait = self._backoff.wait(max(self._fruitless, 1))
 
-    def update(self, response: MetadataResponse, now: float) -> None:
-        """Takes an answer in."""
+    def updating(
+        self, response: MetadataResponse, now: float, follow: Callable[[Cluster], Iterable[None]] = lambda _: ()
+    ) -> Iterator[None]:
+        """Takes an answer in, with a pause after every few partitions; it is in force at the end, all at once.
+
+        ``follow(cluster)`` is gone through before that, in the same way.
+
+        It is emptied on the way: to let go of 100,000 partitions in one go would take as long as to read them.
+        """
+        old = self.cluster
         nodes = {
             broker.node_id: Node(broker.node_id, Address(broker.host, broker.port), broker.rack)
             for broker in response.brokers
         }
-        old = self.cluster
-        topics = {name: topic for name, topic in old.topics.items() if name in self._used}
+        topics: dict[str, TopicMetadata] = {}
         errors: dict[str, ErrorCode] = {}
-        for answered in response.topics:
+        self._told_meanwhile = []
+        response.topics.reverse()
+        while response.topics:
+            yield
+            answered = response.topics.pop()
             name = answered.name
             if name is None:
                 continue
             code = ErrorCode(answered.error_code)
             if code is ErrorCode.NONE or (code is ErrorCode.LEADER_NOT_AVAILABLE and answered.partitions):
-                topics[name] = self._topic(name, answered, topics.get(name))
+                known = topics.get(name) or (old.topics.get(name) if name in self._used else None)
+                topics[name] = yield from self._topic(name, answered, known)
                 self.failures.pop(name, None)
-                if any(partition.leader < 0 for partition in topics[name].partitions):
-                    self._update_needed = True
             else:
                 errors[name] = code
                 self.failures[name] = (code, self.failures.get(name, (code, 0))[1] + 1)
@@ -168,19 +183,34 @@ class Metadata:
                 # A topic that is briefly missing keeps its partitions: nothing is proven by its absence.
         self._older = {name: count for name, count in self._older.items() if name in self._used}
         self.failures = {name: failure for name, failure in self.failures.items() if name in self._used}
-        self.cluster = Cluster(nodes or old.nodes, topics, errors, response.controller_id, response.cluster_id)
-        self._back_off(now, fruitless=self.cluster == old)
+        kept = {name: topic for name, topic in old.topics.items() if name in self._used}
+        cluster = Cluster(nodes or old.nodes, kept | topics, errors, response.controller_id, response.cluster_id)
+        for _ in follow(cluster):
+            yield
+        self.cluster = cluster
+        fruitless = cluster == old
+        told_meanwhile, self._told_meanwhile = self._told_meanwhile, None
+        for told, told_nodes in told_meanwhile:
+            self.leaders_told(told, told_nodes)
+        self._back_off(now, fruitless=fruitless)
         self.updated_at = now
         self._sought_since = None
         self.version += 1
 
-    def _topic(self, name: str, answered: MetadataResponseTopic, known: TopicMetadata | None) -> TopicMetadata:
+    def _topic(
+        self, name: str, answered: MetadataResponseTopic, known: TopicMetadata | None
+    ) -> Generator[None, None, TopicMetadata]:
         topic_id = answered.topic_id
         if known is not None and topic_id == NO_TOPIC_ID:
             topic_id = known.topic_id  # a broker that tells no ids says nothing about it
         if known is not None and topic_id != known.topic_id and known.topic_id != NO_TOPIC_ID:
             known = None  # created anew: epochs start again
-        told = {partition.partition_index: partition for partition in answered.partitions}
+        told: dict[int, MetadataResponsePartition] = {}
+        while answered.partitions:
+            partition = answered.partitions.pop()
+            told.setdefault(partition.partition_index, partition)
+            if len(answered.partitions) % STEP == 0:
+                yield
         before = () if known is None else known.partitions
         if answered.topic_id == NO_TOPIC_ID and self._believes_older(name, told, before):
             before = tuple(info._replace(leader_epoch=-1) for info in before)
@@ -191,13 +221,19 @@ class Metadata:
         if answered.topic_id == NO_TOPIC_ID and (size := max(told, default=-1) + 1) < stay:
             stay, topic_id = size, NO_TOPIC_ID
         while (index := len(partitions)) in told or index < stay:
+            if index % STEP == 0:
+                yield
             if index not in told:
                 partitions.append(before[index])
-                continue
-            info = _partition(name, told[index])
-            if index < len(before) and (info == before[index] or 0 <= info.leader_epoch < before[index].leader_epoch):
-                info = before[index]
-            partitions.append(info)
+            else:
+                info = _partition(name, told.pop(index))
+                if index < len(before) and (
+                    info == before[index] or 0 <= info.leader_epoch < before[index].leader_epoch
+                ):
+                    info = before[index]
+                partitions.append(info)
+            if partitions[-1].leader < 0:
+                self._update_needed = True
         same = len(partitions) == len(before) and all(map(operator.is_, partitions, before))
         if known is not None and same and topic_id == known.topic_id:
             return known  # the very same, so that nobody need look for what has changed
@@ -223,6 +259,9 @@ class Metadata:
 
         A leader whose address is not known is no use. A topic's partitions are copied once for all of them.
         """
+        told, nodes = tuple(told), tuple(nodes)
+        if self._told_meanwhile is not None:
+            self._told_meanwhile.append((told, nodes))  # the answer that is being taken in may be older
         all_nodes = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
         moved: dict[str, dict[int, PartitionInfo]] = {}
         for topic, partition, leader, epoch in told:

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from aioproducer.own_task import start_task
+
 log = logging.getLogger(__name__)
 
 
@@ -25,7 +27,7 @@ class Supervisor:
         self._crashed = False
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        task = asyncio.create_task(work, name=name)
+        task = start_task(work, name)
         self._tasks[task] = None
         task.add_done_callback(self._done)
         return task

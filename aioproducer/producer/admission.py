@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.bulk_result import FailedRun
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.hooks import Hooks
@@ -205,7 +206,8 @@ class Admission:
         ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
         result.fail(ended)
         self.refused(topic, error)
-        self._loop.call_soon(self._report_unseen, result, ended)
+        # In two turns: a task made for the delivery now asks in the next.
+        self._loop.call_soon(self._loop.call_soon, self._report_unseen, result, ended)
         return Delivery(result, 0)
 
     def refused(self, topic: str, error: BaseException) -> None:
@@ -217,9 +219,40 @@ class Admission:
         """Counts records of a bulk call that was under way when its producer was closed, or could do no more."""
         self._metrics.records_failed(topic, count, self._loop.time())
 
+    def bulk_began(self) -> int:
+        """A bulk call begins to send records: the number of the transaction that they belong to, 0 if to none."""
+        transactions = self._sender.transactions
+        return 0 if transactions is None else transactions.status.bulk_began()
+
+    def bulk_ended(self, transaction: int) -> None:
+        """It has sent them all, or given up."""
+        if (transactions := self._sender.transactions) is not None:
+            transactions.status.bulk_ended(transaction)
+
+    def why_no_more(self, transaction: int) -> KafkaError | None:
+        """Why a bulk call that began in this transaction may send no more records; None if it may."""
+        transactions = self._sender.transactions
+        if transactions is None or transactions.status.transaction == transaction:
+            return None
+        return IllegalStateException("the transaction that the call sent records to has ended before it")
+
     def missing(self, error: KafkaError) -> None:
         """A record was not let in, and nothing is raised for it: a transaction may not be committed without it."""
         self._lot.on_failed(error)
+
+    def unread(self, topic: str, error: Exception) -> None:
+        """Nobody asks for the error of a record of ``enqueue`` that was not let in."""
+        if isinstance(error, KafkaError):
+            self._lot.on_failed(error)
+            ended = DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1))
+            self._failures.failed(topic, -1, 1, ended, self._loop.time())
+
+    def unread_runs(self, runs: Sequence[FailedRun]) -> None:
+        """Nobody looks for these failures of a bulk call."""
+        now = self._loop.time()
+        for indices, error in runs:
+            assert error.topic_partition is not None
+            self._failures.failed(*error.topic_partition, len(indices), error, now)
 
     def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
         """A record that nobody has asked about by now may not be lost in silence."""

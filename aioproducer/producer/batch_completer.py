@@ -38,6 +38,7 @@ from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.split import split, target_size
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.turn import Turn
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +74,7 @@ class BatchCompleter:
         self._sealer = sealer
         self._split_topics: set[str] = set()
         self._timeout = config.delivery_timeout_ms / 1000
+        self._expiring = Turn(accumulator.loop)
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
         """Told of every batch that fails, before its records are."""
         self.incomplete: OrderedDict[ProducerBatch, PartitionQueue] = OrderedDict()
@@ -225,7 +227,11 @@ class BatchCompleter:
         return None
 
     def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
-        """Fails the batches whose delivery.timeout.ms is over, wherever they are."""
+        """Fails the batches whose delivery.timeout.ms is over, wherever they are; the oldest first, for a turn.
+
+        ``next_expiry`` is a time that has passed if that was not enough for all of them.
+        """
+        self._expiring.begin()
         while (batch := self._oldest()) is not None and batch.created + self._timeout <= now:
             queue = self.incomplete[batch]
             if batch.in_flight:
@@ -236,6 +242,8 @@ class BatchCompleter:
             error = self._too_late(queue, batch, why_waiting(queue, batch), ledger)
             self._give_up(queue, batch, error)
             self._again(queue, now, now)
+            if self._expiring.over():
+                return
 
     def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
         """Books what the batch waited for since its last attempt, or since its first record."""

@@ -39,13 +39,17 @@ class BulkCalls(ABC):
         Records of one partition are sent in that order.
 
         A record that fails does not affect the others: the result has its index and the error that ``send`` or its
-        delivery would have raised. If a record has waited max.block.ms for memory or metadata, or the producer is
-        closed meanwhile, all later records fail with the same error without being tried.
+        delivery would have raised, which is logged if nobody looks at it. If a record has waited max.block.ms for
+        memory or metadata, or the producer is closed meanwhile, all later records fail with the same error without
+        being tried.
 
         Raises IllegalArgumentException for arguments that are not iterable or not of the same length, and whatever an
         iterable raises. If this shows only on the way, the records before it are sent first, and a note on the
         exception says what became of them. If the call is cancelled, it sends no more. Records that are in the
         accumulator by then go on to their own end, ``flush`` waits for them, and their failures are logged.
+
+        A transaction fails if the call is cancelled before it has sent all its records, and cannot be committed while
+        records are still to be sent. The call sends nothing to the next transaction.
         """
         bulk = self._bulk_send(topic)
         columns = Columns(values, keys=keys, partitions=partitions, timestamps_ms=timestamps_ms, headers=headers)
@@ -86,17 +90,18 @@ class BulkCalls(ABC):
 
 
 async def _send_all(bulk: BulkSend, columns: Columns | TableColumns | TableStream) -> BulkResult:
-    try:
+    with bulk:
         if isinstance(columns, TableStream):
             while (portion := await columns.read()) is not None:
                 await bulk.send_rows(portion)
         else:
             while (rows := columns.read()) is not None:
                 await bulk.send_rows(rows)
-        result = await bulk.ended(columns.count)
-    finally:
-        bulk.leave()
-    if columns.broken is not None:
-        columns.broken.add_note(f"before it {counted(result.count, 'record')} had been sent: {result!r}")
-        raise columns.broken
-    return result
+        if columns.broken is None:
+            bulk.all_sent()
+        await bulk.ended()
+        if columns.broken is not None:
+            result = bulk.result(columns.count)
+            columns.broken.add_note(f"before it {counted(result.count, 'record')} had been sent: {result!r}")
+            raise columns.broken
+        return bulk.result(columns.count, logs_unread=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,7 +24,14 @@ class OffsetRange(NamedTuple):
 
 
 class BulkResult:
-    """How the records of one ``send_many`` or ``send_table`` ended: each is counted once, delivered or failed."""
+    """How the records of one ``send_many`` or ``send_table`` ended: each is counted once, delivered or failed.
+
+    Failures are logged if it is dropped before anybody has looked at ``failed`` or ``errors`` or called
+    ``raise_if_failed()``.
+    """
+
+    _unread: Callable[[Sequence[FailedRun]], object] | None = None
+    """Logs them; it may be called in any thread, at any moment."""
 
     def __init__(
         self,
@@ -32,6 +39,7 @@ class BulkResult:
         delivered: int,
         offsets: Mapping[tuple[str, int], OffsetRange],
         failed_runs: Sequence[FailedRun],
+        unread: Callable[[Sequence[FailedRun]], object] | None = None,
     ) -> None:
         self.count = count
         """Records in all."""
@@ -39,10 +47,17 @@ class BulkResult:
         self.offsets = offsets
         """By :class:`TopicPartition`, for partitions with delivered records: ``result.offsets["orders", 0].last``."""
         self._failed_runs = failed_runs
+        if failed_runs:
+            self._unread = unread
+
+    def __del__(self) -> None:
+        if self._unread is not None:
+            self._unread(self._failed_runs)
 
     @property
     def failed(self) -> int:
         """Records that were not delivered."""
+        self._unread = None
         return self.count - self.delivered
 
     @cached_property
@@ -51,6 +66,7 @@ class BulkResult:
 
         Records that ended together share one error.
         """
+        self._unread = None
         return sorted(
             ((index, error) for indices, error in self._failed_runs for index in indices), key=lambda failed: failed[0]
         )
@@ -63,4 +79,4 @@ class BulkResult:
             raise error
 
     def __repr__(self) -> str:
-        return f"<BulkResult count={self.count} delivered={self.delivered} failed={self.failed}>"
+        return f"<BulkResult count={self.count} delivered={self.delivered} failed={self.count - self.delivered}>"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import TracebackType
 from typing import Any, Final
 
 from aioproducer.errors import (
@@ -15,7 +18,7 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.producer.admission import Admission
-from aioproducer.producer.bulk_result import BulkResult
+from aioproducer.producer.bulk_result import BulkResult, FailedRun
 from aioproducer.producer.bulk_rows import Rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.delivery import Delivery
@@ -24,7 +27,7 @@ from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.placement import placed
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.table_rows import TableRows
-from aioproducer.producer.turn import Turn
+from aioproducer.turn import Turn
 
 _REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, SerializationException)
 """What is wrong with one record and no other; a PartitionerException is among them."""
@@ -55,34 +58,65 @@ class BulkSend:
         self._append = self._append_one if hooked else self._append_directly
         self._turn = Turn(accumulator.loop)
         self._tally = BulkTally(accumulator.loop)
+        self._unread = partial(_soon, asyncio.get_running_loop(), admission.unread_runs)
         self._over: KafkaError | None = None
         """Why no record is tried any more."""
         self._no_partition: KafkaError | None = None
         """What came of waiting for a partition that the topic does not have."""
+        self._transaction = 0
+        """The number of the transaction that the records belong to."""
+        self._sending = False
+
+    def __enter__(self) -> None:
+        """From now on a transaction cannot be committed, until all records are sent."""
+        self._transaction = self._admission.bulk_began()
+        self._sending = True
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """The call is over; if records have not ended yet, nobody waits for them here any more.
+
+        If it raises, there is no result: what has failed so far is logged. If it is cancelled, its caller does not
+        learn which records were not sent.
+        """
+        if exc is not None:
+            self._admission.unread_runs(self._tally.failed_runs())
+        self._tally.abandoned = True
+        if self._sending and isinstance(exc, asyncio.CancelledError):
+            self._missing(KafkaError(f"a call was cancelled before all its records for {self._topic!r} were sent"))
+        self.all_sent()
 
     async def send_rows(self, rows: Rows | TableRows) -> None:
         """Appends them all, or accounts for what kept them out; gives the loop its turns."""
         at, count = 0, rows.count
         while at < count:
+            if self._over is None:
+                self._over = self._admission.why_no_more(self._transaction)
             if self._over is not None:
                 self._never_tried(range(rows.first + at, rows.first + count), self._over)
                 at = count
             else:
                 at, parked = self._append(rows, at)
                 if parked is not None:
-                    await self._wait(parked)
+                    await self._wait(parked, rows.first + at - 1)
             if self._turn.over():
                 await asyncio.sleep(0)
                 self._turn.begin()
 
-    async def ended(self, count: int) -> BulkResult:
-        """What became of all ``count`` records, when they have ended."""
-        await self._tally.complete()
-        return self._tally.result(count)
+    def all_sent(self) -> None:
+        """There are no more rows."""
+        if self._sending:
+            self._sending = False
+            self._admission.bulk_ended(self._transaction)
 
-    def leave(self) -> None:
-        """The call is over; if records have not ended yet, nobody waits for them here any more."""
-        self._tally.abandoned = True
+    async def ended(self) -> None:
+        """Returns when all have ended."""
+        await self._tally.complete()
+
+    def result(self, count: int, *, logs_unread: bool = False) -> BulkResult:
+        """What became of all ``count`` records; ``logs_unread``: failures that nobody looks at in it are logged."""
+        return self._tally.result(count, self._unread if logs_unread else None)
 
     def _append_directly(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
         """Appends without waiting: how far that went, and the record that has to wait now."""
@@ -114,11 +148,11 @@ class BulkSend:
         if isinstance(admitted, Delivery):
             self._tally.took(admitted._result, admitted._index, index)
             return at + 1, None
-        self._tally.took(admitted.result, 0, index)
         return at + 1, admitted
 
-    async def _wait(self, record: ParkedRecord) -> None:
+    async def _wait(self, record: ParkedRecord, index: int) -> None:
         await placed(self._lot, record)
+        self._tally.took(record.result, 0, index)  # not before: one that is withdrawn has not failed
         error = record.result.error
         if error is None or isinstance(error, PartitionerException):
             return
@@ -137,5 +171,19 @@ class BulkSend:
         self._refused(indices, error)
 
     def _refused(self, indices: range, error: KafkaError) -> None:
-        self._admission.missing(error)
+        self._missing(error)
         self._tally.refused(indices, DeliveryError.of(error, Outcome.NOT_SENT, (self._topic, -1)))
+
+    def _missing(self, error: KafkaError) -> None:
+        if self._admission.why_no_more(self._transaction) is None:
+            self._admission.missing(error)
+
+
+def _soon(
+    loop: asyncio.AbstractEventLoop, function: Callable[[Sequence[FailedRun]], object], runs: Sequence[FailedRun]
+) -> None:
+    """Has the loop call it, from any thread and in the middle of anything; calls it if the loop has ended."""
+    try:
+        loop.call_soon_threadsafe(function, runs)
+    except RuntimeError:
+        function(runs)

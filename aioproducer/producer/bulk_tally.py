@@ -7,7 +7,7 @@ runs of neighbours within a batch: one entry, however many records, that is told
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from mypy_extensions import i64
@@ -212,6 +212,10 @@ class BulkTally:
             self._complete = future
         return future
 
-    def result(self, count: i64) -> BulkResult:
-        """What became of all, of ``count`` records in the call."""
-        return BulkResult(count, self._delivered, dict(self._offsets), tuple(self._failed_runs))
+    def result(self, count: i64, unread: Callable[[Sequence[FailedRun]], object] | None = None) -> BulkResult:
+        """What became of all, of ``count`` records in the call; ``unread`` logs failures that nobody looks for."""
+        return BulkResult(count, self._delivered, dict(self._offsets), self.failed_runs(), unread)
+
+    def failed_runs(self) -> tuple[FailedRun, ...]:
+        """What has failed so far."""
+        return tuple(self._failed_runs)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator
+from types import TracebackType
 from typing import Any, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from aioproducer.errors import DeliveryError, IllegalStateException, Outcome
+from aioproducer.printable import printable
 from aioproducer.producer.produce_result import FORWARDED, SUCCEEDED, WHOLE, Hooks, Loop, ProduceResult
 from aioproducer.record_metadata import RecordMetadata
 
@@ -23,8 +25,11 @@ class Delivery:
     """One record's delivery: await it for its :class:`RecordMetadata`, or for the error that ended it.
 
     Any number of tasks may await it; cancelling one of them affects neither the record nor the others. Only a record
-    that still waits for metadata or memory is withdrawn when nobody awaits it any more. ``done()``, ``result()``,
-    ``exception()`` and ``add_done_callback()`` work as on a future.
+    that still waits for metadata or memory is withdrawn when nobody awaits it any more; a transaction fails with it.
+    ``done()``, ``result()``, ``exception()`` and ``add_done_callback()`` work as on a future.
+
+    It is a coroutine, too, so that ``asyncio.create_task`` and task groups take it. ``asyncio.wait`` takes no
+    coroutines: give it ``asyncio.ensure_future(delivery)``.
     """
 
     def __init__(self, result: ProduceResult, index: i64) -> None:
@@ -98,6 +103,10 @@ class Delivery:
         result = self._present_result()
         if result.state >= SUCCEEDED:
             return _ended(self).__await__()
+        return self._waiting(result)
+
+    def _waiting(self, result: ProduceResult) -> Generator[Any, None, RecordMetadata]:
+        """Waits for the record's end in its present result, which is pending."""
         future = result.loop.create_future()
         result.add_waiter(self._index, future)
         if result.on_abandoned is not None:
@@ -105,10 +114,29 @@ class Delivery:
         waiting: Generator[Any, None, RecordMetadata] = future.__await__()
         return waiting
 
+    # A coroutine's methods, which a task calls. They keep no state: what a task waits for is done when the task is
+    # woken, so any number of tasks may run the same delivery.
+
+    def send(self, value: None) -> Any:
+        """For tasks: raises StopIteration with the metadata, or the error, or returns the future to wait for."""
+        result = self._present_result()
+        if result.state < SUCCEEDED:
+            return next(self._waiting(result))
+        raise StopIteration(self.result())
+
+    def throw(self, error: Any, value: BaseException | None = None, traceback: TracebackType | None = None) -> Any:
+        """For tasks: raises the error, which ends the wait and not the delivery."""
+        if value is None:
+            value = error() if isinstance(error, type) else error
+        raise value if traceback is None else value.with_traceback(traceback)
+
+    def close(self) -> None:
+        """For tasks: ends nothing, because a delivery ends with its record."""
+
     def __repr__(self) -> str:
         result = self._present_result()
         state = ("pending", "forwarded", "delivered", "failed", "aborted")[result.state]
-        return f"<Delivery {result.topic}-{result.partition} {state}>"
+        return f"<Delivery {printable(result.topic)}-{result.partition} {state}>"
 
 
 async def _ended(delivery: Delivery) -> RecordMetadata:

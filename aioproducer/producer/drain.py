@@ -5,6 +5,7 @@ Compiled when there is a compiler.
 
 from __future__ import annotations
 
+import math
 from typing import final
 
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -40,13 +41,15 @@ def drain(
     *,
     keep_order: bool,
     thread_bytes: int = NEVER,
+    timeout: float = math.inf,
 ) -> list[Drained]:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
     Partitions are taken from the front and those with more to send go to the back, so no partition starves another.
     Partitions that turn out to have nothing to send leave the ready set; what makes them ready again adds them anew.
     An open batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
-    compressed when the request is made; at most twice as many bytes of these go into it.
+    compressed when the request is made; at most twice as many bytes of these go into it. A batch that is older than
+    ``timeout`` stays: it is about to expire.
     """
     drained: list[Drained] = []
     size = 0
@@ -63,6 +66,9 @@ def drain(
             continue
         head = queue.batches[0] if queue.batches else queue.open
         assert head is not None
+        if head.created + timeout <= now:
+            queue.ready = False
+            continue
         head_size = head.expected_size() + BATCH_OVERHEAD
         work = 0 if head.body else head.size()
         if drained and (

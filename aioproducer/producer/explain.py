@@ -273,7 +273,7 @@ def _why_parked(here: Situation, parked: list[ParkedRecord], now: float) -> Iter
     waiting = f"{counted(len(parked), 'record')} of {sum(record.size for record in parked)} bytes"
     since = f"the oldest for {duration(now - oldest.parked_at)} of max.block.ms={here.config.max_block_ms}"
     left = oldest.deadline - now
-    if oldest not in here.lot.metadata.get(topic, ()):
+    if (line := here.lot.metadata.get(topic)) is None or oldest not in line:
         pool = here.lot.pool
         text = (
             f"{waiting} wait for memory, {since}: {pool.total - pool.available} of buffer.memory={pool.total} bytes "

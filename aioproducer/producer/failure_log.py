@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from aioproducer.errors import DeliveryError, TransactionAbortedException
 from aioproducer.log_interval import LogInterval
+from aioproducer.printable import printable
 from aioproducer.producer.explanation import counted
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,7 @@ class _Failed:
     def line(self, topic: str) -> str:
         """``partition`` is -1 for records that had not come so far as to have one."""
         known = self.partitions - {-1}
+        topic = printable(topic)
         where, among = topic, ""
         if len(known) > 1:
             among = f" in {len(known)} partitions"

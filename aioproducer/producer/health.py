@@ -28,6 +28,8 @@ class HealthThresholds:
 
     buffer_available: float = 0.1
     """Less than this part of buffer.memory is free."""
+    unreachable_seconds: float = 0.0
+    """No broker can be reached, and has not been for this long at least."""
     parked: float = 0.5
     """More than this part of parked.memory is taken."""
     request_latency_ms: float | None = None
@@ -61,7 +63,12 @@ def findings(
 ) -> list[HealthFinding]:
     """Everything beyond its threshold, worst first; none if all is well. NaN is never beyond a threshold."""
     limits = HealthThresholds() if thresholds is None else thresholds
-    judged = [*_losses(found), *_memory(found, config, limits), *_latency(found, config, limits)]
+    judged = [
+        *_losses(found),
+        *_outage(found, limits),
+        *_memory(found, config, limits),
+        *_latency(found, config, limits),
+    ]
     judged += _batching(found, config, limits)
     return sorted(judged, key=lambda finding: -finding.severity)
 
@@ -94,6 +101,19 @@ def _losses(found: MetricsSnapshot) -> Iterator[HealthFinding]:
             Severity.CRITICAL,
             "records are not delivered: look at the errors of their deliveries or in the log, which name the cause, "
             "and at record-error-rate of each topic",
+        )
+
+
+def _outage(found: MetricsSnapshot, limits: HealthThresholds) -> Iterator[HealthFinding]:
+    unreachable = found["unreachable-age"]
+    if unreachable >= limits.unreachable_seconds:
+        yield HealthFinding(
+            "unreachable-age",
+            unreachable,
+            limits.unreachable_seconds,
+            Severity.WARNING,
+            "no broker can be reached; records that have waited for delivery.timeout.ms fail: the log says why "
+            "(broker_unreachable); look at the brokers, the network and bootstrap.servers",
         )
 
 

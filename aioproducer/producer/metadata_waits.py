@@ -69,7 +69,7 @@ class MetadataWaits:
 
     def metadata_arrived(self) -> None:
         cluster = self._client.metadata.cluster
-        for topic in cluster.topics:
+        for topic in [topic for topic in self._lot.metadata if topic in cluster.topics]:
             self._lot.metadata_arrived(topic)
         for topic, code in cluster.errors.items():
             if code in FINAL_ERRORS:

@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from aioproducer.errors import KafkaError
+from aioproducer.own_task import start_task
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ class Operation:
 
     def __init__(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         self.name = name
-        self._task = asyncio.create_task(work, name=name)
+        self._task = start_task(work, name)
         self._waiting = 0
         self._why: KafkaError | None = None
 

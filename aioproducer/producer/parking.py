@@ -11,7 +11,6 @@ there is a compiler: before metadata has come, and while memory is short, every 
 
 from __future__ import annotations
 
-from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from typing import final
@@ -32,10 +31,8 @@ from aioproducer.producer.ledger import Ledger, in_words
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
-
-
-def _number(record: ParkedRecord) -> int:
-    return record.number
+from aioproducer.producer.waiting_line import WaitingLine
+from aioproducer.turn import Turn
 
 
 @final
@@ -52,14 +49,15 @@ class ParkingLot:
         self.bytes = 0
         self._parked: dict[ParkedRecord, None] = {}
         # Each of them stands in one of these, too:
-        self.memory: deque[ParkedRecord] = deque()
-        self.metadata: dict[str, deque[ParkedRecord]] = {}
-        self.settled: list[ParkedRecord] = []
+        self.memory = WaitingLine()
+        self.metadata: dict[str, WaitingLine] = {}
+        self.settled: deque[ParkedRecord] = deque()
         """Records with a Condition that were placed or have failed, for the Sender to notify."""
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
-        """Told of every record that fails here."""
+        """Told of every record that fails here, or is withdrawn."""
         self.on_withdrawn: Callable[[], object] = lambda: None
         """Called when a withdrawal may have given others their turn: the only change that its owner does not cause."""
+        self._expiring = Turn(accumulator.loop)
         self._count = 0
         self._shut = True
         self._waited = (False, False)
@@ -89,12 +87,8 @@ class ParkingLot:
     def park(self, record: ParkedRecord) -> None:
         """Takes a newcomer in, behind everybody else; a full lot fails it at once."""
         if record.condition is None:
-            if self.bytes + record.held > self.capacity:
-                error = BufferExhaustedException(
-                    f"{self.bytes} bytes of records wait for metadata or memory already, and {record.held} more do not "
-                    f"fit in parked.memory={self.capacity}: await enqueue() instead of send() for back-pressure"
-                )
-                self._fail(record, error, aborted=False)
+            if (full := self._full_for(record)) is not None:
+                self._fail(record, full, aborted=False)
                 return
             self.bytes += record.held
         self._count += 1
@@ -102,10 +96,25 @@ class ParkingLot:
         record.result.on_abandoned = lambda: self.withdraw(record)
         self._parked[record] = None
         if self._has_metadata(record):
-            self.memory.append(record)
+            self.memory.add(record)
         else:
-            self.metadata.setdefault(record.topic, deque()).append(record)
+            self._wait_for_metadata(record)
         self._gate()
+
+    def _full_for(self, record: ParkedRecord) -> BufferExhaustedException | None:
+        """The error of a record of ``send`` for which there is no room here."""
+        if self.bytes + record.held <= self.capacity:
+            return None
+        return BufferExhaustedException(
+            f"{self.bytes} bytes of records wait for metadata or memory already, and {record.held} more do not "
+            f"fit in parked.memory={self.capacity}: await enqueue() instead of send() for back-pressure"
+        )
+
+    def _wait_for_metadata(self, record: ParkedRecord) -> None:
+        line = self.metadata.get(record.topic)
+        if line is None:
+            line = self.metadata[record.topic] = WaitingLine()
+        line.add(record)
 
     def _has_metadata(self, record: ParkedRecord) -> bool:
         queues = self._accumulator.topics.get(record.topic)
@@ -128,19 +137,16 @@ class ParkingLot:
         waiting = self.metadata.pop(topic, None)
         if waiting is None:
             return
-        still: deque[ParkedRecord] = deque()
+        still = WaitingLine()
         for record in waiting:
             if record in refused:
                 continue
             if self._has_metadata(record):
                 record.moved_at = self._accumulator.loop.time()
-                if self.memory and self.memory[-1].number > record.number:
-                    insort(self.memory, record, key=_number)
-                else:
-                    self.memory.append(record)
+                self.memory.add(record)
             else:
-                still.append(record)
-        if still:
+                still.add(record)
+        if len(still) > 0:
             self.metadata[topic] = still
         self._gate()
         self._fail_each([(record, error) for record, error in refused.items() if record.waiting()])
@@ -162,8 +168,8 @@ class ParkingLot:
     def place(self) -> None:
         """Places records from the head for as long as there is memory."""
         memory = self.memory
-        while memory:
-            record = memory[0]
+        while len(memory) > 0:
+            record = memory.first()
             placed = self._accumulator.place(
                 record.topic,
                 record.key,
@@ -175,12 +181,11 @@ class ParkingLot:
             )
             if placed is None and self._has_metadata(record):
                 break
-            memory.popleft()
+            memory.remove(record)
             if placed is None:  # its topic was created anew, with fewer partitions
                 if record.choose is not None:
                     record.partition = None
-                queue = self.metadata.setdefault(record.topic, deque())
-                insort(queue, record, key=_number)
+                self._wait_for_metadata(record)
                 continue
             record.result.on_abandoned = None
             record.result.forward([(0, placed._result, placed._index)])
@@ -193,31 +198,57 @@ class ParkingLot:
         """Takes back a record nobody wants any more; it will never be in the log."""
         if not record.waiting():
             return
-        queue = self.metadata.get(record.topic)
-        if queue is not None and record in queue:
-            queue.remove(record)
-            if not queue:
-                del self.metadata[record.topic]
-        else:
-            self.memory.remove(record)
+        self._take_out(record)
         self._leave(record)
         error = KafkaError(
             f"the record for {record.topic!r} was withdrawn while it waited for metadata or memory: "
             "the task that awaited it was cancelled"
         )
+        self.on_failed(error)  # a transaction may not be committed without it
         record.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
         self.place()  # the next one may need less
         self.on_withdrawn()
 
+    def adopt(self, record: ParkedRecord) -> None:
+        """Nobody awaits this record of ``enqueue``, so from now on it is one of ``send``."""
+        if record.condition is None:
+            return
+        error = record.result.error
+        if record.waiting():
+            record.condition = None
+            full = self._full_for(record)
+            self.bytes += record.held
+            if full is not None:
+                self._take_out(record)
+                self._fail_each([(record, full)])
+                self.place()
+                self.on_withdrawn()
+        elif error is not None and not record.result.told:
+            record.result.told = True
+            self._failures.failed(*record.destination(), 1, error, self._accumulator.loop.time())
+
+    def _take_out(self, record: ParkedRecord) -> None:
+        """Takes a record that waits out of its queue."""
+        line = self.metadata.get(record.topic)
+        if line is not None and record in line:
+            line.remove(record)
+            if len(line) == 0:
+                del self.metadata[record.topic]
+        else:
+            self.memory.remove(record)
+
     def fail_topic(self, topic: str, error: KafkaError) -> None:
         """Fails what waits for metadata of a topic that will never have any."""
-        self._fail_each([(record, error) for record in self.metadata.pop(topic, ())])
+        line = self.metadata.pop(topic, None)
+        self._gate()
+        if line is not None:
+            self._fail_each([(record, error) for record in line])
 
     def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
         """Fails everything parked. It comes after bugs, too, so it does not rely on the queues."""
         records = self.records()
         self._parked.clear()
-        self.memory.clear()
+        self.memory = WaitingLine()
         self.metadata.clear()
         self.bytes = 0
         self._gate()
@@ -227,28 +258,39 @@ class ParkingLot:
                 self._fail(record, error, aborted=aborted)
 
     def next_deadline(self) -> float | None:
-        heads = [queue[0].deadline for queue in (self.memory, *self.metadata.values()) if queue]
-        return min(heads, default=None)
+        lines = (self.memory, *self.metadata.values())
+        return min([line.first().deadline for line in lines if len(line) > 0], default=None)
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
-        """Fails what has waited for max.block.ms, then places what there is memory for.
+        """Fails what has waited for max.block.ms, for a turn, then places what there is memory for.
 
         ``no_metadata(topic, since)`` is the error for whoever has waited for the topic's metadata since then.
 
-        Every queue is in order of age, so only heads are looked at.
+        Every line is in order of age, so only heads are looked at. ``next_deadline`` is a time that has passed if some
+        are left to fail.
         """
-        late: list[tuple[ParkedRecord, KafkaError]] = []
-        for topic, queue in list(self.metadata.items()):
-            while queue and queue[0].deadline <= now:
-                record = queue.popleft()
-                late.append((record, self._no_partition(record, now) or no_metadata(topic, record.parked_at)))
-            if not queue:
-                del self.metadata[topic]
-        while self.memory and self.memory[0].deadline <= now:
-            record = self.memory.popleft()
-            late.append((record, self._no_memory(record, now)))
-        self._fail_each(late)
+        self._fail_each(self._take_late(now, no_metadata))
         self.place()
+
+    def _take_late(
+        self, now: float, no_metadata: Callable[[str, float], TimeoutException]
+    ) -> list[tuple[ParkedRecord, KafkaError]]:
+        self._expiring.begin()
+        late: list[tuple[ParkedRecord, KafkaError]] = []
+        for topic, line in list(self.metadata.items()):
+            while len(line) > 0 and (record := line.first()).deadline <= now:
+                line.remove(record)
+                if len(line) == 0:
+                    del self.metadata[topic]
+                late.append((record, self._no_partition(record, now) or no_metadata(topic, record.parked_at)))
+                if self._expiring.over():
+                    return late
+        while len(self.memory) > 0 and (record := self.memory.first()).deadline <= now:
+            self.memory.remove(record)
+            late.append((record, self._no_memory(record, now)))
+            if self._expiring.over():
+                return late
+        return late
 
     def _no_partition(self, record: ParkedRecord, now: float) -> TimeoutException | None:
         queues = self._accumulator.topics.get(record.topic)

@@ -10,6 +10,7 @@ import asyncio
 
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
+from aioproducer.turn import Turn
 
 
 async def placed(lot: ParkingLot, record: ParkedRecord) -> None:
@@ -24,11 +25,22 @@ async def placed(lot: ParkingLot, record: ParkedRecord) -> None:
         raise
 
 
-async def tell_settled(lot: ParkingLot) -> None:
-    """Wakes the callers whose records were placed or have failed."""
+async def tell_settled(lot: ParkingLot, turn: Turn) -> None:
+    """Wakes callers whose records were placed or have failed, in order, until the turn is over; then some are left."""
     settled = lot.settled
-    told = tuple(settled)
-    for record in told:
+    turn.begin()
+    while settled:
+        record = settled[0]
         async with record.condition:
             record.condition.notify_all()
-    del settled[: len(told)]  # not before: whoever is not told now is told when the producer has failed
+        if settled and settled[0] is record:
+            settled.popleft()  # not before: whoever is not told now is told when the producer has failed
+        if turn.over():
+            return
+
+
+async def tell_all_settled(lot: ParkingLot, turn: Turn) -> None:
+    """Wakes all of them, and gives the loop its turns meanwhile."""
+    while lot.settled:
+        await tell_settled(lot, turn)
+        await asyncio.sleep(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -16,12 +17,15 @@ from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
+from aioproducer.own_task import start_task
 from aioproducer.producer.admission import Admission, fields_of
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.bulk_calls import BulkCalls
 from aioproducer.producer.bulk_send import BulkSend
 from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.enqueued import enqueued
+from aioproducer.producer.enqueuing import Enqueuing
 from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.health import HealthFinding, HealthThresholds, findings
@@ -125,6 +129,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             parked_records=lambda: len(self._lot),
             requests_in_flight=self._sender.requests_in_flight,
             metadata_time=self._sender.metadata_time,
+            unreachable_since=self._sender.unreachable_since,
             failed=lambda: int(self._sender.fatal is not None),
         )
         self._admission = self._make_admission(loop)
@@ -163,7 +168,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             return
         self._home.check()
         if self._closing is None:
-            self._closing = asyncio.create_task(self._close(), name="aioproducer close")
+            self._closing = start_task(self._close(), "aioproducer close")
         closing = self._closing
         try:
             await asyncio.wait([closing], timeout=timeout)
@@ -216,7 +221,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         admitted = self._admission.let_in(*record, serialize=serialize)
         return admitted.delivery if isinstance(admitted, ParkedRecord) else admitted
 
-    async def _enqueue_otherwise(
+    def _enqueue_otherwise(
         self,
         topic: Any,
         value: Any,
@@ -226,20 +231,42 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         headers: Any,
         *,
         serialize: bool = True,
-    ) -> Delivery:
-        record = fields_of(topic, value, key, partition, timestamp_ms, headers)
-        self._home.check()
-        admitted = self._admission.let_in(*record, asyncio.Condition, serialize=serialize)
+    ) -> Coroutine[Any, Any, Delivery]:
+        given = (topic, value, key, partition, timestamp_ms, headers)
+        try:
+            self._home.check()
+        except IllegalStateException:  # another thread may make the coroutine, and have the loop run it
+            return Enqueuing(None, partial(self._enqueue_at_home, *given, serialize=serialize))
+        loop = self._home.loop
+        try:
+            record = fields_of(*given)
+        except IllegalArgumentException as error:
+            return Enqueuing(loop, partial(_refuse, error))
+        try:
+            admitted = self._admission.let_in(*record, asyncio.Condition, serialize=serialize)
+        except Exception as error:
+            return Enqueuing(loop, partial(_refuse, error), forgotten=partial(self._admission.unread, record[0], error))
         if isinstance(admitted, Delivery):
-            return await self._after_a_turn(admitted) if self._accumulator.must_yield else admitted
-        await placed(self._lot, admitted)
-        if admitted.result.state != FORWARDED:
-            raise admitted.result.raised(0)
-        return admitted.delivery
+            return self._after_a_turn(admitted) if self._accumulator.must_yield else enqueued(admitted)
+        return Enqueuing(
+            loop,
+            partial(self._placed, admitted),
+            given_up=partial(self._lot.withdraw, admitted),
+            forgotten=partial(self._lot.adopt, admitted),
+        )
 
-    async def _after_a_turn(self, delivery: Delivery) -> Delivery:
-        await asyncio.sleep(0)
-        return delivery
+    async def _enqueue_at_home(self, *given: Any, serialize: bool) -> Delivery:
+        self._home.check()
+        return await self._enqueue_otherwise(*given, serialize=serialize)
+
+    async def _placed(self, record: ParkedRecord) -> Delivery:
+        await placed(self._lot, record)
+        if record.result.state != FORWARDED:
+            raise record.result.raised(0)
+        return record.delivery
+
+    def _after_a_turn(self, delivery: Delivery) -> Coroutine[Any, Any, Delivery]:
+        return Enqueuing(None, partial(_after_a_turn, delivery))
 
     def flush(self) -> Coroutine[Any, Any, None]:
         """Returns when everything accepted before the call has been delivered or has failed; ignores linger.ms.
@@ -323,3 +350,12 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         if self._transactions is None:
             raise IllegalStateException(f"{call} needs a transactional.id: make the producer with one")
         return self._transactions
+
+
+async def _after_a_turn(delivery: Delivery) -> Delivery:
+    await asyncio.sleep(0)
+    return delivery
+
+
+async def _refuse(error: Exception) -> Delivery:
+    raise error

@@ -13,6 +13,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from aioproducer.errors import IllegalStateException
+from aioproducer.printable import printable
 from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.ledger import Ledger
@@ -248,4 +249,5 @@ class ProducerBatch:
 
     def __repr__(self) -> str:
         result = self.result
-        return f"<ProducerBatch {result.topic}-{result.partition} count={self.count} sequence={self.base_sequence}>"
+        where = f"{printable(result.topic)}-{result.partition}"
+        return f"<ProducerBatch {where} count={self.count} sequence={self.base_sequence}>"

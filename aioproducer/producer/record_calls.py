@@ -14,12 +14,9 @@ from mypy_extensions import mypyc_attr
 
 from aioproducer.errors import KafkaError
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.enqueued import enqueued
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.types import Headers, ProducerRecord
-
-
-async def _enqueued(delivery: Delivery) -> Delivery:
-    return delivery
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -118,15 +115,18 @@ class RecordCalls:
         """``send`` with back-pressure: awaited, it waits up to max.block.ms until the record is in the accumulator.
 
         Raises what kept the record out (BufferExhaustedException, TimeoutException, RecordTooLargeException). If it is
-        cancelled while the record waits, the record is withdrawn and will never be in the log. Once the record is in
-        the accumulator, possibly before anybody awaits, it goes on to its own end.
+        cancelled while the record waits, the record is withdrawn and will never be in the log; a transaction fails
+        with it. Once the record is in the accumulator, it goes on to its own end.
+
+        The call itself hands the record over, so records have the order of the calls. If you forget to await it, Python
+        warns that it was never awaited, and the record is treated as one of ``send``.
         """
         delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:
             return self._enqueue_otherwise(topic, value, key, partition, timestamp_ms, headers)
         if self._accumulator.must_yield:
             return self._after_a_turn(delivery)
-        return _enqueued(delivery)
+        return enqueued(delivery)
 
 
 # Not a method: compiled code would call that through Python, in case a subclass overrides it.

@@ -29,7 +29,7 @@ from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
-from aioproducer.producer.placement import tell_settled
+from aioproducer.producer.placement import tell_all_settled, tell_settled
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.producer_id import ProducerIdSource
@@ -44,6 +44,7 @@ from aioproducer.producer.wait_all import all_ended
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.records.compression import CompressionType
+from aioproducer.turn import Turn
 from aioproducer.types import PartitionInfo
 
 
@@ -90,7 +91,10 @@ class Sender:
             pipeline=pipeline,
         )
         self._history = WaitHistory()
+        self._telling = Turn(self._loop)
         self._stopped = False
+        self._passed = asyncio.Event()
+        """Wakes everybody who waits for a pass."""
         self.fatal: KafkaError | None = None
         """Why this producer is of no further use."""
         self._supervisor = Supervisor(self._crashed)
@@ -126,6 +130,7 @@ class Sender:
             self._supervisor,
             random,
             on_link=self._link_changed,
+            follow=lambda cluster: self._topics.following(cluster, self._loop.time()),
             on_metadata=self._metadata_arrived,
             on_refused=self._refused,
             topics_in_use=self._topics_in_use,
@@ -207,6 +212,7 @@ class Sender:
             give_up=self._give_up_waiting,
             ready=self._schedule.look_at,
             fatal=self._fatal,
+            news=self._passed.wait,
             spawn=self._supervisor.spawn,
         )
         self._completer.on_failed = self._lot.on_failed = self.transactions.batch_failed
@@ -240,6 +246,10 @@ class Sender:
         """When metadata last came; minus infinity before it has."""
         return self._client.metadata.updated_at
 
+    def unreachable_since(self) -> float:
+        """When it was found that no broker can be reached; NaN while one can be, or nothing was tried."""
+        return self._client.unreachable_since
+
     async def flush(self) -> None:
         """Returns when everything accepted by now has ended, whatever it was split into; nothing lingers meanwhile."""
         began = self._loop.time()
@@ -258,8 +268,12 @@ class Sender:
         while not self._stopped:  # it may itself have come to what ends the producer
             await self._alarm.rung()
             self._pass.run()
+            self._passed.set()
+            self._passed.clear()  # they are woken all the same
             if self._lot.settled:
-                await tell_settled(self._lot)
+                await tell_settled(self._lot, self._telling)
+                if self._lot.settled:
+                    self._alarm.ring()
 
     # What changes around it
 
@@ -283,9 +297,7 @@ class Sender:
         self._alarm.ring()
 
     def _metadata_arrived(self) -> None:
-        cluster = self._client.metadata.cluster
-        self._topics.follow(cluster, self._loop.time())
-        self._metrics.keep_topics(cluster.topics)
+        self._metrics.keep_topics(self._client.metadata.cluster.topics)
         self._waits.metadata_arrived()
         self._alarm.ring()
 
@@ -312,7 +324,7 @@ class Sender:
         self._stand_still()
         self._client.abort(error)
         if self._lot.settled:
-            self._supervisor.launch(tell_settled(self._lot), "aioproducer notify")
+            self._supervisor.launch(tell_all_settled(self._lot, self._telling), "aioproducer notify")
 
     def abort(self, error: KafkaError) -> None:
         """Ends every record that has not ended, with ``error`` and what is known of its outcome."""
@@ -328,7 +340,7 @@ class Sender:
         if self.transactions is not None:
             self.transactions.close()
         try:
-            await tell_settled(self._lot)
+            await tell_all_settled(self._lot, self._telling)
             await self._compressor.stopped()
             await self._supervisor.stop()
             if self.transactions is not None:

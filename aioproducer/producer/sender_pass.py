@@ -32,8 +32,8 @@ from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.schedule import Schedule
 from aioproducer.producer.transaction_manager import TransactionManager
-from aioproducer.producer.turn import Turn
 from aioproducer.producer.wait_history import READY, WaitHistory
+from aioproducer.turn import Turn
 
 WANTED_EVERY: Final = 1.0
 """Seconds between two times that metadata is told of a topic in use, which it forgets only after some that are not."""
@@ -88,6 +88,7 @@ class SenderPass:
         self._thread_bytes = thread_bytes
         self._why_not_delivered = why_not_delivered
         self._no_metadata = no_metadata
+        self._timeout = config.delivery_timeout_ms / 1000
         self._max_request_size = config.max_request_size
         self._keep_order = config.max_in_flight_requests_per_connection == 1
         self._loop = accumulator.loop
@@ -173,6 +174,7 @@ class SenderPass:
                 self._max_request_size,
                 keep_order=self._keep_order,
                 thread_bytes=self._thread_bytes,
+                timeout=self._timeout,
             )
             if not drained:
                 break

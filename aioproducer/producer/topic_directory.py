@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
 from aioproducer.producer.built_in_partitioner import Partitioning
@@ -13,6 +13,9 @@ from aioproducer.producer.sequences import PartitionSequences, ProducerIds
 from aioproducer.producer.wait_history import note_leader
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.types import PartitionInfo
+
+STEP = 64
+"""Partitions between two pauses: well below half a millisecond."""
 
 
 class TopicDirectory:
@@ -39,19 +42,22 @@ class TopicDirectory:
         self._rack = rack
         self._followed: dict[str, TopicMetadata] = {}
         self._gone: dict[tuple[str, int], PartitionQueue] = {}
+        self._moved_meanwhile: set[PartitionQueue] = set()
+        """What got a newer leader since the cluster that is being followed was taken."""
 
-    def follow(self, cluster: Cluster, now: float) -> None:
-        """Takes over what the cluster has now."""
+    def following(self, cluster: Cluster, now: float) -> Iterator[None]:
+        """Takes over what the cluster has now, with a pause after every few partitions."""
+        self._moved_meanwhile = set()
         if self._rack is not None:
             self._locate(cluster)
         for name, topic in cluster.topics.items():
             if self._followed.get(name) is topic:
                 continue
-            self._followed[name] = topic
             queues = self.topics.get(name)
             if queues is None:
                 queues = self.topics[name] = TopicQueues(name, self._partitioning)
-            self._take(queues, topic, now)
+            yield from self._take(queues, topic, now)
+            self._followed[name] = topic  # not before: what was left in the middle has to be done
 
     def _locate(self, cluster: Cluster) -> None:
         in_rack = {node.node_id for node in cluster.nodes.values() if node.rack == self._rack}
@@ -60,20 +66,28 @@ class TopicDirectory:
             for queues in self.topics.values():
                 queues.partitioner.leaders_changed()
 
-    def _take(self, queues: TopicQueues, topic: TopicMetadata, now: float) -> None:
+    def _take(self, queues: TopicQueues, topic: TopicMetadata, now: float) -> Iterator[None]:
         proven = NO_TOPIC_ID not in (topic.topic_id, queues.topic_id) and topic.topic_id != queues.topic_id
         smaller = len(topic.partitions) < len(queues.queues)
         if proven or smaller:
             self._created_anew(queues, len(topic.partitions), now, proven=proven)
         if smaller or topic.topic_id != NO_TOPIC_ID:  # a broker that tells no id says nothing about it
             queues.topic_id = topic.topic_id
-        new = topic.partitions[len(queues.queues) :]
-        for info in new:
-            queues.queues.append(self._queue(queues.name, info.partition))
+        known = len(queues.queues)
+        for number, queue in enumerate(queues.queues):
+            if number % STEP == 0:
+                yield
+            if queue not in self._moved_meanwhile:
+                self._lead(queue, topic.partitions[number], now)
+        new: list[PartitionQueue] = []
+        for info in topic.partitions[known:]:
+            if info.partition % STEP == 0:
+                yield
+            new.append(self._queue(queues.name, info.partition))
+            self._lead(new[-1], info, now)
         if new:
+            queues.queues += new
             queues.partitioner.follow(queues.queues)
-        for info, queue in zip(topic.partitions, queues.queues, strict=True):
-            self._lead(queue, info, now)
 
     def _queue(self, topic: str, partition: int) -> PartitionQueue:
         """Of a partition that was gone, and perhaps only from the metadata of a broker that is behind, the same as
@@ -86,7 +100,9 @@ class TopicDirectory:
     def leaders_moved(self, moved: Iterable[PartitionInfo], now: float) -> None:
         """Takes over new leaders alone, of partitions that are known: one costs the same whatever else there is."""
         for info in moved:
-            self._lead(self.topics[info.topic].queues[info.partition], info, now)
+            queue = self.topics[info.topic].queues[info.partition]
+            self._lead(queue, info, now)
+            self._moved_meanwhile.add(queue)
 
     def _lead(self, queue: PartitionQueue, info: PartitionInfo, now: float) -> None:
         if info.leader_epoch < queue.leader_epoch and queue.sequences is not None:

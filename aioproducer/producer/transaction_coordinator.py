@@ -14,7 +14,14 @@ from aioproducer.errors import KafkaError, error_for, with_advice
 from aioproducer.net.client import KafkaClient
 from aioproducer.net.coordinators import GROUP, TRANSACTION, Coordinators
 from aioproducer.producer.sequences import ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.transaction_errors import Consequence, consequence, is_forgotten, worst
+from aioproducer.producer.transaction_errors import (
+    PARTS,
+    Consequence,
+    consequence,
+    is_nothing_to_abort,
+    may_be_done,
+    worst,
+)
 from aioproducer.producer.transaction_protocol import TransactionProtocol
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -49,6 +56,8 @@ class TransactionCoordinator:
         self.protocol = TransactionProtocol()
         self.knows = False
         """It knows of the transaction, and has to be told of its end."""
+        self.may_know = False
+        """It may know: it was told, but has not answered for good."""
         self.last_error: KafkaError | None = None
         """What it said last, if that was an error."""
         self._config = config
@@ -63,10 +72,10 @@ class TransactionCoordinator:
 
     def begun(self) -> None:
         """Another transaction has begun, which it has not heard of."""
-        self.knows = False
+        self.knows = self.may_know = False
 
     def started(self) -> None:
-        """It knows of the transaction from now on, or may know."""
+        """It knows of the transaction from now on, or soon."""
         self.knows = True
 
     async def end(self, *, committed: bool) -> None:
@@ -75,7 +84,7 @@ class TransactionCoordinator:
         try:
             response = await self.ask(request, EndTxnResponse, lambda response: [response.error_code])
         except KafkaError as error:
-            if committed or not is_forgotten(error):
+            if committed or not is_nothing_to_abort(error, knows=self.knows):
                 raise
             self._ids.in_doubt = True  # what it does not know needs no abort, but another producer id
         else:
@@ -138,6 +147,7 @@ class TransactionCoordinator:
                 raise error_for(code, self._told(api, code))
             except KafkaError as error:
                 self.last_error = error
+                self.may_know |= api in PARTS and may_be_done(api, error)
                 final = self._final(api, error)
                 if final is not None:
                     raise final from error

@@ -120,9 +120,15 @@ def worst(api: ApiKey, codes: Iterable[int]) -> ErrorCode:
     return max(told, key=lambda code: _BY_WEIGHT.index(consequence(api, error_for(code, ""))), default=ErrorCode.NONE)
 
 
-def is_forgotten(error: KafkaError) -> bool:
-    """Whether the coordinator does not know the producer id any more."""
-    return error.code in _FORGOTTEN
+def may_be_done(api: ApiKey, error: KafkaError) -> bool:
+    """Whether the coordinator may have done what it was asked for, as it has not answered, or not for good."""
+    return consequence(api, error) in (Consequence.RETRY, Consequence.FIND_COORDINATOR)
+
+
+def is_nothing_to_abort(error: KafkaError, *, knows: bool) -> bool:
+    """Whether the coordinator, asked to abort, has no transaction: it does not know the producer id any more, or never
+    heard of the transaction, if that was not certain (``knows``)."""
+    return error.code in _FORGOTTEN or (error.code is ErrorCode.INVALID_TXN_STATE and not knows)
 
 
 def named(error: KafkaError) -> KafkaError:

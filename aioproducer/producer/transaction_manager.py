@@ -42,7 +42,8 @@ class TransactionManager:
     """What to do with the records of a transaction is the Sender's part:
 
     ``gate(open)`` lets records in or not; ``flush()`` returns when all have ended; ``give_up(error)`` fails those that
-    are not under way; ``ready(*queues)`` says that partitions may be written to; ``fatal(error)`` ends the producer.
+    are not under way; ``ready(*queues)`` says that partitions may be written to; ``fatal(error)`` ends the producer;
+    ``news()`` returns when requests may have ended.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class TransactionManager:
         give_up: Callable[[KafkaError], None],
         ready: Callable[..., None],
         fatal: Callable[[KafkaError], None],
+        news: Callable[[], Awaitable[object]],
         spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
     ) -> None:
         self._ids = ids
@@ -67,9 +69,10 @@ class TransactionManager:
         self._fatal = fatal
         self._coordinator = TransactionCoordinator(config, client, ids, random, final=self._final)
         self.status = TransactionStatus(self._coordinator.transactional_id)
-        self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined)
+        self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined, news)
         self._slot = self._new_slot(config)
-        self._offsets = TransactionOffsets(self._coordinator, self.status, self._new_slot(config))
+        slot = self._new_slot(config)
+        self._offsets = TransactionOffsets(self._coordinator, self.status, slot, missing=self.batch_failed)
 
     def _new_slot(self, config: ProducerConfig) -> OperationSlot:
         return OperationSlot(config.max_block_ms, lambda: self.last_error)
@@ -89,6 +92,7 @@ class TransactionManager:
         self.status.require("begin_transaction", S.READY)
         self.status.become(S.IN_TRANSACTION)
         self._coordinator.begun()
+        self._partitions.begun()
         self._ids.transaction += 1
         self._gate(True)
 
@@ -97,6 +101,7 @@ class TransactionManager:
 
     async def commit(self) -> None:
         self._offsets.slot.check_ended(COMMIT)
+        self.status.require_all_sent(COMMIT)
         await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION)
 
     async def abort(self) -> None:
@@ -191,6 +196,7 @@ class TransactionManager:
         await self._flush()
         if self.status.state is not S.COMMITTING:
             raise self.status.failure()
+        self.status.complete = True
         await self._end(committed=True)
 
     async def _abort(self) -> None:
@@ -203,7 +209,7 @@ class TransactionManager:
         """Tells the coordinator, if it knows of the transaction, and sees to the epoch of the next."""
         await self._partitions.settled()
         await self._offsets.slot.settled()  # no answer may come after the end of the transaction
-        if self._coordinator.knows:
+        if self._coordinator.knows or (self._coordinator.may_know and not committed):
             await self._coordinator.end(committed=committed)
         self.status.error = None
         if self._coordinator.follow_feature() or self._ids.in_doubt:
@@ -226,7 +232,7 @@ class TransactionManager:
 
     def _final(self, api: ApiKey, error: KafkaError) -> KafkaError | None:
         """Does what an error of a coordinator comes to; what whoever asked is told, None if it is to be asked again."""
-        what = verdict(api, error, self.status.state)
+        what = verdict(api, error, self.status.state, knows=self._coordinator.knows)
         if what is Verdict.ASK_AGAIN:
             return None
         if api in PARTS:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 
-from aioproducer.errors import IllegalArgumentException
+from aioproducer.errors import IllegalArgumentException, KafkaError
 from aioproducer.producer.operation_slot import OperationSlot
 from aioproducer.producer.transaction_coordinator import TransactionCoordinator
 from aioproducer.producer.transaction_state import TransactionState
@@ -46,11 +47,21 @@ def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
 
 
 class TransactionOffsets:
-    """Makes offsets a part of the transaction, those of one call after those of another."""
+    """Makes offsets a part of the transaction, those of one call after those of another.
 
-    def __init__(self, coordinator: TransactionCoordinator, status: TransactionStatus, slot: OperationSlot) -> None:
+    ``missing(error)`` is told of offsets that will not be sent, if nobody else is.
+    """
+
+    def __init__(
+        self,
+        coordinator: TransactionCoordinator,
+        status: TransactionStatus,
+        slot: OperationSlot,
+        missing: Callable[[KafkaError], None],
+    ) -> None:
         self._coordinator = coordinator
         self._status = status
+        self._missing = missing
         self.slot = slot
         """Has the last call, until somebody has been told of its end."""
         self._asked: tuple[Offsets, ConsumerGroupMetadata] | None = None
@@ -66,8 +77,14 @@ class TransactionOffsets:
         asked = dict(offsets), group  # as they are now, whatever becomes of the caller's mapping
         slot = self.slot
         until = slot.until()
-        while slot.name and self._asked != asked:  # others' offsets: these come after
-            await slot.vacated(until)
+        transaction = self._status.transaction
+        try:
+            while slot.name and self._asked != asked:  # others' offsets: these come after
+                await slot.vacated(until)
+        except asyncio.CancelledError:
+            if self._status.transaction == transaction:
+                self._missing(KafkaError(f"{CALL} was cancelled while it waited for other offsets to be sent"))
+            raise
         if not slot.name:
             self._status.require(CALL, TransactionState.IN_TRANSACTION)
             slot.begin(CALL, self._send(*asked))

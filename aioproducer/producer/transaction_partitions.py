@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from aioproducer.errors import KafkaError
@@ -20,7 +20,8 @@ from aioproducer.protocol.messages.add_partitions_to_txn import (
 class TransactionPartitions:
     """Names partitions to the coordinator, as many at once as there are.
 
-    ``spawn(work, name)`` starts a task that may not die unnoticed; ``joined(queues)`` is told of those that were added.
+    ``spawn(work, name)`` starts a task that may not die unnoticed; ``joined(queues)`` is told of those that were added;
+    ``news()`` returns when requests may have ended.
     """
 
     def __init__(
@@ -29,23 +30,38 @@ class TransactionPartitions:
         status: TransactionStatus,
         spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
         joined: Callable[[Iterable[PartitionQueue]], None],
+        news: Callable[[], Awaitable[object]],
     ) -> None:
         self._coordinator = coordinator
         self._status = status
         self._spawn = spawn
         self._joined = joined
+        self._news = news
         self._waiting: dict[PartitionQueue, None] = {}
+        self._used: set[PartitionQueue] = set()
+        """Those of the transaction that is open, or was."""
         self._task: asyncio.Task[None] | None = None
 
+    def begun(self) -> None:
+        """Another transaction has begun, without any partitions."""
+        self._used.clear()
+
     def add(self, queue: PartitionQueue) -> None:
+        self._used.add(queue)
         self._waiting[queue] = None
         if self._task is None:
             self._task = self._spawn(self._run(), "aioproducer AddPartitionsToTxn")
 
     async def settled(self) -> None:
-        """Returns when nothing is under way: its answer may not come after the end of the transaction."""
+        """Returns when nothing is under way: its answer may not come after the end of the transaction.
+
+        Nor may a batch that was given up while it was under way: to a broker before 3.6 it would be part of the next
+        transaction, or of one that never ends.
+        """
         if self._task is not None:
             await asyncio.wait([self._task])
+        while any(queue.in_flight for queue in self._used):
+            await self._news()
 
     async def _run(self) -> None:
         try:

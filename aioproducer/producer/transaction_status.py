@@ -23,6 +23,12 @@ class TransactionStatus:
         self.error: KafkaError | None = None
         """Why the transaction, or the producer, has failed."""
         self.closed = False
+        self.transaction = 0
+        """The number of the transaction that is open, or was."""
+        self.complete = False
+        """All its records are delivered, and it is being committed: what fails from now on is no part of it."""
+        self._bulk_calls = 0
+        """Calls that have not sent all their records to it yet."""
 
     def become(self, state: TransactionState, error: KafkaError | None = None) -> None:
         """``error`` is what it failed with, if it has; that stays until it is taken back."""
@@ -30,6 +36,10 @@ class TransactionStatus:
         self.state = state
         if error is not None:
             self.error = error
+        if state is S.IN_TRANSACTION:
+            self.transaction += 1
+            self.complete = False
+            self._bulk_calls = 0
 
     def require(self, name: str, *states: TransactionState) -> None:
         """Raises what the user has to know who called ``name`` in another state than one of these."""
@@ -40,13 +50,30 @@ class TransactionStatus:
         if self.state not in states:
             raise IllegalStateException(f"{name} was called, but {self._in_words()}")
 
+    def bulk_began(self) -> int:
+        """A call will send many records, one after another: the number of their transaction."""
+        self._bulk_calls += 1
+        return self.transaction
+
+    def bulk_ended(self, transaction: int) -> None:
+        """Such a call has sent all it will send to that transaction."""
+        if transaction == self.transaction:
+            self._bulk_calls -= 1
+
+    def require_all_sent(self, name: str) -> None:
+        """Raises if records of the transaction are still to be sent, for a user who calls ``name`` to commit it."""
+        if self._bulk_calls and self.state is S.IN_TRANSACTION:
+            raise IllegalStateException(
+                f"{name} was called, but send_many or send_table has not sent all its records yet: await it first"
+            )
+
     def is_open(self) -> bool:
         """Whether there is a transaction that nobody has committed or aborted yet."""
         return self.state in (S.IN_TRANSACTION, S.ABORTABLE_ERROR)
 
     def goes_on(self) -> bool:
         """Whether anything may still become a part of the transaction, and be committed."""
-        return self.state in (S.IN_TRANSACTION, S.COMMITTING)
+        return self.state is S.IN_TRANSACTION or (self.state is S.COMMITTING and not self.complete)
 
     def why_no_records(self) -> str:
         """Why no record may be sent now; empty if one may."""

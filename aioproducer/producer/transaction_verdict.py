@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.transaction_errors import PARTS, Consequence, consequence, is_forgotten
+from aioproducer.producer.transaction_errors import PARTS, Consequence, consequence, is_nothing_to_abort, may_be_done
 from aioproducer.producer.transaction_state import TransactionState
 from aioproducer.protocol.api_key import ApiKey
 
@@ -33,16 +33,21 @@ _TO_BE_ABORTED = {
 """What an answer means that says to abort; in the other states there is nothing to be aborted."""
 
 
-def verdict(api: ApiKey, error: KafkaError, state: TransactionState) -> Verdict:
-    """What comes of an error that this API has met in this state."""
+def verdict(api: ApiKey, error: KafkaError, state: TransactionState, *, knows: bool = True) -> Verdict:
+    """What comes of an error that this API has met in this state.
+
+    ``knows``: the coordinator is known to have begun the transaction.
+    """
     what = consequence(api, error)
-    if what in (Consequence.RETRY, Consequence.FIND_COORDINATOR):
+    if may_be_done(api, error):
         given_up = state not in (S.IN_TRANSACTION, S.COMMITTING)
         return Verdict.TELL_OF_THE_STATE if given_up and api in PARTS else Verdict.ASK_AGAIN
+    if api is ApiKey.END_TXN and state is S.ABORTING and is_nothing_to_abort(error, knows=knows):
+        return Verdict.TELL
     if what is Consequence.REFUSED:
         return Verdict.REFUSE
     if what is Consequence.FATAL:
         return Verdict.FAIL_PRODUCER
-    if state is S.ABORTING and (api in PARTS or is_forgotten(error)):
+    if state is S.ABORTING and api in PARTS:
         return Verdict.TELL
     return _TO_BE_ABORTED.get(state, Verdict.FAIL_PRODUCER)

@@ -44,7 +44,11 @@ class TransactionalCalls(ABC):
             await transactions.init()
 
     async def begin_transaction(self) -> None:
-        """From now on records belong to a transaction. This sends nothing to a broker."""
+        """From now on records belong to a transaction. This sends nothing to a broker.
+
+        End the transaction within transaction.timeout.ms: otherwise the coordinator aborts it, and to commit it then
+        leaves the producer unusable.
+        """
         transactions = self._transactional("begin_transaction()")
         with self._timed("begin"):
             transactions.begin()
@@ -69,6 +73,10 @@ class TransactionalCalls(ABC):
         TransactionAbortableException if a record could not be delivered: then abort. ProducerFencedException if a newer
         producer has taken over. TimeoutException after max.block.ms: the commit goes on, and calling again waits for
         its end. Cancelling the waiting task does not take the commit back either.
+
+        InvalidTxnStateException, or ProducerFencedException with a broker before 4.0, if the transaction was open for
+        longer than transaction.timeout.ms: the coordinator has aborted it, and the producer is unusable. Close it, and
+        repeat the transaction with a new one.
         """
         transactions = self._transactional("commit_transaction()")
         with self._timed("commit"):

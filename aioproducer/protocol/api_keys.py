@@ -60,6 +60,15 @@ from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroup
 from aioproducer.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from aioproducer.protocol.schema import Request, Response
 
+MAX_RESPONSE_SIZE = 100 * 1024 * 1024
+"""The largest response accepted, in bytes; a broker limits requests to as many (``socket.request.max.bytes``)."""
+
+SMALL_RESPONSE = 64 * 1024
+"""One error message may have half of this."""
+
+VERSIONS_RESPONSE = 16 * 1024
+"""The first that a peer says, which may be no broker: brokers have some 100 APIs, of 7 bytes each."""
+
 
 class Api(NamedTuple):
     """The two messages of an API. Their versions are class attributes: ``MIN_VERSION``, ``MAX_VERSION``, …"""
@@ -68,6 +77,8 @@ class Api(NamedTuple):
     response: type[Response]
     client_throttles_from: int
     """From this version on the broker answers at once, and it is the client that waits out a throttle (KIP-219)."""
+    largest_response: int = MAX_RESPONSE_SIZE
+    """In bytes: of an answer that does not grow with topics, partitions, groups or records, little."""
 
 
 NEVER = 2**15 - 1
@@ -81,26 +92,26 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.METADATA: Api(MetadataRequest, MetadataResponse, 6),
     ApiKey.OFFSET_COMMIT: Api(OffsetCommitRequest, OffsetCommitResponse, 4),
     ApiKey.OFFSET_FETCH: Api(OffsetFetchRequest, OffsetFetchResponse, 4),
-    ApiKey.FIND_COORDINATOR: Api(FindCoordinatorRequest, FindCoordinatorResponse, 2),
+    ApiKey.FIND_COORDINATOR: Api(FindCoordinatorRequest, FindCoordinatorResponse, 2, SMALL_RESPONSE),
     ApiKey.JOIN_GROUP: Api(JoinGroupRequest, JoinGroupResponse, 3),
-    ApiKey.HEARTBEAT: Api(HeartbeatRequest, HeartbeatResponse, 2),
+    ApiKey.HEARTBEAT: Api(HeartbeatRequest, HeartbeatResponse, 2, SMALL_RESPONSE),
     ApiKey.LEAVE_GROUP: Api(LeaveGroupRequest, LeaveGroupResponse, 2),
     ApiKey.SYNC_GROUP: Api(SyncGroupRequest, SyncGroupResponse, 2),
     ApiKey.DESCRIBE_GROUPS: Api(DescribeGroupsRequest, DescribeGroupsResponse, 2),
     ApiKey.LIST_GROUPS: Api(ListGroupsRequest, ListGroupsResponse, 2),
-    ApiKey.SASL_HANDSHAKE: Api(SaslHandshakeRequest, SaslHandshakeResponse, NEVER),
-    ApiKey.API_VERSIONS: Api(ApiVersionsRequest, ApiVersionsResponse, 2),
+    ApiKey.SASL_HANDSHAKE: Api(SaslHandshakeRequest, SaslHandshakeResponse, NEVER, SMALL_RESPONSE),
+    ApiKey.API_VERSIONS: Api(ApiVersionsRequest, ApiVersionsResponse, 2, VERSIONS_RESPONSE),
     ApiKey.CREATE_TOPICS: Api(CreateTopicsRequest, CreateTopicsResponse, 3),
     ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse, 2),
     ApiKey.DELETE_RECORDS: Api(DeleteRecordsRequest, DeleteRecordsResponse, 1),
-    ApiKey.INIT_PRODUCER_ID: Api(InitProducerIdRequest, InitProducerIdResponse, 1),
+    ApiKey.INIT_PRODUCER_ID: Api(InitProducerIdRequest, InitProducerIdResponse, 1, SMALL_RESPONSE),
     ApiKey.ADD_PARTITIONS_TO_TXN: Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, 1),
-    ApiKey.ADD_OFFSETS_TO_TXN: Api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, 1),
-    ApiKey.END_TXN: Api(EndTxnRequest, EndTxnResponse, 1),
+    ApiKey.ADD_OFFSETS_TO_TXN: Api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, 1, SMALL_RESPONSE),
+    ApiKey.END_TXN: Api(EndTxnRequest, EndTxnResponse, 1, SMALL_RESPONSE),
     ApiKey.TXN_OFFSET_COMMIT: Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, 1),
     ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse, 2),
     ApiKey.ALTER_CONFIGS: Api(AlterConfigsRequest, AlterConfigsResponse, 1),
-    ApiKey.SASL_AUTHENTICATE: Api(SaslAuthenticateRequest, SaslAuthenticateResponse, NEVER),
+    ApiKey.SASL_AUTHENTICATE: Api(SaslAuthenticateRequest, SaslAuthenticateResponse, NEVER, SMALL_RESPONSE),
     ApiKey.CREATE_PARTITIONS: Api(CreatePartitionsRequest, CreatePartitionsResponse, 1),
     ApiKey.DELETE_GROUPS: Api(DeleteGroupsRequest, DeleteGroupsResponse, 1),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 0),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Final, TypeVar, final
 
 from aioproducer.errors import SchemaException, UnsupportedVersionException
-from aioproducer.protocol.compile_reader import compile_reader
+from aioproducer.protocol.compile_reader import compile_reader, compile_stepwise_reader
 from aioproducer.protocol.compile_writer import compile_writer
 from aioproducer.protocol.compiler import Compiled
 from aioproducer.protocol.schema import Message
 
 M = TypeVar("M", bound=Message)
 
+NO_LIMIT: Final = 1 << 62
+
 Functions = dict[tuple[type[Message], int], Compiled]
 
 _READERS: Functions = {}
+_STEPWISE_READERS: Functions = {}
 _WRITERS: Functions = {}
 
 
@@ -49,20 +52,67 @@ def decode(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -
     return message
 
 
-def decode_prefix(cls: type[M], version: int, data: bytes | memoryview, pos: int = 0) -> tuple[M, int]:
-    """As ``decode``, for what stands before something else: the message at byte ``pos``, and where it ends."""
+def decode_prefix(
+    cls: type[M], version: int, data: bytes | memoryview, pos: int = 0, max_elements: int = NO_LIMIT
+) -> tuple[M, int]:
+    """As ``decode``, for what stands before something else: the message at byte ``pos``, and where it ends.
+
+    Raises ``SchemaException`` as well if its arrays have more than ``max_elements`` together, of structs or of strings.
+    """
     read = _READERS.get((cls, version)) or _compiled(_READERS, compile_reader, cls, version)
     try:
         message: M
-        message, end = read.function(data, pos)
+        message, end = read.function(data, pos, max_elements)
         return message, end
     except (SchemaException, struct.error, IndexError, UnicodeDecodeError) as error:
-        field, at = _where(read, error, len(data))
-        reason = str(error) if isinstance(error, SchemaException) else "the data ends here"
-        if isinstance(error, UnicodeDecodeError):
-            reason = f"not UTF-8: {error.reason}"
+        problem = _problem(read, error, cls, version, len(data))
     # Not within the except block: as its context, the error would keep the data alive for as long as this one lives.
-    raise SchemaException(f"{cls.__name__} v{version}, {field} at byte {at} of {len(data)}: {reason}")
+    raise SchemaException(problem)
+
+
+STEP: Final = 2048
+"""Bytes. The shortest elements of an array have one, and even of those a step takes less than a millisecond."""
+
+
+@final
+class Decoding:
+    """As ``decode``, for a large message: in many steps, between which others have a turn of the event loop."""
+
+    def __init__(self, cls: type[Message], version: int, data: bytes | memoryview, pos: int) -> None:
+        self._cls = cls
+        self._version = version
+        self._data = data
+        self._read = _STEPWISE_READERS.get((cls, version)) or _compiled(
+            _STEPWISE_READERS, compile_stepwise_reader, cls, version
+        )
+        steps: Generator[int, int | None, tuple[Message, int]] = self._read.function(data, pos, NO_LIMIT, pos)
+        self._steps = steps
+        self._pause: int | None = None
+        self.message: Any = None
+        """What was read, after the last step."""
+
+    def step(self) -> bool:
+        """Reads on; True if that was the last step. Raises what ``decode`` does."""
+        try:
+            self._pause = self._steps.send(self._pause) + STEP
+            return False
+        except StopIteration as stop:
+            self.message, end = stop.value
+            if end == len(self._data):
+                return True
+            problem = f"{self._cls.__name__} v{self._version} ends at byte {end} of {len(self._data)}"
+        except (SchemaException, struct.error, IndexError, UnicodeDecodeError) as error:
+            problem = _problem(self._read, error, self._cls, self._version, len(self._data))
+        raise SchemaException(problem)
+
+
+def _problem(compiled: Compiled, error: Exception, cls: type[Message], version: int, size: int) -> str:
+    """What is wrong with data of ``size`` bytes, and where."""
+    field, at = _where(compiled, error, size)
+    reason = str(error) if isinstance(error, SchemaException) else "the data ends here"
+    if isinstance(error, UnicodeDecodeError):
+        reason = f"not UTF-8: {error.reason}"
+    return f"{cls.__name__} v{version}, {field} at byte {at} of {size}: {reason}"
 
 
 def _compiled(

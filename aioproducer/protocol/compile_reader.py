@@ -6,19 +6,44 @@ from aioproducer.protocol.compiler import Compiled, Source, minimum_size
 from aioproducer.protocol.primitives import MAX_STRING_LENGTH
 from aioproducer.protocol.schema import BYTES, STRING, UUID, Array, Fixed, Message, Sized, Struct, Type, Wire
 
+MOST_NUMBERS = 1000
+"""In a step: they are read in one go."""
+
 
 def compile_reader(cls: type[Message], version: int) -> Compiled:
-    """``read(data, pos) -> (message, pos)``: the message that starts at ``pos``, and where it ends."""
-    source = _Reader(cls, version)
+    """``read(data, pos, left) -> (message, pos)``: the message that starts at ``pos``, and where it ends.
+
+    It may have ``left`` elements in all its arrays together; those of fixed size cost next to nothing and do not count.
+    """
+    return _compiled(_Reader(cls, version), "read", "data, pos, left")
+
+
+def compile_stepwise_reader(cls: type[Message], version: int) -> Compiled:
+    """``read_steps(data, pos, left, pause)``, a generator that returns what ``read`` does, for large messages.
+
+    It yields where it is as soon as it comes to an element of an array behind ``pause``, and is sent the next pause.
+    """
+    return _compiled(_StepwiseReader(cls, version), "read_steps", "data, pos, left, pause")
+
+
+def _compiled(source: _Reader, name: str, parameters: str) -> Compiled:
     source.line("size = len(data)")
     source.line("view = memoryview(data)")
-    source.new("m", cls)
-    source.struct(cls, "m", "")
+    source.new("m", source.cls)
+    source.struct(source.cls, "m", "")
+    source.before_element()  # so that it is a generator, even without an array
     source.line("return m, pos")
-    return source.compile("read", "data, pos")
+    return source.compile(name, parameters)
 
 
 class _Reader(Source):
+    def before_element(self) -> None:
+        """What comes before each element of an array."""
+
+    def numbers(self, element: Fixed, target: str) -> None:
+        """An array of ``n`` elements of fixed size."""
+        self.line(f"{target} = list(unpack_from(f'>{{n}}{element.code}', data, pos)); pos += n * {element.size}")
+
     def new(self, target: str, cls: type[Struct]) -> None:
         self.line(f"{target} = new({self.constant(cls.__name__, cls)})")
 
@@ -88,13 +113,14 @@ class _Reader(Source):
         rest = self.checked(nullable, target, max(1, minimum_size(element, self.version, self.flexible())))
         with self.block(rest):
             if isinstance(element, Fixed) and element is not UUID:
-                self.line(
-                    f"{target} = list(unpack_from(f'>{{n}}{element.code}', data, pos)); pos += n * {element.size}"
-                )
+                self.numbers(element, target)
                 return
+            self.line("left -= n")
+            self.line("if left < 0: reject_elements()")
             items, item = self.variable("a"), self.variable("v")
             self.line(f"{items} = {target} = []")
             with self.block("for _ in range(n):"):
+                self.before_element()
                 self.element(element, item, path + "[]")
                 self.line(f"{items}.append({item})")
 
@@ -144,3 +170,16 @@ class _Reader(Source):
                     self.line(f"if {tag} in {tuple(known)}: reject_tag({tag}, -1)")
                 self.line(f"{unknown}[{tag}] = bytes(data[pos:{end}]); pos = {end}")
             self.line(f"if {unknown}: {var}.unknown_tagged_fields = {unknown}")
+
+
+class _StepwiseReader(_Reader):
+    def before_element(self) -> None:
+        self.line("if pos > pause: pause = yield pos")
+
+    def numbers(self, element: Fixed, target: str) -> None:
+        items, left = self.variable("a"), self.variable("n")
+        self.line(f"{items} = {target} = []; {left} = n")
+        with self.block(f"while {left} > 0:"):
+            self.before_element()
+            self.line(f"n = min({left}, {MOST_NUMBERS}); {left} -= n")
+            self.line(f"{items} += unpack_from(f'>{{n}}{element.code}', data, pos); pos += n * {element.size}")

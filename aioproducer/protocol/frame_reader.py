@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from mypy_extensions import i64
@@ -31,15 +32,34 @@ class FrameReader:
     One buffer is used again and again. It never reserves what a size only announces: a frame larger than the buffer
     makes it grow in steps, to at most twice what has arrived, and it is small again once the frame is complete.
 
+    A frame of more than ``LARGE`` bytes is gathered beside the buffer if ``gathers``, for ``take_large``: copying it
+    when the buffer grows, and once more at its end, would hold up the event loop.
+
+    ``limit_of(number)`` is the limit of a frame that is larger than ``max_size`` and comes after so many complete ones.
+
     With ``spare``, buffers that several readers share, a reader has one only while one of its frames is incomplete: of
     thousands of connections most have nothing to receive.
     """
 
     INITIAL_SIZE: ClassVar[int] = 64 * 1024
+    LARGE: ClassVar[int] = 1024 * 1024
 
-    def __init__(self, max_size: int, spare: list[bytearray] | None = None) -> None:
+    def __init__(
+        self,
+        max_size: int,
+        spare: list[bytearray] | None = None,
+        *,
+        gathers: bool = False,
+        limit_of: Callable[[int], int] | None = None,
+    ) -> None:
         self.max_size = max_size
         """Of a frame, without its size. May be raised."""
+        self._limit_of = limit_of
+        self._gathers = gathers
+        self._gathered = bytearray()
+        self._missing: i64 = 0
+        """Bytes of the frame that is being gathered."""
+        self._large: memoryview | None = None
         self._spare = spare
         self._use(bytearray(self.INITIAL_SIZE) if spare is None else _NO_BUFFER)
         self._start: i64 = 0
@@ -52,7 +72,13 @@ class FrameReader:
     @property
     def pending(self) -> int:
         """How many bytes of an incomplete frame have come, with its size."""
-        return self._end - self._start
+        gathered: i64 = 4 + len(self._gathered) if self._missing > 0 else 0
+        return gathered + self._end - self._start
+
+    def take_large(self) -> memoryview | None:
+        """The large frame that is complete since the last update, if one is: it came before the others."""
+        large, self._large = self._large, None
+        return large
 
     def get_buffer(self, sizehint: int = -1) -> memoryview:
         """Where the next bytes of the stream go; never empty."""
@@ -68,10 +94,17 @@ class FrameReader:
         self._end += count
         frames: list[bytes] = []
         wanted: i64 = 4
+        if self._missing > 0:
+            self._gather()
         while self._end - self._start >= 4:
-            wanted = 4 + self._frame_size()
+            wanted = 4 + self._frame_size(len(frames) if self._large is None else len(frames) + 1)
             end = self._start + wanted
             if end > self._end:
+                if self._gathers and wanted > self.LARGE:
+                    self._missing = wanted - 4
+                    self._start += 4
+                    wanted = 4
+                    self._gather()
                 break
             frames.append(bytes(self._view[self._start + 4 : end]))
             self._start = end
@@ -79,16 +112,35 @@ class FrameReader:
         self._make_room(wanted)
         return frames
 
-    def _frame_size(self) -> i64:
+    def _gather(self) -> None:
+        """Takes what has come of a large frame out of the buffer."""
+        end = min(self._start + self._missing, self._end)
+        self._gathered += self._view[self._start : end]
+        self._missing -= end - self._start
+        self._start = end
+        if self._missing == 0:
+            self._large = memoryview(self._gathered)
+            self._gathered = bytearray()
+
+    def close(self) -> None:
+        """Nothing more comes: the buffer is free for others, who share it, and what is incomplete is dropped."""
+        self._start = self._end = self._missing = 0
+        self._gathered = bytearray()
+        self._make_room(4)
+
+    def _frame_size(self, number: int) -> i64:
         buffer, start = self._buffer, self._start
         # By bytes: compiled, that takes a third of what struct does.
         size: i64 = buffer[start] << 24 | buffer[start + 1] << 16 | buffer[start + 2] << 8 | buffer[start + 3]
         if size <= self.max_size:
             return size
+        limit = self.max_size if self._limit_of is None else self._limit_of(number)
+        if size <= limit:
+            return size
         first = bytes(buffer[start : start + 4])
         if size >= 1 << 31:
             size -= 1 << 32
-        problem = "is negative" if size < 0 else f"is above the limit of {self.max_size}"
+        problem = "is negative" if size < 0 else f"is above the limit of {limit}"
         hint = next((f"; it looks like {who}" for start, who in _FOREIGN if first.startswith(start)), "")
         raise InvalidReceiveException(f"the size of a frame {problem}: {size} ({first!r}){hint}")
 

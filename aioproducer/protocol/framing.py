@@ -13,13 +13,10 @@ from mypy_extensions import i64
 from aioproducer.errors import SchemaException, UnsupportedVersionException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
-from aioproducer.protocol.codec import decode, decode_prefix, encode
+from aioproducer.protocol.codec import Decoding, decode, decode_prefix, encode
 from aioproducer.protocol.headers import RequestHeader, ResponseHeader
 from aioproducer.protocol.messages.api_versions import ApiVersionsResponse
 from aioproducer.protocol.schema import ApiMessage, Request, Response
-
-MAX_RESPONSE_SIZE = 100 * 1024 * 1024
-"""The largest response accepted, in bytes; a broker limits requests to as many (``socket.request.max.bytes``)."""
 
 R = TypeVar("R", bound=Response)
 
@@ -120,6 +117,12 @@ def decode_response(cls: type[R], version: int, frame: bytes | memoryview) -> tu
         if cls.API_KEY is not ApiKey.API_VERSIONS or version == 0:
             raise
         return header.correlation_id, decode(cls, 0, frame, pos)
+
+
+def decoding_response(cls: type[Response], version: int, frame: bytes | memoryview) -> Decoding:
+    """The response behind the header, to be read step by step: for any but ApiVersions, which is never large."""
+    _, pos = decode_prefix(ResponseHeader, _response_header_version(cls, version), frame)
+    return Decoding(cls, version, frame, pos)
 
 
 def _response_header_version(cls: type[Response], version: int) -> int:

@@ -77,6 +77,11 @@ def reject_tag(tag: int, last: int) -> NoReturn:
     raise SchemaException(f"tagged field {tag} does not belong to this version")
 
 
+def reject_elements() -> NoReturn:
+    """The arrays of a message have more elements than it may have."""
+    raise SchemaException("the message has more elements than are allowed")
+
+
 def reject_tags(count: int) -> NoReturn:
     """Says that a struct has too many tagged fields."""
     raise SchemaException(f"{count} tagged fields in one struct, {MAX_TAGGED_FIELDS} are allowed")

@@ -26,6 +26,11 @@ def set_log_append_time(batch: bytearray, timestamp_ms: int) -> None:
     """
     (attributes,) = unpack_from(">h", batch, ATTRIBUTES_OFFSET)
     pack_into(">h", batch, ATTRIBUTES_OFFSET, attributes | LOG_APPEND_TIME)
+    set_max_timestamp(batch, timestamp_ms)
+
+
+def set_max_timestamp(batch: bytearray, timestamp_ms: int) -> None:
+    """Says in the header of a whole batch what the largest timestamp is, and changes the CRC with it."""
     _INT64.pack_into(batch, _MAX_TIMESTAMP_OFFSET, timestamp_ms)
     with memoryview(batch) as view:
         pack_into(">I", batch, _CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))

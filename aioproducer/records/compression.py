@@ -147,8 +147,12 @@ def millisecond_of_work(codec: CompressionType, level: int | None) -> int:
     return next(kib * 1024 for highest, kib in _A_MILLISECOND[codec] if level <= highest)
 
 
+class DecompressedTooLargeException(CorruptRecordException):
+    """Compressed data gives more bytes than are allowed."""
+
+
 def _too_large(codec: CompressionType, max_size: int) -> CorruptRecordException:
-    return CorruptRecordException(f"{codec} data takes more than the {max_size} bytes it may take decompressed")
+    return DecompressedTooLargeException(f"{codec} data takes more than the {max_size} bytes it may take decompressed")
 
 
 def _ends_early(codec: CompressionType) -> CorruptRecordException:
@@ -158,6 +162,9 @@ def _ends_early(codec: CompressionType) -> CorruptRecordException:
 def _broken(codec: CompressionType, cause: object) -> CorruptRecordException:
     return CorruptRecordException(f"broken {codec} data: {cause}")
 
+
+MAX_MEMBERS: Final = 64
+"""Each is found by copying all that follows it: a megabyte of empty ones would take a minute."""
 
 _MAX_EXPANSION: Final = 1040
 """One byte of deflate gives at most 1032, one of lz4 255. lz4.frame reserves all it is allowed to write at once."""
@@ -170,10 +177,12 @@ def _decompress_members(
     decompressor: Callable[[], Any],
     error: type[Exception],
 ) -> bytes:
-    """One gzip member or lz4 frame, or several one after another (which Java reads too)."""
-    pieces = []
+    """One gzip member or lz4 frame, or several one after another (which Java reads too), up to ``MAX_MEMBERS``."""
+    pieces: list[bytes] = []
     left = max_size
     while True:
+        if len(pieces) == MAX_MEMBERS:
+            raise _broken(codec, f"more than {MAX_MEMBERS} frames, one after another")
         member = decompressor()
         try:
             piece = member.decompress(data, min(left, _MAX_EXPANSION * len(data)) + 1)

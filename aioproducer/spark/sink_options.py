@@ -8,11 +8,11 @@ from typing import Self
 
 from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.spark.options import check_known, kafka_configs, number, one_of, text
+from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 
-_EXACTLY_ONCE_ONLY = ("writeId", "writeEpoch", "markerTopic", "transactionalIdPrefix")
+_EXACTLY_ONCE_ONLY = ("writeId", "writeEpoch", "markerTopic", "transactionalIdPrefix", "allowMissingMarker")
 OPTIONS = ("topic", "deliveryGuarantee", *_EXACTLY_ONCE_ONLY)
 
 _COLUMNS_ARE_BYTES = "columns are written as they are: cast them, to string or binary, before"
@@ -46,6 +46,8 @@ class SinkOptions:
     marker_topic: str | None
     """The topic whose partition 0 carries the markers; None if there are none."""
     prefix: str
+    allow_missing_marker: bool
+    """Whether an epoch is written although the markers of those before it are gone."""
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, streaming: bool) -> Self:
@@ -62,6 +64,7 @@ class SinkOptions:
             write_epoch=number(options, "writeEpoch") or 0,
             marker_topic=text(options, "markerTopic") or topic,
             prefix=text(options, "transactionalIdPrefix") or "aioproducer",
+            allow_missing_marker=flag(options, "allowMissingMarker"),
         )
         given = [name for name in _EXACTLY_ONCE_ONLY if text(options, name) is not None]
         if chosen.exactly_once:

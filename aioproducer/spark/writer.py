@@ -21,6 +21,7 @@ from aioproducer.spark.sink_options import SinkOptions
 from aioproducer.spark.sink_schema import record_columns
 from aioproducer.spark.task import Task
 from aioproducer.spark.topic_streams import send_rows
+from aioproducer.spark.whole_input import input_of_worker, whole
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -62,9 +63,10 @@ class SinkWrite:
         """Writes the rows of the task that runs here, and returns when they have been acknowledged."""
         options = self.options
         task = Task.of_stream() if self.streaming else Task.of_batch(options.write_id or "", options.write_epoch)
+        rows = whole(batches, input_of_worker(), str(task))
         if not options.exactly_once:
-            return Written(task, _run(self._at_least_once(task, batches)), None)
-        marker = _run(write_once(options, self.columns, task, batches))
+            return Written(task, _run(self._at_least_once(task, rows)), None)
+        marker = _run(write_once(options, self.columns, task, rows))
         return Written(task, marker.rows, marker)
 
     def commit(self, messages: Iterable[Written | None]) -> None:

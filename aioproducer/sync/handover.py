@@ -151,7 +151,7 @@ class Handover:
         waiting = self._producer._lot.memory
         self.full = len(waiting) > 0
         if self.full:
-            waiting[-1].result.add_waiter(WHOLE, self)
+            waiting.last().result.add_waiter(WHOLE, self)
         else:
             self._wake()
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Mapping
 from random import Random
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
+from aioproducer.own_task import start_task
 from aioproducer.producer.built_in_partitioner import Partitioning
 from aioproducer.producer.explanation import Explanation, Obstacle
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.placement import tell_settled
+from aioproducer.producer.placement import tell_all_settled
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
 from aioproducer.producer.wait_all import all_ended
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_transactions import MockTransactions
+from aioproducer.turn import Turn
 from aioproducer.types import PartitionInfo, ProducerRecord, TopicPartition
 
 NODE = 0
@@ -120,7 +123,7 @@ class MockSender:
         error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
         self._lot.fail_topic(topic, error)
         if self._lot.settled:
-            self._notifying = self._loop.create_task(tell_settled(self._lot))
+            self._notifying = start_task(tell_all_settled(self._lot, Turn(self._loop)), "aioproducer mock notify")
 
     # Batches, and their ends
 
@@ -225,6 +228,9 @@ class MockSender:
 
     def metadata_time(self) -> float:
         return self._began
+
+    def unreachable_since(self) -> float:
+        return math.nan
 
     def explain(self, topic: str, partition: int) -> Explanation:
         mine = [batch for queue, batch in self._pending if (queue.topic, queue.partition) == (topic, partition)]

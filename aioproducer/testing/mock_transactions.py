@@ -40,7 +40,7 @@ class MockTransactions:
         give_up: Callable[[KafkaError], None],
         fatal: Callable[[KafkaError], None],
     ) -> None:
-        self._status = TransactionStatus(transactional_id)
+        self.status = TransactionStatus(transactional_id)
         self.records: list[ProducerRecord] = []
         """Those of the transaction that is open."""
         self.offsets: GroupOffsets = {}
@@ -58,22 +58,22 @@ class MockTransactions:
         self._fatal = fatal
 
     async def init(self) -> None:
-        self._status.require("init_transactions", S.UNINITIALIZED)
+        self.status.require("init_transactions", S.UNINITIALIZED)
         self._errors.strike("init_transactions")
-        self._status.become(S.INITIALIZING)
-        self._status.become(S.READY)
+        self.status.become(S.INITIALIZING)
+        self.status.become(S.READY)
 
     def begin(self) -> None:
-        self._status.require("begin_transaction", S.READY)
+        self.status.require("begin_transaction", S.READY)
         self._errors.strike("begin_transaction")
-        self._status.become(S.IN_TRANSACTION)
+        self.status.become(S.IN_TRANSACTION)
         self.last_end = None
         self.sent_offsets = False
         self._gate(True)
 
     async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
         check(offsets, group)
-        self._status.require("send_offsets_to_transaction", S.IN_TRANSACTION)
+        self.status.require("send_offsets_to_transaction", S.IN_TRANSACTION)
         self._errors.strike("send_offsets_to_transaction")
         if not offsets:
             return
@@ -83,13 +83,15 @@ class MockTransactions:
         self.sent_offsets = True
 
     async def commit(self) -> None:
-        self._status.require("commit_transaction", S.IN_TRANSACTION)
+        self.status.require("commit_transaction", S.IN_TRANSACTION)
+        self.status.require_all_sent("commit_transaction")
         self._errors.strike("commit_transaction")
-        self._status.become(S.COMMITTING)
+        self.status.become(S.COMMITTING)
         self._gate(False)
         await self._flush()
-        if self._status.state is not S.COMMITTING:  # a record has failed meanwhile
-            raise self._status.failure()
+        if self.status.state is not S.COMMITTING:  # a record has failed meanwhile
+            raise self.status.failure()
+        self.status.complete = True
         self._history += self.records
         if self.offsets:
             self.offsets_history.append(self.offsets)
@@ -97,12 +99,12 @@ class MockTransactions:
         self._end(S.COMMITTING)
 
     async def abort(self) -> None:
-        self._status.require("abort_transaction", S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        self.status.require("abort_transaction", S.IN_TRANSACTION, S.ABORTABLE_ERROR)
         self._errors.strike("abort_transaction")
-        self._status.become(S.ABORTING)
+        self.status.become(S.ABORTING)
         self._gate(False)
-        self._give_up(self._status.aborted())
-        self._status.error = None
+        self._give_up(self.status.aborted())
+        self.status.error = None
         self._end(S.ABORTING)
 
     async def finish(self) -> None:
@@ -114,29 +116,29 @@ class MockTransactions:
                 log.warning("the transaction was not ended as it should: %s", error)
 
     def is_open(self) -> bool:
-        return self._status.is_open()
+        return self.status.is_open()
 
     def why_no_records(self) -> str:
-        return self._status.why_no_records()
+        return self.status.why_no_records()
 
     def initialized(self) -> bool:
-        return self._status.state not in (S.UNINITIALIZED, S.INITIALIZING)
+        return self.status.state not in (S.UNINITIALIZED, S.INITIALIZING)
 
     def batch_failed(self, error: KafkaError) -> None:
         """A record of the transaction has failed, and the transaction with it."""
-        if self._status.state is S.FATAL_ERROR:
+        if self.status.state is S.FATAL_ERROR:
             return
         if error.code in FATAL_FOR_BATCHES:
             self._fatal(error)
-        elif self._status.goes_on():
-            self._status.become(S.ABORTABLE_ERROR, error)
+        elif self.status.goes_on():
+            self.status.become(S.ABORTABLE_ERROR, error)
             self._gate(False)
             asyncio.get_running_loop().call_soon(self._give_up_the_rest)
 
     def producer_failed(self, error: KafkaError) -> None:
         """The producer is of no further use."""
-        if self._status.state is not S.FATAL_ERROR:
-            self._status.become(S.FATAL_ERROR, error)
+        if self.status.state is not S.FATAL_ERROR:
+            self.status.become(S.FATAL_ERROR, error)
             self._gate(False)
 
     def clear(self) -> None:
@@ -147,11 +149,11 @@ class MockTransactions:
         self.sent_offsets = False
 
     def _give_up_the_rest(self) -> None:
-        if self._status.state is S.ABORTABLE_ERROR:
-            self._give_up(self._status.another_failed())
+        if self.status.state is S.ABORTABLE_ERROR:
+            self._give_up(self.status.another_failed())
 
     def _end(self, how: TransactionState) -> None:
         self.records = []
         self.offsets = {}
         self.last_end = how
-        self._status.become(S.READY)
+        self.status.become(S.READY)

@@ -115,6 +115,26 @@ async def test_paced_latency_counts_from_when_a_record_was_due() -> None:
     assert min(latencies) >= 0
 
 
+async def test_a_producer_that_holds_its_caller_up_does_not_hide_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+
+    def send_timed(acknowledged) -> None:
+        nonlocal now
+        if now == 100.0:
+            now += 1.0  # the first record holds up all that are due within a second
+        acknowledged()
+
+    async def pause(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    rate = 4.0 * ways.SAMPLE
+    latencies = await ways.paced(lambda: None, send_timed, pause, records=8 * ways.SAMPLE, rate=rate)
+    assert latencies[:5] == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0], abs=2 * ways.TICK)
+    assert latencies[5:] == pytest.approx([0.0] * 3, abs=2 * ways.TICK)
+
+
 async def test_a_stall_counts_for_every_moment_it_covers(monkeypatch: pytest.MonkeyPatch) -> None:
     now = cpu = 0.0
     pauses = iter([INTERVAL, 3.5 * INTERVAL])

@@ -4,6 +4,10 @@ import asyncio
 import socket
 from typing import Any
 
+import pytest
+
+from aioproducer.broker import acceptor as acceptor_module
+from aioproducer.broker import listening_socket
 from aioproducer.broker.acceptor import Acceptor
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.gate import OPEN_GATE
@@ -77,4 +81,29 @@ async def test_one_that_is_full_is_passed_over_and_if_all_are_nothing_is_dropped
     acceptor.close()
     await acceptor.wait_closed()
     for one in (*clients, *full.connections, *roomy.connections):
+        one.close()
+
+
+async def test_without_descriptors_it_goes_on_later_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(acceptor_module, "_AFTER_AN_ERROR", 0.001)
+    monkeypatch.setattr(listening_socket, "is_reserved", lambda descriptor: True)
+    processor = SomeProcessor(10)
+    acceptor, listening = await accepting(processor)
+    clients = [socket.create_connection(("127.0.0.1", listening.port)) for _ in range(3)]
+    for client in clients:
+        client.setblocking(False)
+        assert await asyncio.get_running_loop().sock_recv(client, 1) == b"", "it is closed at once"
+        client.close()
+    monkeypatch.setattr(listening_socket, "is_reserved", lambda descriptor: False)
+    clients = [socket.create_connection(("127.0.0.1", listening.port))]
+    await turns()
+    assert len(processor.connections) == 1
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "failed, 1 times by now" in line
+    assert "the last 32 are for files" in line
+    acceptor.close()
+    await acceptor.wait_closed()
+    for one in (*clients, *processor.connections):
         one.close()

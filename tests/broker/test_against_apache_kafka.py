@@ -23,6 +23,7 @@ from aioproducer.protocol.messages.delete_groups import DeleteGroupsRequest
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from aioproducer.protocol.messages.describe_groups import DescribeGroupsRequest
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
 from aioproducer.protocol.messages.heartbeat import HeartbeatRequest
 from aioproducer.protocol.messages.incremental_alter_configs import (
@@ -38,6 +39,7 @@ from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceR
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record_batch import read_batches
 from aioproducer.records.record_batch_header import encode_batch_header
 
 from .asker import Asker, same
@@ -486,10 +488,12 @@ NOT_COMPARED = {
     "ssl.truststore.certificates",
     "ssl.truststore.location",
     "ssl.truststore.type",
+    "group.max.size",
 }
 """The cluster of Kafka 4 has a dynamic default of the first (KIP-966); the second is set for tests. Kafka has neither
 the third nor the fifth, and no default for the fourth. The listeners of the two are not the same. Kafka's
-defaults of the mechanisms and of the types of stores are Java's, and it can change what is of TLS while it runs."""
+defaults of the mechanisms and of the types of stores are Java's, and it can change what is of TLS while it runs.
+It has no limit for the size of a group."""
 
 
 async def described(broker: Asker, kind: int, name: str, *keys: str) -> Any:
@@ -738,3 +742,50 @@ async def test_groups(pair: tuple[Asker, Asker]) -> None:
         return told
 
     await same(pair, case)
+
+
+async def test_a_partition_twice_in_one_request(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("doubled", 2)
+        batches = [(0, b"a"), (1, b"b"), (0, b"c")]
+        data = [
+            TopicProduceData("doubled", partition_data=[PartitionProduceData(index, make_batch(value))])
+            for index, value in batches
+        ]
+        produced = await broker.client.request(ProduceRequest(acks=-1, timeout_ms=5000, topic_data=data), 12)
+        answers = [
+            (partition.index, ErrorCode(partition.error_code).name, partition.base_offset)
+            for topic in produced.responses
+            for partition in topic.partition_responses
+        ]
+        wanted = [
+            FetchPartition(0, -1, 1, partition_max_bytes=2**20),
+            FetchPartition(1, -1, 0, partition_max_bytes=2**20),
+            FetchPartition(0, -1, 0, partition_max_bytes=2**20),
+        ]
+        request = FetchRequest(max_wait_ms=0, topics=[FetchTopic("doubled", partitions=wanted)])
+        fetched = await broker.client.request(request, 12)
+        partitions = [partition for topic in fetched.responses for partition in topic.partitions]
+        read = [
+            (one.partition_index, [record.value for batch in read_batches(one.records) for record in batch.records()])
+            for one in partitions
+        ]
+        return [sorted(answers), read]
+
+    answers, read = await same(pair, case)
+    assert answers == [(0, "NONE", 0), (1, "NONE", 0)]
+    assert read == [(0, [b"c"]), (1, [b"b"])]
+
+
+async def test_too_many_partitions_at_once(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        results = []
+        for counts in ((10_001,), (5000, 5001), (2**31 - 1,)):
+            topics = [CreatableTopic(f"many{index}", count, 1) for index, count in enumerate(counts)]
+            for validate_only in (True, False):
+                response = await broker.client.request(CreateTopicsRequest(topics, validate_only=validate_only), 7)
+                results.append(sorted((topic.name, ErrorCode(topic.error_code).name) for topic in response.topics))
+        return results
+
+    answers = await same(pair, case)
+    assert {code for answer in answers for _, code in answer} == {"POLICY_VIOLATION"}

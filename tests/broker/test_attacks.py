@@ -195,6 +195,24 @@ async def test_memory_that_is_used_up_stops_reading_and_is_given_back() -> None:
         assert memory.available == 100_000
 
 
+async def test_small_requests_are_read_though_parts_of_large_ones_use_up_the_memory() -> None:
+    async with Served(socket_request_max_bytes=100_000, queued_max_request_bytes=100_000) as served:
+        memory = served.server.memory
+        for _ in range(5):
+            hostile = await served.connect()
+            await hostile.send_bytes(struct.pack(">i", 90_000) + bytes(60_000))
+        while memory.available > 0:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        honest = await served.connect()
+        body = bytes(10_000)
+        frame = HEADER.pack(HEADER.size - 4 + len(body), 3, 0, 1, -1) + body
+        for start in range(0, len(frame), 3000):
+            await honest.send_bytes(frame[start : start + 3000])
+            await asyncio.sleep(0.001)
+        (await served.handler.next()).respond(MetadataResponse())
+        await honest.receive_frame()
+
+
 async def test_parts_of_requests_do_not_use_up_the_memory_for_ever() -> None:
     """Ten clients have sent almost all of a request each, far more than there is memory for; all get their answer."""
     async with Served(socket_request_max_bytes=50_000, queued_max_request_bytes=50_000) as served:

@@ -4,9 +4,12 @@ from uuid import uuid4
 
 import pytest
 
+from aioproducer.broker import cluster_state
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.cluster_state import ClusterState
+from aioproducer.broker.config_changes import ConfigChange, OpType
+from aioproducer.broker.long_work import finish
 from aioproducer.broker.topic import NO_LEADER, NewTopic
 from aioproducer.errors import (
     ApiException,
@@ -15,6 +18,7 @@ from aioproducer.errors import (
     InvalidReplicaAssignmentException,
     InvalidReplicationFactorException,
     InvalidTopicException,
+    PolicyViolationException,
     TopicExistsException,
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
@@ -60,6 +64,52 @@ class TestCreate:
         topic = make_state().create_topic(NewTopic("a", configs={"max.message.bytes": "10", "retention.ms": "5"}))
         assert topic.config.max_message_bytes == 10
         assert topic.configs == {"max.message.bytes": "10", "retention.ms": "5"}
+
+    def test_names_that_would_be_one_in_metrics_until_one_is_deleted(self) -> None:
+        state = make_state()
+        state.create_topic(NewTopic("a.b_c"))
+        with pytest.raises(InvalidTopicException, match=r"a\.b_c"):
+            state.create_topic(NewTopic("a_b.c"))
+        state.delete_topic("a.b_c")
+        state.create_topic(NewTopic("a_b.c"))
+
+    def test_partitions_of_all_topics_together_have_a_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(cluster_state, "MAX_PARTITIONS", 5)
+        state = make_state()
+        state.create_topic(NewTopic("a", partitions=3))
+        with pytest.raises(PolicyViolationException, match="no room for 3"):
+            state.create_topic(NewTopic("b", partitions=3))
+        state.create_partitions("a", 5)
+        with pytest.raises(PolicyViolationException):
+            state.create_partitions("a", 6)
+        state.delete_topic("a")
+        state.create_topic(NewTopic("b", partitions=5))
+
+    def test_in_steps_it_is_there_with_the_last_one_as_the_cluster_is_by_then(self) -> None:
+        state = make_state(2)
+        steps = state.creating_topic(NewTopic("a", partitions=100, replication_factor=2))
+        next(steps)
+        assert "a" not in state.topics
+        state.alter_broker_configs("", [ConfigChange("message.max.bytes", OpType.SET, "7000")])
+        state.node_stopped(0)
+        topic = finish(steps)
+        assert state.topics["a"] is topic
+        assert leaders(state, "a") == [1] * 100
+        assert {partition.log.config.max_message_bytes for partition in topic.partitions} == {7000}
+
+    def test_in_steps_somebody_else_may_be_first(self) -> None:
+        state = make_state()
+        steps = state.creating_topic(NewTopic("a", partitions=100))
+        next(steps)
+        state.create_topic(NewTopic("a"))
+        with pytest.raises(TopicExistsException):
+            finish(steps)
+        more = state.creating_partitions("a", 100)
+        next(more)
+        state.create_partitions("a", 3)
+        with pytest.raises(InvalidPartitionsException, match="another request"):
+            finish(more)
+        assert len(state.topics["a"].partitions) == 3
 
     def test_only_to_see_whether_it_could_be(self) -> None:
         state = make_state()

@@ -32,24 +32,53 @@ class Remembers:
         fun()
 
 
+class Fetch:
+    """What the fetch of a request reads: enough or not, and a number that tells it from what it would read later."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.enough = False
+        self.read_as = 1
+        self.looked_at: list[object] = []
+
+    def is_enough(self) -> bool:
+        return self.enough
+
+    def is_enough_after(self, partition: object) -> bool:
+        self.looked_at.append(partition)
+        return self.enough
+
+    def answer(self) -> None:
+        self.request.respond(FetchResponse(throttle_time_ms=self.read_as))
+
+
 class Waiting(DelayedFetch):
     """A fetch that waits, and what became of it."""
 
     def __init__(self) -> None:
         self.channel = Remembers()
         self.request = Request(RequestHeader(1, 12, 1, None), self.channel, self.channel)
-        self.read_as = FetchResponse(throttle_time_ms=1), False
-        super().__init__(self.request, 1000, lambda: self.read_as)
+        self.fetch = Fetch(self.request)
+        super().__init__(self.request, 1000, self.fetch)
 
 
 def test_is_answered_with_what_was_enough() -> None:
     waiting = Waiting()
     assert not waiting.try_complete()
-    waiting.read_as = FetchResponse(throttle_time_ms=2), True
+    waiting.fetch.enough, waiting.fetch.read_as = True, 2
     assert waiting.try_complete()
-    waiting.read_as = FetchResponse(throttle_time_ms=3), True
+    waiting.fetch.read_as = 3
     assert not waiting.try_complete()
     assert waiting.channel.sent == [2]
+
+
+def test_looks_at_nothing_but_what_something_happened_to() -> None:
+    waiting = Waiting()
+    assert not waiting.try_complete_after("a")
+    waiting.fetch.enough = True
+    assert waiting.try_complete_after("b")
+    assert waiting.fetch.looked_at == ["a", "b"]
+    assert waiting.channel.sent == [1]
 
 
 def test_is_answered_with_what_there_is_when_its_time_is_up() -> None:
@@ -70,4 +99,4 @@ def test_does_not_wait_for_one_that_was_gone_before() -> None:
     channel = Remembers()
     request = Request(RequestHeader(1, 12, 1, None), channel, channel)
     request.abandon()
-    assert DelayedFetch(request, 1000, lambda: (FetchResponse(), True)).is_completed
+    assert DelayedFetch(request, 1000, Fetch(request)).is_completed

@@ -212,6 +212,47 @@ async def test_what_cannot_be_joined(world: World) -> None:
 
 
 @virtual
+async def test_a_client_that_leaves_before_it_is_told_its_id_holds_up_nobody(world: World) -> None:
+    groups = make()
+    first, ghost = Client(groups, "a"), Client(groups, "b")
+    first.enter()
+    ghost.join(known=False)
+    (member,) = [one for one in groups.group("g").members.values() if one.client_id == ghost.name]
+    groups.forget("g", member)
+    groups.forget("g", member)
+    groups.forget("unknown", member)
+    first.join()
+    assert first.answers[-1] == ("join", ErrorCode.NONE)
+    assert list(groups.group("g").members) == [first.member_id]
+
+
+@virtual
+async def test_a_static_member_that_leaves_while_it_joins_stays_and_is_answered_no_more(world: World) -> None:
+    groups = make()
+    first, static = Client(groups, "a"), Client(groups, "b", instance_id="i")
+    first.enter()
+    static.join()
+    member = groups.group("g").members[groups.group("g").static_member("i") or ""]
+    groups.forget("g", member)
+    first.join()
+    assert first.answers[-1] == ("join", ErrorCode.NONE)
+    assert static.answers == []
+    assert member.member_id in groups.group("g").members
+
+
+@virtual
+async def test_a_group_has_so_many_members_and_static_ones_come_back(world: World) -> None:
+    groups = make(group_max_size=2)
+    first, second, third = Client(groups, "a"), Client(groups, "b", instance_id="i"), Client(groups, "c")
+    first.enter()
+    second.join()
+    third.join()
+    assert third.answers == [("join", ErrorCode.GROUP_MAX_SIZE_REACHED)]
+    second.join()
+    assert ErrorCode.GROUP_MAX_SIZE_REACHED not in dict(second.answers).values()
+
+
+@virtual
 async def test_only_empty_groups_are_deleted(world: World) -> None:
     groups = make()
     client = Client(groups, "a")

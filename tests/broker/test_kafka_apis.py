@@ -1,12 +1,31 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker import EmbeddedCluster, long_work
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, KafkaApis
+from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
+from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from aioproducer.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+from .batches import make_batch
+from .raw_client import Connect, RawClient
 
 
 def make_context() -> BrokerContext:
@@ -46,3 +65,60 @@ def test_api_versions_is_answered_whatever_its_version(apis: KafkaApis) -> None:
 @pytest.mark.parametrize("api_key", [ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.LEADER_AND_ISR, 1000, -1])
 def test_other_apis_are_not_supported(apis: KafkaApis, api_key: int) -> None:
     assert not apis.is_supported(api_key, 0)
+
+
+class TestInSlices:
+    """However short the slices of long work are, the answers are the same."""
+
+    @pytest.fixture(autouse=True)
+    def no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each step is a slice of its own."""
+        monkeypatch.setattr(long_work, "FIRST_SLICE", -1)
+        monkeypatch.setattr(long_work, "SLICE", -1)
+
+    async def test_topics_come_are_described_changed_and_go(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        names = [f"t{number}" for number in range(40)]
+        wanted = [MetadataRequestTopic(name=name) for name in names]
+        assert [topic.name for topic in (await client.request(MetadataRequest(wanted), 13)).topics] == names
+        await client.request(CreateTopicsRequest([CreatableTopic("wide", 100, 1)]), 7)
+        await client.request(CreatePartitionsRequest([CreatePartitionsTopic("wide", 200, None)]), 3)
+        told = {topic.name: topic for topic in (await client.request(MetadataRequest(None), 13)).topics}
+        assert list(told) == [*names, "wide"]
+        assert [partition.partition_index for partition in told["wide"].partitions] == list(range(200))
+        change = AlterConfigsResource(4, "", [AlterableConfig("message.max.bytes", 0, "7000")])
+        await client.request(IncrementalAlterConfigsRequest([change]), 1)
+        resources = [DescribeConfigsResource(2, name, ["max.message.bytes"]) for name in [*names, "wide", "t0"]]
+        described = (await client.request(DescribeConfigsRequest(resources), 4)).results
+        assert [one.resource_name for one in described] == [*names, "wide"]
+        assert {one.configs[0].value for one in described} == {"7000"}
+        answers = (await client.request(DeleteTopicsRequest([DeleteTopicState(name) for name in names]), 6)).responses
+        assert {answer.error_code for answer in answers} == {ErrorCode.NONE}
+        assert [topic.name for topic in cluster.topics] == ["wide"]
+
+    async def test_records_come_and_are_read(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        cluster.create_topic("wide", partitions=100)
+        topic_id = cluster.topic("wide").id
+        data = [PartitionProduceData(index, make_batch(b"x")) for index in range(100)]
+        produced = await client.request(ProduceRequest(acks=-1, topic_data=[TopicProduceData("", topic_id, data)]), 13)
+        assert {one.error_code for one in produced.responses[0].partition_responses} == {ErrorCode.NONE}
+        ends = ListOffsetsTopic("wide", [ListOffsetsPartition(index, -1, -1) for index in range(100)])
+        found = (await client.request(ListOffsetsRequest(-1, 0, [ends]), 9)).topics[0].partitions
+        assert [one.offset for one in found] == [1] * 100
+        partitions = [FetchPartition(index, partition_max_bytes=1000) for index in range(100)]
+        for wait in (0, 60_000):
+            request = FetchRequest(max_wait_ms=wait, min_bytes=1, topics=[FetchTopic("", topic_id, partitions)])
+            answers = (await client.request(request, 18)).responses[0].partitions
+            assert [len(answer.records) for answer in answers] == [len(make_batch(b"x"))] * 100
+
+    async def test_what_is_read_in_vain_is_dropped(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        await client.send(MetadataRequest([MetadataRequestTopic(name=f"t{number}") for number in range(5000)]), 13)
+        while not cluster.topics:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0)
+        await client.close()
+        other = await connect()
+        (work,) = [server.context.long_work for server in cluster._servers.values()]
+        while len(work):
+            await other.request(MetadataRequest([]), 13)
+        assert len(cluster.topics) < 5000

@@ -101,7 +101,7 @@ class TestValidate:
             (make_batch(b"a", control=True), InvalidRecordException),
             (make_batch(b"a", producer_id=1, producer_epoch=0), InvalidRecordException),
             (make_batch(b"a", transactional=True), InvalidRecordException),
-            (make_batch(b"a", max_timestamp=NOW_MS + HOUR_MS + 1), InvalidTimestampException),
+            (make_batch(b"a", base_timestamp=NOW_MS + HOUR_MS + 1), InvalidTimestampException),
             (changed(make_batch(b"a", b"b"), 23, ">i", 5), InvalidRecordException),
             (changed(make_batch(b"a"), 23, ">i", -1), InvalidRecordException),
             (changed(make_batch(b"a"), 57, ">i", -1), InvalidRecordException),
@@ -148,13 +148,19 @@ class TestValidate:
         with pytest.raises(InvalidTimestampException):
             check(make_batch(b"a", log_append_time=True), message_timestamp_type="LogAppendTime")
         # With the broker's time the producer's does not matter.
-        check(make_batch(b"a", max_timestamp=NOW_MS + 2 * HOUR_MS), message_timestamp_type="LogAppendTime")
+        check(make_batch(b"a", base_timestamp=NOW_MS + 2 * HOUR_MS), message_timestamp_type="LogAppendTime")
 
     def test_how_far_in_the_future(self) -> None:
-        batch = make_batch(b"a", max_timestamp=NOW_MS + 11)
+        batch = make_batch(b"a", b"b", base_timestamp=NOW_MS + 10, max_timestamp=NOW_MS)
         check(batch, message_timestamp_after_max_ms=11)
         with pytest.raises(InvalidTimestampException):
             check(batch, message_timestamp_after_max_ms=10)
+
+    def test_the_largest_timestamp_is_that_of_the_records(self) -> None:
+        config = topic_config()
+        assert validate(RecordBatch(make_batch(b"a", b"b", b"c", max_timestamp=7)), config, NOW_MS) == NOW_MS + 2
+        far = make_batch(b"a", max_timestamp=NOW_MS + 2 * HOUR_MS)
+        assert validate(RecordBatch(far), config, NOW_MS) == NOW_MS
 
 
 class TestRecords:
@@ -169,8 +175,10 @@ class TestRecords:
             b"\x80\x80\x80\x80\x80\x01" + make_body(b"a"),
             bytes(20),
             b"\x80",
+            make_body(b"a") + b"\x0c" + b"\xff" * 6,
+            make_body(b"a") * 2,
         ],
-        ids=["cut", "more", "negative size", "endless size", "long size", "empty records", "half a size"],
+        ids=["cut", "more", "negative size", "endless size", "long size", "empty", "half a size", "garbage", "offsets"],
     )
     def test_must_fill_the_batch(self, codec: CompressionType, body: bytes) -> None:
         data = compress(codec, body)
@@ -214,11 +222,4 @@ class TestRecords:
             check(header + body)
         except InvalidRecordException:
             return
-        sizes = 0
-        position = 0
-        while position < len(body):
-            # What was accepted is a chain of sizes from the first byte to the last.
-            assert not body[position] & 1
-            position += 1 + (body[position] >> 1) if body[position] < 128 else len(body)
-            sizes += 1
-        assert sizes <= count
+        assert len(list(RecordBatch(header + body).records())) == count

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.partition_log import LogAppendInfo, PartitionLog, TimestampAndOffset
+from aioproducer.broker.partition_log import LogAppendInfo, PartitionLog
+from aioproducer.broker.timestamp_search import TimestampAndOffset
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import (
     CorruptRecordException,
@@ -60,6 +61,14 @@ class TestAppend:
         log.append(RecordBatch(memoryview(frame)), leader_epoch=0, now_ms=NOW_MS)
         frame[:] = bytes(len(frame))
         assert values(log) == [b"a"]
+
+    def test_a_header_that_lies_about_the_largest_timestamp_is_put_right(self) -> None:
+        log = make_log()
+        append(log, b"a", b"b", max_timestamp=NOW_MS - 5)
+        (batch,) = log.batches()
+        batch.verify()
+        assert batch.max_timestamp == NOW_MS + 1
+        assert log.find_max_timestamp() == TimestampAndOffset(NOW_MS + 1, 1, 0)
 
     def test_log_append_time(self) -> None:
         log = make_log(message_timestamp_type="LogAppendTime")

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -165,3 +167,30 @@ def test_wrong_configs(run: Run, config: str, message: str) -> None:
     assert (result.status, result.out) == (1, "")
     assert message in result.err
     assert len(result.err.splitlines()) == 1
+
+
+def test_nobody_has_to_read_its_standard_error(start_process: Start) -> None:
+    process = start_process("broker", "--port", 0)
+    servers = first_line(process)
+    host, _, port = servers.rpartition(":")
+    for number in range(900):  # more lines than a pipe holds, each about something new
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall((0x80000000 + number).to_bytes(4, "big"))
+            assert connection.recv(1) == b""
+
+    async def use() -> None:
+        async with KafkaProducer(bootstrap_servers=servers) as producer:
+            await producer.send("t", b"x")
+
+    asyncio.run(use())
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 0
+
+
+def test_it_may_have_as_many_connections_as_the_system_allows(start_process: Start) -> None:
+    process = start_process("broker", "--port", 0)
+    assert first_line(process)
+    soft, hard = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+    assert soft == min(hard, 1024 * 1024)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 0

@@ -36,7 +36,12 @@ async def test_each_row_is_read_once_whatever_becomes_of_its_task(kafka: ApacheK
     topic = "spark-exactly-once"
     await create_topic(kafka, topic, partitions=2)
     options = SinkOptions.of(
-        {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": topic, "deliveryGuarantee": "exactly-once"},
+        {
+            "kafka.bootstrap.servers": kafka.bootstrap_servers,
+            "topic": topic,
+            "deliveryGuarantee": "exactly-once",
+            "allowMissingMarker": "true",
+        },
         streaming=True,
     )
 

@@ -111,7 +111,7 @@ def test_an_acknowledgement_tells_where_the_record_is(
 @pytest.mark.parametrize("outcome", Outcome)
 def test_a_failure_tells_its_outcome_and_error(log: DeliveryLog, lines: Lines, outcome: Outcome) -> None:
     record = log.on_send(ProducerRecord("t", b"v"))
-    ended = DeliveryError.of(TimeoutException('too "late"\n'), outcome, ("t", 5))
+    ended = DeliveryError.of(TimeoutException('too "late" \\ … '), outcome, ("t", 5))
     log.on_acknowledgement(RecordMetadata("t", 5, -1, -1, False, -1, -1), ended, record.headers or ())
     assert lines.events()[-1] == {
         "schema": 1,
@@ -123,7 +123,7 @@ def test_a_failure_tells_its_outcome_and_error(log: DeliveryLog, lines: Lines, o
         "partition": 5,
         "outcome": outcome.value,
         "error": "TimeoutException",
-        "message": 'too "late"\n',
+        "message": 'too "late" \\ … ',
     }
 
 

@@ -105,7 +105,8 @@ async def test_without_a_broker_it_starts_is_not_ready_and_says_when_to_come_aga
         servers = cluster.bootstrap_servers
     async with asking(make_app(kafka_context(bootstrap_servers=servers, **{**QUICK, "max_block_ms": 50}))) as client:
         async with client.get("/health/ready") as ready:
-            assert (ready.status, (await ready.json())["why_not"]) == (503, ["no broker was reached yet"])
+            assert ready.status == 503
+            assert "no broker was reached yet" in (await ready.json())["why_not"]
         async with client.get("/health/live") as live:
             assert live.status == 200
         async with client.post("/sent", data=b"value") as answer:

@@ -113,7 +113,8 @@ async def test_without_a_broker_it_starts_is_not_ready_and_says_when_to_come_aga
         config = {**QUICK, "max_block_ms": 50}
         async with asking(make_app(kafka_lifespan(bootstrap_servers=servers, **config))) as client:
             ready = await client.get("/health/ready")
-            assert (ready.status_code, ready.json()["why_not"]) == (503, ["no broker was reached yet"])
+            assert ready.status_code == 503
+            assert "no broker was reached yet" in ready.json()["why_not"]
             assert (await client.get("/health/live")).status_code == 200
             answer = await client.post("/sent", content=b"value")
             assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3")

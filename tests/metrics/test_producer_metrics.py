@@ -18,7 +18,7 @@ def test_a_new_producer_has_every_metric_and_no_figures() -> None:
     assert found["buffer-total-bytes"] == found["buffer-available-bytes"] == 1000
     rest = {name.name: value for name, value in found.items() if name.name != "count" and "buffer-" not in name.name}
     assert {name for name, value in rest.items() if math.isnan(value)} == {
-        name for name in rest if name.endswith(("-avg", "-max", "metadata-age"))
+        name for name in rest if name.endswith(("-avg", "-max", "metadata-age", "unreachable-age"))
     }
     assert {value for value in rest.values() if not math.isnan(value)} == {0.0}
     assert {name.tags for name in found} == {(("client-id", "me"),)}
@@ -95,12 +95,13 @@ def test_gauges_are_read_when_asked_for() -> None:
         parked_records=lambda: 3,
         requests_in_flight=lambda: 4,
         metadata_time=lambda: 7.0,
+        unreachable_since=lambda: 8.0,
     )
     found = metrics.snapshot(10.0)
     parked[0] = 9
     names = ("buffer-available-bytes", "waiting-threads", "parked-bytes", "parked-records")
     assert [found[name] for name in names] == [60.0, 2.0, 1.0, 3.0]
-    assert (found["requests-in-flight"], found["metadata-age"]) == (4.0, 3.0)
+    assert (found["requests-in-flight"], found["metadata-age"], found["unreachable-age"]) == (4.0, 3.0, 2.0)
     assert metrics.snapshot(10.0)["parked-bytes"] == 9.0
 
 

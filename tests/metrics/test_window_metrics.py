@@ -46,10 +46,19 @@ def test_windows_are_shown_where_they_are_not_the_default() -> None:
     assert (published(metrics), counts(metrics)) == ({}, (4, 2))
 
 
-def test_a_topic_that_is_forgotten_loses_them() -> None:
+def test_a_topic_that_is_forgotten_loses_them_until_it_is_used_again() -> None:
     metrics = ProducerMetrics("me")
-    InFlightWindows(metrics.windows).told(make_queue(0), 1, 20)
+    windows, queues = InFlightWindows(metrics.windows), [make_queue(0), make_queue(1)]
+    for queue in queues:
+        windows.told(queue, 1, 20)
     metrics.keep_topics({"t"})
-    assert published(metrics) == {"0": (20, 0)}
+    assert published(metrics) == {"0": (20, 0), "1": (20, 0)}
     metrics.keep_topics({"u"})
     assert published(metrics) == {}
+    windows.leader_changed(queues[1])
+    metrics.keep_topics({"t", "u"})
+    windows.told(queues[0], 1, 20)  # nothing new
+    assert published(metrics) == {"0": (20, 0)}
+    metrics.keep_topics({"u"})
+    windows.told(queues[0], 1, 30)
+    assert published(metrics) == {"0": (30, 0)}

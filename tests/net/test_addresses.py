@@ -27,3 +27,7 @@ def test_what_is_no_address_is_named(text: str) -> None:
     with pytest.raises(ConfigException, match=r"bootstrap\.servers") as raised:
         parse_addresses(["fine:9092", text])
     assert raised.value.value == text
+
+
+def test_a_host_that_metadata_names_is_shown_in_one_line() -> None:
+    assert str(Address("evil\n\x1b[31m", 1)) == r"evil\n\x1b[31m:1"

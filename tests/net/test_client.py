@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
@@ -225,6 +226,59 @@ async def test_unreachable_says_what_stands_in_the_way(world: World) -> None:
     await watched.stop()
     async with watching() as (_, _, client):
         assert client.unreachable() == ""
+
+
+@virtual
+async def test_hosts_and_words_of_a_broker_command_no_terminal(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    def rename(response: MetadataResponse) -> None:
+        response.brokers[0].host = "evil\nERROR \x1b[2J"
+
+    async with ScriptedCluster() as cluster:
+        cluster.broker.always(ApiKey.METADATA, edited(rename))
+        watched = Watched(cluster.bootstrap_servers)
+        await watched.metadata()
+        watched.client.links[0].want()
+        await asyncio.sleep(1)
+        assert r"evil\nERROR \x1b[2J" in watched.client.unreachable()
+        await watched.stop()
+    assert caplog.messages
+    assert all(message.isprintable() for message in caplog.messages)
+
+
+@virtual
+async def test_since_when_nobody_can_be_reached(world: World) -> None:
+    async with watching(nodes=2) as (cluster, _, client):
+        assert math.isnan(client.unreachable_since)
+        now = asyncio.get_running_loop().time
+        gone = next(link for link in client.links.values() if link.node_id < 0 and "30001" in str(link))
+        await cluster.stop_node(0)
+        await asyncio.sleep(10)
+        gone.want()
+        await asyncio.sleep(1)
+        assert gone.unreached
+        assert math.isnan(client.unreachable_since)  # the other was asked, and is there
+        began = now()
+        await cluster.stop_node(1)
+        client.request_update()
+        await asyncio.sleep(10)
+        assert began <= client.unreachable_since < began + 1
+        await cluster.start_node(0)
+        await asyncio.sleep(3)
+        assert math.isnan(client.unreachable_since)  # nobody had to ask
+
+
+@virtual
+async def test_a_connection_that_nobody_needs_is_nothing_to_care_about(world: World) -> None:
+    async with watching(**{"connections.max.idle.ms": 1000}) as (cluster, _, client):
+        await asyncio.sleep(10)
+        assert not client.reachable()
+        assert math.isnan(client.unreachable_since)
+        await cluster.stop_node(0)
+        await asyncio.sleep(10)
+        assert math.isnan(client.unreachable_since)  # nothing was tried
+        client.request_update()
+        await asyncio.sleep(1)
+        assert client.unreachable_since > 0
 
 
 @virtual

@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
+from aioproducer import turn
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.connection import Connection
 from aioproducer.net.in_flight_request import MessageRequest
 from aioproducer.protocol.framing import decode_request, encode_response
-from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from tests.support.compiled import COMPILED
 from tests.support.leaks import no_leaks as no_leaks
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
@@ -28,8 +31,17 @@ class Transport:
         self.closed = ""
         self.high = 0
         self.writes = 0
+        self.reading = True
         self.waiting = 0
         """Bytes that the socket has not taken."""
+
+    def pause_reading(self) -> None:
+        assert self.reading
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading
+        self.reading = True
 
     def writelines(self, parts: Any) -> None:
         assert not self.closed
@@ -243,6 +255,9 @@ async def test_the_end_of_the_connection_is_told_once(how: str) -> None:
     await asyncio.sleep(0)
     assert len(scene.closings) == len(told) == 1
     assert ("reset" in str(told[0][1])) == (how == "lost with an error")
+    ended = told[0][1].__cause__
+    assert ended is scene.closings[0]
+    assert type(ended.__cause__) is (ConnectionResetError if how == "lost with an error" else type(None))
     with pytest.raises(NetworkException):
         scene.send(told)
 
@@ -478,3 +493,132 @@ async def test_an_answer_may_ask_to_be_left_alone() -> None:
         scene.receive(scene.answer(len(told) + 1, version=version, throttle=throttle))
     assert len(told) == 3
     assert scene.throttled == [70], "a broker of before KIP-219 has waited itself before it answered"
+
+
+# Large answers
+
+
+def large_answer(scene: Scene, correlation_id: int, brokers: int = 3000) -> bytes:
+    named = [MetadataResponseBroker(number, "host", 1) for number in range(brokers)]
+    response = MetadataResponse(brokers=named, cluster_id="large")
+    return b"".join(encode_response(response, version=VERSION, correlation_id=correlation_id))
+
+
+async def turns(scene: Scene) -> int:
+    """How many turns of the loop pass until a large answer is read."""
+    count = 0
+    while scene.connection._read is not None and count < 100_000:
+        await asyncio.sleep(0)
+        count += 1
+    assert not scene.crashes
+    return count
+
+
+@pytest.fixture
+def shortest_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    if COMPILED:
+        pytest.skip("compiled code has the length of a turn in it")
+    monkeypatch.setattr(turn, "TURN", 0.0)
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_others_have_turns_while_a_large_answer_is_read_and_those_behind_it_wait() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    for _ in range(4):
+        scene.send(told)
+    one, two, three, four = scene.correlation_ids()
+    large = large_answer(scene, two)
+    scene.receive(scene.answer(one, "one") + large + scene.answer(three, "three"))
+    assert [response.cluster_id for response, _ in told] == ["one"]
+    assert not scene.transport.reading
+    assert await turns(scene) > len(large) // 4000
+    assert [response.cluster_id for response, _ in told] == ["one", "large", "three"]
+    assert len(told[1][0].brokers) == 3000
+    assert scene.transport.reading
+    assert scene.connection.answers == 3
+    scene.receive(large_answer(scene, four))
+    await turns(scene)
+    assert len(told) == 4
+    scene.connection.close(NetworkException("the end"))
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_two_large_answers_in_one_piece() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    for _ in range(3):
+        scene.send(told)
+    ids = scene.correlation_ids()
+    scene.receive(large_answer(scene, ids[0], 1200) + large_answer(scene, ids[1], 1200) + scene.answer(ids[2]))
+    await turns(scene)
+    assert [len(response.brokers) for response, _ in told] == [1200, 1200, 0]
+    assert scene.transport.reading
+    scene.connection.close(NetworkException("the end"))
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_an_answer_that_is_being_read_is_not_late_and_the_next_one_may_be() -> None:
+    scene = Scene(request_timeout=0.05)
+    told: list[Any] = []
+    for _ in range(2):
+        scene.send(told)
+    scene.receive(large_answer(scene, scene.correlation_ids()[0]))
+    scene.connection.in_flight[0].deadline = scene.connection._loop.time() - 1
+    scene.connection._check_timeout()
+    assert not told
+    await turns(scene)
+    assert told[0][1] is None
+    await asyncio.sleep(0.1)
+    assert isinstance(told[1][1].__cause__, TimeoutException)
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_a_connection_that_ends_while_it_reads_ends_all_requests_once() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    for _ in range(2):
+        scene.send(told)
+    ids = scene.correlation_ids()
+    scene.receive(large_answer(scene, ids[0]) + scene.answer(ids[1]))
+    await asyncio.sleep(0)
+    scene.connection.close(NetworkException("the end"))
+    await asyncio.sleep(0.01)
+    assert [type(error) for _, error in told] == [NetworkException, NetworkException]
+    assert not scene.crashes
+
+
+@pytest.mark.usefixtures("shortest_turns")
+async def test_a_large_answer_that_is_none_closes_the_connection() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    scene.send(told)
+    large = large_answer(scene, scene.correlation_ids()[0])
+    scene.receive(large[:-3000] + b"\xff" * 3000)
+    await turns(scene)
+    assert isinstance(scene.closings[0], SchemaException)
+    assert len(told) == 1
+
+
+async def test_an_answer_may_be_as_large_as_its_api_allows() -> None:
+    scene = Scene()
+    told: list[Any] = []
+    settle = lambda *end: told.append(end)  # noqa: E731
+    scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, settle))
+    scene.connection.send(MessageRequest(ApiVersionsRequest(), 0, settle))
+    scene.receive((50_000_000).to_bytes(4, "big"))
+    assert not scene.closings
+    scene = Scene()
+    scene.connection.send(MessageRequest(ApiVersionsRequest(), 0, settle))
+    scene.connection.send(MessageRequest(MetadataRequest(topics=[]), VERSION, settle))
+    scene.receive((50_000_000).to_bytes(4, "big"))
+    (error,) = scene.closings
+    assert isinstance(error, InvalidReceiveException)
+    assert "above the limit of 16384: 50000000" in str(error)
+    assert len(told) == 2
+
+
+async def test_what_nobody_asked_for_may_not_be_large() -> None:
+    scene = Scene()
+    scene.receive((20_000).to_bytes(4, "big"))
+    assert isinstance(scene.closings[0], InvalidReceiveException)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -11,16 +12,22 @@ from hypothesis import strategies as st
 from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
 from aioproducer.net.addresses import Address
-from aioproducer.net.cluster import Node
-from aioproducer.net.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, Metadata
+from aioproducer.net.cluster import Cluster, Node
+from aioproducer.net.metadata import BELIEVED_AT_LAST, FINAL_ERRORS, STEP, Metadata
 from aioproducer.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from tests.support.exhaust import exhaust
 
 ID = UUID(int=7)
+
+
+def update(metadata: Metadata, answer: MetadataResponse, now: float) -> None:
+    """Takes the answer in without a pause."""
+    exhaust(metadata.updating(answer, now))
 
 
 def make(**times: Any) -> Metadata:
@@ -49,7 +56,7 @@ def known(*topics: MetadataResponseTopic, **times: Any) -> Metadata:
     for one in topics:
         metadata.use_topic(one.name or "", 0)
     metadata.request(0)
-    metadata.update(response(*topics), 0)
+    update(metadata, response(*topics), 0)
     return metadata
 
 
@@ -79,7 +86,7 @@ def test_the_back_off_begins_with_the_end_of_the_last_attempt() -> None:
     metadata = known(topic("t", partition(0)))
     for answered in (True, False):
         metadata.request(10)
-        metadata.update(response(topic("t", partition(0))), 15) if answered else metadata.failed(15)
+        update(metadata, response(topic("t", partition(0))), 15) if answered else metadata.failed(15)
         metadata.request_update()
         assert metadata.next_update() > 15.7
 
@@ -88,7 +95,7 @@ def test_a_topic_that_is_new_while_others_are_asked_for_is_asked_for_at_once() -
     metadata = known(topic("t", partition(0)))
     metadata.request(10)
     metadata.use_topic("new", 11)
-    metadata.update(response(topic("t", partition(0))), 15)
+    update(metadata, response(topic("t", partition(0))), 15)
     assert metadata.next_update() <= 15
 
 
@@ -105,13 +112,13 @@ def test_the_back_off_grows_while_nothing_comes_of_it_and_starts_again() -> None
     for now in range(100, 700, 100):
         metadata.request_update()
         metadata.request(now)
-        metadata.failed(now) if now % 200 else metadata.update(response(topic("t", partition(0))), now)
+        metadata.failed(now) if now % 200 else update(metadata, response(topic("t", partition(0))), now)
         metadata.request_update()
         waits.append(metadata.next_update() - now)
     assert waits[0] <= 1.2
     assert all(6.4 <= wait <= 9.6 for wait in waits[3:])
     metadata.request(1000)
-    metadata.update(response(topic("t", partition(0, leader=2, epoch=1))), 1000)
+    update(metadata, response(topic("t", partition(0, leader=2, epoch=1))), 1000)
     metadata.request_update()
     assert metadata.next_update() <= 1001.2
 
@@ -129,10 +136,10 @@ def test_a_topic_with_a_passing_error_is_asked_about_again(code: ErrorCode) -> N
     assert "t" not in metadata.cluster.topics
     assert metadata.next_update() <= 1.2
     metadata.request(2)
-    metadata.update(response(topic("t", error=code)), 2)
+    update(metadata, response(topic("t", error=code)), 2)
     assert metadata.failures == {"t": (code, 2)}
     metadata.request(5)
-    metadata.update(response(topic("t", partition(0))), 5)
+    update(metadata, response(topic("t", partition(0))), 5)
     assert (metadata.failures, metadata.cluster.errors) == ({}, {})
 
 
@@ -144,14 +151,14 @@ def test_known_brokers_that_give_no_metadata_are_given_up_after_a_while() -> Non
     assert metadata.seek(400) == 420
     metadata.failed(405)
     assert metadata.seek(410) == 420, "it counts from the first attempt"
-    metadata.update(response(), 415)
+    update(metadata, response(), 415)
     assert metadata.seek(900) == 920, "an answer is what was sought"
     metadata.rebootstrap()
     assert metadata.cluster.nodes == {}
     assert leaders(metadata) == [1], "what is known of topics stays"
     assert metadata.next_update() <= 920
     assert metadata.seek(920) is None, "there is nobody to give up"
-    metadata.update(response(), 1000)
+    update(metadata, response(), 1000)
     assert metadata.seek(1300) == 1320
 
 
@@ -173,7 +180,7 @@ def test_a_topic_long_unused_is_forgotten() -> None:
     metadata = known(topic("t", partition(0)), topic("u", partition(0)))
     metadata.use_topic("u", 50)
     assert [asked.name for asked in metadata.request(61).topics or []] == ["u"]
-    metadata.update(response(topic("u", partition(0))), 61)
+    update(metadata, response(topic("u", partition(0))), 61)
     assert set(metadata.cluster.topics) == {"u"}
 
 
@@ -190,40 +197,44 @@ def test_an_answer_tells_nodes_and_leaders() -> None:
 
 def test_an_answer_without_any_broker_leaves_those_known() -> None:
     metadata = known(topic("t", partition(0)))
-    metadata.update(response(topic("t", partition(0)), nodes=()), 1)
+    update(metadata, response(topic("t", partition(0)), nodes=()), 1)
     assert set(metadata.cluster.nodes) == {1, 2}
 
 
 def test_a_topic_briefly_missing_stays_as_it_is() -> None:
     metadata = known(topic("t", partition(0), partition(1)))
-    metadata.update(response(topic("t", error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), 1)
+    update(metadata, response(topic("t", error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), 1)
     assert leaders(metadata) == [1, 1]
-    metadata.update(response(), 2)
+    update(metadata, response(), 2)
     assert leaders(metadata) == [1, 1]
 
 
 def test_an_older_leader_epoch_undoes_nothing() -> None:
     metadata = known(topic("t", partition(0, leader=2, epoch=5), partition(1, leader=2, epoch=5)))
-    metadata.update(response(topic("t", partition(0, leader=1, epoch=4), partition(1, leader=1, epoch=6))), 1)
+    exhaust(
+        metadata.updating(response(topic("t", partition(0, leader=1, epoch=4), partition(1, leader=1, epoch=6))), 1)
+    )
     assert leaders(metadata) == [2, 1]
 
 
 def test_a_broker_that_tells_no_epochs_is_believed() -> None:
     metadata = known(topic("t", partition(0, leader=2, epoch=5)))
-    metadata.update(response(topic("t", partition(0, leader=1, epoch=-1))), 1)
+    update(metadata, response(topic("t", partition(0, leader=1, epoch=-1))), 1)
     assert leaders(metadata) == [1]
 
 
 def test_epochs_of_a_topic_created_anew_start_again() -> None:
     metadata = known(topic("t", partition(0, leader=2, epoch=5), partition(1, leader=2, epoch=5)))
-    metadata.update(response(topic("t", partition(0, leader=1, epoch=0), topic_id=UUID(int=8))), 1)
+    update(metadata, response(topic("t", partition(0, leader=1, epoch=0), topic_id=UUID(int=8))), 1)
     assert leaders(metadata) == [1]
 
 
 def test_partitions_out_of_order_doubled_or_missing() -> None:
     metadata = known(topic("t", partition(2, leader=2), partition(0), partition(1), partition(0)))
     assert [info.partition for info in metadata.cluster.topics["t"].partitions] == [0, 1, 2]
-    metadata.update(response(topic("t", partition(0, leader=2, epoch=1), partition(3), partition(2**31 - 1))), 1)
+    exhaust(
+        metadata.updating(response(topic("t", partition(0, leader=2, epoch=1), partition(3), partition(2**31 - 1))), 1)
+    )
     assert [(i.partition, i.leader) for i in metadata.cluster.topics["t"].partitions] == [
         (0, 2),
         (1, 1),
@@ -235,9 +246,9 @@ def test_partitions_out_of_order_doubled_or_missing() -> None:
 def test_without_ids_a_topic_that_has_become_smaller_is_believed() -> None:
     none = UUID(int=0)
     metadata = known(topic("t", *map(partition, range(4)), topic_id=none))
-    metadata.update(response(topic("t", partition(0), partition(2), topic_id=none)), 1)
+    update(metadata, response(topic("t", partition(0), partition(2), topic_id=none)), 1)
     assert [info.partition for info in metadata.cluster.topics["t"].partitions] == [0, 1, 2]
-    metadata.update(response(topic("t", partition(0), topic_id=none)), 2)
+    update(metadata, response(topic("t", partition(0), topic_id=none)), 2)
     assert [info.partition for info in metadata.cluster.topics["t"].partitions] == [0]
 
 
@@ -245,7 +256,7 @@ def test_without_ids_a_topic_that_has_become_smaller_is_believed() -> None:
 def test_whatever_partitions_an_answer_has_they_are_numbered_without_gaps(first: list[int], second: list[int]) -> None:
     metadata = known(topic("t", *map(partition, first)))
     before = [info.partition for info in metadata.cluster.topics["t"].partitions]
-    metadata.update(response(topic("t", *map(partition, second))), 1)
+    update(metadata, response(topic("t", *map(partition, second))), 1)
     after = [info.partition for info in metadata.cluster.topics["t"].partitions]
     assert before == list(range(len(before)))
     assert after == list(range(len(after)))
@@ -255,9 +266,13 @@ def test_whatever_partitions_an_answer_has_they_are_numbered_without_gaps(first:
 def test_a_topic_in_which_nothing_has_changed_is_the_very_same() -> None:
     metadata = known(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3)))
     before = metadata.cluster.topics["t"]
-    metadata.update(response(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3))), 1)
+    exhaust(
+        metadata.updating(response(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=1, epoch=3))), 1)
+    )
     assert metadata.cluster.topics["t"] is before
-    metadata.update(response(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=2, epoch=4))), 2)
+    exhaust(
+        metadata.updating(response(topic("t", partition(0, leader=1, epoch=3), partition(1, leader=2, epoch=4))), 2)
+    )
     after = metadata.cluster.topics["t"]
     assert after is not before
     assert after.partitions[0] is before.partitions[0]
@@ -284,10 +299,10 @@ NONE_TOLD = UUID(int=0)
 
 def test_a_broker_that_tells_no_id_does_not_make_a_topic_another_one() -> None:
     metadata = known(topic("t", partition(0, 1, 5)))
-    metadata.update(response(topic("t", partition(0, 2, 4), topic_id=NONE_TOLD)), 1)
+    update(metadata, response(topic("t", partition(0, 2, 4), topic_id=NONE_TOLD)), 1)
     assert leaders(metadata) == [1], "an older epoch is still an older epoch"
     assert metadata.cluster.topics["t"].topic_id == ID
-    metadata.update(response(topic("t", partition(0, 2, 4), topic_id=UUID(int=8))), 2)
+    update(metadata, response(topic("t", partition(0, 2, 4), topic_id=UUID(int=8))), 2)
     assert leaders(metadata) == [2], "another id is another topic"
 
 
@@ -296,12 +311,12 @@ def test_older_epochs_are_believed_at_last_where_nobody_tells_ids() -> None:
     metadata = known(topic("t", partition(0, 1, 5), partition(1, 1, 5), topic_id=NONE_TOLD))
     older = response(topic("t", partition(0, 2, 0), partition(1, 1, 5), topic_id=NONE_TOLD))
     for now in range(1, BELIEVED_AT_LAST):
-        metadata.update(older, now)
+        update(metadata, older, now)
         assert leaders(metadata) == [1, 1]
         assert metadata.next_update() < now + 10, "asked again soon"
-    metadata.update(older, 10)
+    update(metadata, older, 10)
     assert leaders(metadata) == [2, 1]
-    metadata.update(response(topic("t", partition(0, 3, 1), partition(1, 1, 5), topic_id=NONE_TOLD)), 11)
+    update(metadata, response(topic("t", partition(0, 3, 1), partition(1, 1, 5), topic_id=NONE_TOLD)), 11)
     assert leaders(metadata) == [3, 1]
 
 
@@ -309,14 +324,14 @@ def test_an_answer_in_between_makes_older_epochs_what_they_were() -> None:
     metadata = known(topic("t", partition(0, 1, 5), topic_id=NONE_TOLD))
     for now in range(1, 3 * BELIEVED_AT_LAST):
         told = partition(0, 1, 5) if now % BELIEVED_AT_LAST == 0 else partition(0, 2, 4)
-        metadata.update(response(topic("t", told, topic_id=NONE_TOLD)), now)
+        update(metadata, response(topic("t", told, topic_id=NONE_TOLD)), now)
         assert leaders(metadata) == [1]
 
 
 def test_older_epochs_of_a_topic_with_an_id_are_never_believed() -> None:
     metadata = known(topic("t", partition(0, 1, 5)))
     for now in range(1, 10):
-        metadata.update(response(topic("t", partition(0, 2, 4))), now)
+        update(metadata, response(topic("t", partition(0, 2, 4))), now)
         assert leaders(metadata) == [1]
 
 
@@ -326,14 +341,14 @@ def test_errors_that_a_broker_may_get_over_are_asked_about_again(code: ErrorCode
     assert code not in FINAL_ERRORS
     metadata = known(topic("t", partition(0)))
     metadata.use_topic("u", 0)
-    metadata.update(response(topic("t", partition(0)), topic("u", error=code)), 1)
+    update(metadata, response(topic("t", partition(0)), topic("u", error=code)), 1)
     assert metadata.cluster.errors["u"] is code
     assert metadata.next_update() < 10
 
 
 def test_a_topic_that_gets_its_id_stays_the_same() -> None:
     metadata = known(topic("t", partition(0, 1, 5), topic_id=NONE_TOLD))
-    metadata.update(response(topic("t", partition(0, 2, 4), topic_id=ID)), 1)
+    update(metadata, response(topic("t", partition(0, 2, 4), topic_id=ID)), 1)
     assert leaders(metadata) == [1]
     assert metadata.cluster.topics["t"].topic_id == ID
 
@@ -341,3 +356,60 @@ def test_a_topic_that_gets_its_id_stays_the_same() -> None:
 @pytest.mark.parametrize(("newest", "asked"), [(13, None), (9, None), (8, 6), (7, 6), (1, 6)])
 def test_leader_epochs_are_believed_from_version_9_on(newest: int, asked: int | None) -> None:
     assert Metadata.version_for(newest) == asked
+
+
+# An answer that is taken in over several turns of the loop
+
+
+def test_nothing_of_an_answer_is_in_force_before_its_end() -> None:
+    metadata = known(topic("t", *(partition(number) for number in range(200))))
+    before = metadata.cluster
+    answer = response(topic("t", *(partition(number, 2, 1) for number in range(1000))), topic("u", partition(0)))
+    steps = metadata.updating(answer, 1)
+    count = 0
+    for _ in steps:
+        count += 1
+        assert metadata.cluster is before
+        assert metadata.version == 1
+    assert count >= 1000 // STEP
+    assert metadata.version == 2
+    assert leaders(metadata) == [2] * 1000
+    assert not answer.topics, "it is let go of on the way"
+
+
+def test_leaders_that_are_told_meanwhile_are_not_forgotten() -> None:
+    metadata = known(topic("t", *(partition(number, 1, 3) for number in range(300))))
+    steps = metadata.updating(response(topic("t", *(partition(number, 2, 4) for number in range(300)))), 1)
+    for _ in range(3):
+        next(steps)
+    assert len(metadata.leaders_told([("t", 0, 2, 5), ("t", 7, 1, 6), ("t", 9, 9, 5)], [])) == 2
+    exhaust(steps)
+    assert [(info.leader, info.leader_epoch) for info in metadata.cluster.topics["t"].partitions[:10]] == [
+        (2, 5), *[(2, 4)] * 6, (1, 6), (2, 4), (2, 4)
+    ]  # fmt: skip
+    assert metadata.leaders_told([("t", 7, 2, 5)], []) == []
+
+
+def test_a_topic_that_is_wanted_meanwhile_is_asked_for() -> None:
+    metadata = known(topic("t", partition(0)))
+    metadata.request(1)
+    steps = metadata.updating(response(topic("t", partition(0))), 1)
+    next(steps)
+    assert metadata.use_topic("new", 1)
+    exhaust(steps)
+    assert metadata.next_update() <= 1.2
+    assert "new" in [one.name for one in metadata.request(2).topics or ()]
+
+
+def test_an_answer_is_in_force_when_it_has_been_followed() -> None:
+    metadata = known(topic("t", partition(0)))
+    seen: list[int] = []
+
+    def follow(cluster: Cluster) -> Iterator[None]:
+        for info in cluster.topics["t"].partitions:
+            assert leaders(metadata) == [1]
+            seen.append(info.leader)
+            yield
+
+    exhaust(metadata.updating(response(topic("t", partition(0, 2, 1), partition(1))), 1, follow))
+    assert seen == leaders(metadata) == [2, 1]

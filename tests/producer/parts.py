@@ -81,12 +81,15 @@ class Loop:
 
     def __init__(self) -> None:
         self.now = 100.0
+        self.tick = 0.0
+        """Seconds that pass with each look at the clock."""
         self._soon: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
 
     def create_future(self) -> Future:
         return Future(self)
 
     def time(self) -> float:
+        self.now += self.tick
         return self.now
 
     def call_soon(self, callback: Callable[..., object], *args: Any) -> None:

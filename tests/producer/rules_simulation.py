@@ -34,6 +34,7 @@ from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import InFlightWindows
 from aioproducer.records.compression import CompressionType
 from aioproducer.types import PartitionInfo
+from tests.support.exhaust import exhaust
 
 from . import broker_model
 from .parts import Accumulation
@@ -336,7 +337,7 @@ class RulesSimulation(Accumulation):
             model.led_by(*self.leaders[place])
             model.has_log(self.logs[place].log)
         nodes = {node: Node(node, Address("b", node)) for node in NODES}
-        self.directory.follow(Cluster(nodes, topics), self.loop.now)
+        exhaust(self.directory.following(Cluster(nodes, topics), self.loop.now))
         self.woken = True
 
     # What must hold

@@ -21,6 +21,7 @@ from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.produce_result import FORWARDED
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.records.compression import CompressionType
+from aioproducer.turn import TURN
 from aioproducer.types import LedgerEntry, TimestampType
 
 from .partition_simulation import PartitionSimulation
@@ -397,6 +398,19 @@ def test_expires_in_the_order_of_creation_wherever_a_batch_is() -> None:
     assert open_one.outcome is Outcome.NOT_SENT
     assert here.queue.open is None
     assert here.completer.next_expiry() is None
+
+
+def test_somebody_else_has_a_turn_while_many_batches_expire() -> None:
+    here = PartitionSimulation()
+    batches = [here.add_batch() for _ in range(3)]
+    here.loop.now = batches[-1].created + 120
+    now = here.loop.now
+    here.loop.tick = TURN  # each look at the clock
+    for expired in (1, 2, 3):
+        here.completer.expire(now, lambda queue, batch: "because")
+        assert [batch.result.done() for batch in batches] == [number < expired for number in range(3)]
+        due = here.completer.next_expiry()
+        assert due is None if expired == 3 else due is not None and due <= now
 
 
 def test_memory_and_bytes_stay_while_a_request_carries_them() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
 
 from aioproducer.errors import IllegalStateException
 from aioproducer.producer.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
@@ -51,6 +51,38 @@ PoolMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=30
 TestPool = PoolMachine.TestCase
 
 
+class SpareMachine(RuleBasedStateMachine):
+    """Buffers grow, come back and are used again: the free list counts what they have grown to, no more and no less."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool = BufferPool(10**8, SPARE_BYTES)
+        self.used: list[BatchBuffer] = []
+
+    @rule()
+    def take(self) -> None:
+        self.used.append(self.pool.buffer())
+
+    @precondition(lambda self: self.used)
+    @rule(data=st.data(), size=st.sampled_from([1, SPARE_BYTES // 5, SPARE_BYTES // 2, SPARE_BYTES - 8]))
+    def give_back(self, data: st.DataObject, size: int) -> None:
+        buffer = data.draw(st.sampled_from(self.used))
+        self.used.remove(buffer)
+        buffer.records.append(0, 0, None, bytes(size), None)
+        held = buffer.records.size() + buffer.sizes.size()
+        fits = sum(spare.grown for spare in self.pool._spares) + max(held, buffer.grown) <= SPARE_BYTES
+        self.pool.recycle(buffer)
+        assert (buffer in self.pool._spares) == fits
+
+    @invariant()
+    def what_is_spare_is_counted(self) -> None:
+        assert self.pool._spare_bytes == sum(spare.grown for spare in self.pool._spares) <= SPARE_BYTES
+
+
+SpareMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=20)
+TestSpares = SpareMachine.TestCase
+
+
 def test_nothing_negative_is_given_back() -> None:
     pool = BufferPool(100, 10)
     assert pool.allocate(50)
@@ -91,6 +123,16 @@ def test_the_free_list_is_bounded_by_bytes() -> None:
     assert kept == SPARE_BYTES // 100_008
     pool.recycle(taken[0])  # what was taken out makes room
     assert pool.buffer() is taken[0]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_free_list_may_be_full_to_the_byte(more: int) -> None:
+    probe, buffer, pool = BatchBuffer(), BatchBuffer(), BufferPool(10**8, SPARE_BYTES)
+    probe.records.append(0, 0, None, bytes(SPARE_BYTES), None)
+    overhead = probe.records.size() - SPARE_BYTES
+    buffer.records.append(0, 0, None, bytes(SPARE_BYTES - overhead + more), None)
+    pool.recycle(buffer)
+    assert (pool.buffer() is buffer) == (more == 0)
 
 
 def test_a_buffer_is_as_large_as_the_most_it_ever_held() -> None:

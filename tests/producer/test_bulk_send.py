@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -10,7 +11,15 @@ from typing import Any
 
 import pytest
 
-from aioproducer import DeliveryError, KafkaProducer, Outcome, ProducerInterceptor, ProducerRecord, TopicPartition
+from aioproducer import (
+    BulkResult,
+    DeliveryError,
+    KafkaProducer,
+    Outcome,
+    ProducerInterceptor,
+    ProducerRecord,
+    TopicPartition,
+)
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     BufferExhaustedException,
@@ -402,3 +411,72 @@ async def test_an_abort_in_the_midst_ends_the_call() -> None:
         result = await sending
         assert result.failed > 0
         assert all(isinstance(error, KafkaError) for _, error in result.errors)
+
+
+# Failures that nobody looks at
+
+
+def failures(caplog: pytest.LogCaptureFixture) -> list[tuple[Any, ...]]:
+    """Topic, records, error and outcome of each log line about them."""
+    logged = [vars(line)["kafka"] for line in caplog.records if line.name.endswith("failure_log")]
+    return [(fields["topic"], fields["records"], fields["error"], fields["outcome"]) for fields in logged]
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+async def test_a_result_that_nobody_reads_is_logged(*, hooked: bool, caplog: pytest.LogCaptureFixture) -> None:
+    config: dict[str, Any] = {"interceptor_classes": [ProducerInterceptor()]} if hooked else {}
+    async with running(max_request_size=1000, **config) as (_, producer):
+        await producer.send_many("t", [b"1", "text", bytes(2000), 7, b"2"])
+        await asyncio.sleep(0)
+    assert sorted(failures(caplog)) == [
+        ("t", 1, "RecordTooLargeException", "not_sent"),
+        ("t", 2, "SerializationException", "not_sent"),
+    ]
+
+
+async def test_a_result_that_nobody_reads_of_records_that_the_broker_refused(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(partitions=1) as (cluster, producer):
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        await producer.send_many("t", numbered(5))
+        await asyncio.sleep(0)
+    assert failures(caplog) == [("t", 5, "TopicAuthorizationException", "not_sent")]
+
+
+async def test_a_result_that_somebody_reads_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with running() as (_, producer):
+        assert (await producer.send_many("t", ["text"])).failed == 1
+        await asyncio.sleep(0)
+    assert caplog.messages == []
+
+
+def test_a_result_that_nobody_reads_until_the_loop_has_ended(caplog: pytest.LogCaptureFixture) -> None:
+    async def send() -> BulkResult:
+        async with running() as (_, producer):
+            return await producer.send_many("t", ["text"])
+
+    result = asyncio.run(send())
+    assert caplog.messages == []
+    del result
+    gc.collect()  # the task that returned it may be in a cycle
+    assert failures(caplog) == [("t", 1, "SerializationException", "not_sent")]
+
+
+@virtual
+async def test_a_call_that_ends_without_a_result_logs_what_had_failed(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaking() -> Iterator[Any]:
+        yield "text"
+        yield b"v"
+        raise ValueError("no more")
+
+    async with running() as (_, producer):
+        with pytest.raises(ValueError, match="no more"):
+            _ = await producer.send_many("t", breaking())
+        await asyncio.sleep(1)
+        assert failures(caplog) == [("t", 1, "SerializationException", "not_sent")]
+        waits = asyncio.create_task(producer.send_many("other", [7, b"v"]))
+        await asyncio.sleep(0)
+        waits.cancel()
+        _ = await asyncio.wait([waits])
+    assert failures(caplog)[1:] == [("other", 1, "SerializationException", "not_sent")]

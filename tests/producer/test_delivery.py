@@ -3,17 +3,26 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sys
 import traceback
+from concurrent.futures import Future
 from typing import Any
 
+import anyio
 import pytest
 
 from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome, TimeoutException
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.types import TimestampType
 
 from .parts import NOW_MS, Hooks, Loop, failure, make_batch, succeed, waiting
+
+
+def parked() -> ParkedRecord:
+    return ParkedRecord(Loop(), "t", None, b"v", None, None, None, 100, now=0.0, max_block=1.0)
+
 
 # What a delivery says
 
@@ -27,6 +36,11 @@ def test_while_nothing_is_known() -> None:
     with pytest.raises(IllegalStateException, match="not done yet"):
         delivery.exception()
     assert repr(delivery) == "<Delivery orders-3 pending>"
+
+
+def test_its_topic_is_shown_in_one_line() -> None:
+    assert repr(Delivery(ProduceResult(Loop(), "a\n", 3), 0)) == r"<Delivery a\n-3 pending>"
+    assert repr(make_batch(Loop(), topic="a\n", partition=3, records=1)).startswith(r"<ProducerBatch a\n-3 ")
 
 
 def test_delivered() -> None:
@@ -75,6 +89,14 @@ def test_failed(aborted: bool) -> None:
     assert raised.value is not error
     assert isinstance(delivery.exception(), TimeoutException)
     assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
+
+
+def test_what_fails_has_not_been_aborted_unless_that_is_said() -> None:
+    result, record = ProduceResult(Loop(), "t", 0), parked()
+    result.fail(failure())
+    record.fail(failure())
+    assert repr(Delivery(result, 0)) == "<Delivery t-0 failed>"
+    assert repr(record.delivery) == "<Delivery t--1 failed>"
 
 
 # Waiters
@@ -303,3 +325,134 @@ async def test_a_failure_that_nobody_awaits_is_no_unretrieved_exception() -> Non
     gc.collect()
     await asyncio.sleep(0)
     assert problems == []
+
+
+# As a coroutine, which tasks run
+
+
+async def ended_later(delivery: Delivery) -> Any:
+    """What a task for it becomes, when the record is delivered."""
+    task: asyncio.Task[Any] = asyncio.create_task(delivery)  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    assert not task.done()
+    succeed(delivery.place()[0])
+    return await task
+
+
+async def test_a_task_is_made_of_a_delivery() -> None:
+    delivery = Delivery(ProduceResult(asyncio.get_running_loop(), "t", 0), 7)
+    assert asyncio.iscoroutine(delivery)
+    assert (await ended_later(delivery)).offset == 1007
+    assert (await asyncio.ensure_future(delivery)).offset == 1007  # of one that is done, too
+
+
+async def test_many_tasks_of_one_delivery_end_each_for_itself() -> None:
+    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    delivery = Delivery(result, 0)
+    tasks: list[asyncio.Task[Any]] = [asyncio.create_task(delivery) for _ in range(3)]  # type: ignore[arg-type]
+    tasks[0].cancel()  # before its first step
+    await asyncio.sleep(0)
+    tasks[1].cancel()  # while it waits
+    await asyncio.sleep(0)
+    assert tasks[0].cancelled()
+    assert tasks[1].cancelled()
+    assert not delivery.done()
+    result.fail(failure("gone"))
+    with pytest.raises(DeliveryError, match="gone"):
+        await tasks[2]
+
+
+async def test_a_task_that_is_cancelled_withdraws_a_parked_record_as_one_that_awaits_it_does() -> None:
+    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    withdrawn: list[None] = []
+    result.on_abandoned = lambda: withdrawn.append(None)
+    task: asyncio.Task[Any] = asyncio.create_task(Delivery(result, 0))  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    await asyncio.sleep(0)
+    assert withdrawn == [None]
+
+
+async def test_a_task_group_ends_with_its_deliveries() -> None:
+    delivered, failed = (ProduceResult(asyncio.get_running_loop(), "t", 0) for _ in range(2))
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def send_both() -> None:
+        async with asyncio.TaskGroup() as group:
+            tasks.extend(group.create_task(Delivery(result, 0)) for result in (delivered, failed))  # type: ignore[arg-type]
+            await asyncio.sleep(0)
+            succeed(delivered)
+            await asyncio.sleep(0)
+            failed.fail(failure("gone"))
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await send_both()
+    assert tasks[0].result().offset == 1000
+    assert [str(error) for error in raised.value.exceptions] == [str(failed.raised(0))]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python has eager tasks since 3.12")
+async def test_eager_tasks_are_made_of_deliveries() -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(vars(asyncio)["eager_task_factory"])
+    try:
+        assert (await ended_later(Delivery(ProduceResult(loop, "t", 0), 1))).offset == 1001
+        result = ProduceResult(loop, "t", 0)
+        succeed(result)
+        task: asyncio.Task[Any] = asyncio.create_task(Delivery(result, 0))  # type: ignore[arg-type]
+        assert task.done()
+        assert task.result().offset == 1000
+    finally:
+        loop.set_task_factory(None)
+
+
+within = vars(asyncio)["wait_for"]  # users may use it
+
+
+async def test_all_that_takes_awaitables_takes_a_delivery() -> None:
+    loop = asyncio.get_running_loop()
+    result = ProduceResult(loop, "t", 0)
+    delivery = Delivery(result, 0)
+    loop.call_later(0, succeed, result)
+    first = next(iter(asyncio.as_completed([delivery])))
+    waits = [asyncio.shield(delivery), within(delivery, 60), asyncio.ensure_future(delivery), first]
+    done, _ = await asyncio.wait([asyncio.ensure_future(delivery)])
+    assert [metadata.offset for metadata in await asyncio.gather(*waits, delivery)] == [1000] * 5
+    assert [task.result().offset for task in done] == [1000]
+    threaded: Future[Any] = asyncio.run_coroutine_threadsafe(delivery, loop)  # type: ignore[arg-type]
+    assert (await asyncio.wrap_future(threaded)).offset == 1000
+    async with anyio.create_task_group() as group:
+        group.start_soon(within, delivery, 60)
+
+
+async def test_wait_refuses_a_delivery_and_nothing_has_happened_to_it() -> None:
+    """It refuses all that create_task takes. A delivery cannot please both."""
+    result = ProduceResult(asyncio.get_running_loop(), "t", 0)
+    delivery = Delivery(result, 0)
+    with pytest.raises(TypeError, match="coroutines is forbidden, use tasks"):
+        await asyncio.wait([delivery])  # type: ignore[type-var]
+    assert result.waiters == []
+    assert (await ended_later(delivery)).offset == 1000
+
+
+@pytest.mark.parametrize("thrown", [(KeyError("it"),), (KeyError, KeyError("it")), (KeyError, KeyError("it"), None)])
+def test_what_is_thrown_into_a_delivery_is_raised(thrown: tuple[Any, ...]) -> None:
+    delivery = Delivery(ProduceResult(Loop(), "t", 0), 0)
+    with pytest.raises(KeyError, match="it"):
+        delivery.throw(*thrown)
+    with pytest.raises(ZeroDivisionError):
+        delivery.throw(ZeroDivisionError)
+    delivery.close()
+    assert not delivery.done()
+
+
+async def test_a_task_of_a_delivery_is_shown() -> None:
+    delivery = Delivery(ProduceResult(asyncio.get_running_loop(), "t", 0), 0)
+    task: asyncio.Task[Any] = asyncio.create_task(delivery)  # type: ignore[arg-type]
+    assert "Delivery" in repr(task)
+    assert task.get_stack() == []
+    await asyncio.sleep(0)
+    assert "Delivery" in repr(task)
+    task.cancel()
+    await asyncio.wait([task])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections import Counter, OrderedDict
 from typing import Any
 
@@ -43,9 +44,16 @@ class Draining(Accumulation):
         now: float = 0.0,
         keep_order: bool = False,
         thread_bytes: int = NEVER,
+        timeout: float = math.inf,
     ) -> list[Drained]:
         return drain(
-            self.ready, self.accumulator, now, max_request_size, keep_order=keep_order, thread_bytes=thread_bytes
+            self.ready,
+            self.accumulator,
+            now,
+            max_request_size,
+            keep_order=keep_order,
+            thread_bytes=thread_bytes,
+            timeout=timeout,
         )
 
     def consistent(self) -> bool:
@@ -173,6 +181,24 @@ def test_a_retry_in_its_back_off_leaves_the_ready_set_and_no_later_batch_goes_fi
     here.make_ready(0)
     first = here.queues[0].batches[0]
     assert [one.batch for one in here.drain(now=5.0)] == [first]
+
+
+def test_a_batch_that_is_about_to_expire_is_not_sent_nor_is_one_behind_it() -> None:
+    here = Draining(3)
+    here.fill(0)
+    here.append(partition=1)
+    here.queues[1].due = True
+    here.make_ready(1)
+    here.loop.now += 5
+    here.fill(0)
+    here.fill(2)
+    late = here.queues[0].batches[0].created + 10
+    assert partitions(here.drain(now=late, timeout=10)) == [2]
+    assert here.consistent()
+    assert len(here.queues[0].batches) == 2
+    assert here.queues[1].open is not None
+    here.make_ready(0)
+    assert partitions(here.drain(now=late - 0.001, timeout=10)) == [0]
 
 
 def test_a_new_leader_ends_the_back_off() -> None:

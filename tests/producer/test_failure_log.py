@@ -51,6 +51,14 @@ def test_the_first_failure_is_told_with_the_next_look(caplog: pytest.LogCaptureF
     assert failures.next() is None
 
 
+def test_a_topic_that_a_user_named_is_shown_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog()
+    failures.failed("no\nsuch\x1b[2J", 3, 1, LATE, 0.0)
+    failures.tell(0.0)
+    assert lines(caplog) == [r"no\nsuch\x1b[2J-3: 1 record was not delivered (unknown): late"]
+    assert vars(caplog.records[0])["kafka"]["topic"] == "no\nsuch\x1b[2J"
+
+
 def test_records_of_an_aborted_transaction_are_no_failures(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog()
     failures.failed("orders", 3, 17, ended(TransactionAbortedException("aborted"), Outcome.NOT_SENT), 0.0)

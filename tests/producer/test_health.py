@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -45,6 +46,7 @@ def test_nothing_to_find() -> None:
         ("batch-size-avg", 4096, 4095, 4096, Severity.HINT),
         ("records-per-request-avg", 2, 1.9, 2, Severity.HINT),
         ("parked-bytes", 500, 501, 500, Severity.WARNING),
+        ("unreachable-age", math.nan, 0, 0, Severity.WARNING),
     ],
 )
 def test_each_metric_has_its_threshold(
@@ -78,6 +80,13 @@ def test_what_answers_may_take_is_the_users_to_say() -> None:
     assert found(request_latency_avg=200, thresholds=thresholds) == []
     (finding,) = found(request_latency_avg=201, thresholds=thresholds)
     assert finding.threshold == 200
+
+
+def test_how_long_brokers_may_be_away_is_the_users_to_say() -> None:
+    thresholds = HealthThresholds(unreachable_seconds=10)
+    assert found(unreachable_age=9.9, thresholds=thresholds) == []
+    (finding,) = found(unreachable_age=10, thresholds=thresholds)
+    assert (finding.value, finding.threshold) == (10, 10)
 
 
 def test_the_slowest_of_several_brokers_is_named() -> None:

@@ -28,6 +28,18 @@ def test_the_entries_add_up_to_the_time_booked(start: float, bookings: list[tupl
     assert len({cause for _, cause, _ in bookings}) < MAX_ENTRIES or OTHER in {entry.cause for entry in entries}
 
 
+def test_a_copy_is_kept_on_its_own() -> None:
+    ledger = Ledger(10.0)
+    ledger.book(12.0, "before")
+    copied = ledger.copy()
+    assert (copied.booked_until, copied.entries()) == (12.0, (LedgerEntry("before", 2.0, 1),))
+    ledger.book(15.0, "here")
+    copied.book(13.0, "there")
+    copied.book(14.0, "before")
+    assert ledger.entries() == (LedgerEntry("before", 2.0, 1), LedgerEntry("here", 3.0, 1))
+    assert copied.entries() == (LedgerEntry("before", 3.0, 2), LedgerEntry("there", 1.0, 1))
+
+
 # Words
 
 

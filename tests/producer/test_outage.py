@@ -8,11 +8,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+from typing import Any
 
 import pytest
 
-from aioproducer import Delivery, KafkaProducer, wait_all
+from aioproducer import Delivery, HealthThresholds, KafkaProducer, Severity, turn, wait_all
 from aioproducer.errors import Outcome, TimeoutException
+from aioproducer.integrations.service_health import liveness, readiness
+from aioproducer.testing.simulation.loop import SimulatedLoop
+from tests.support.compiled import COMPILED
 from tests.support.producing import all_memory_free
 from tests.support.scripted_broker import ScriptedCluster
 from tests.support.virtual_time import World, virtual
@@ -161,3 +165,65 @@ async def test_closing_in_an_outage_tells_what_is_proven(world: World) -> None:
         assert under_way.outcome is Outcome.UNKNOWN
         assert behind.outcome is Outcome.NOT_SENT
         world.hung_until = 0.0
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@virtual
+async def test_a_service_is_not_ready_from_the_first_failed_attempt_until_a_broker_is_back(
+    world: World, *, pending: bool
+) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            _ = await producer.send("t", b"1")
+            asking = asyncio.create_task(producer.partitions_for("unknown"))  # so that the connection is missed
+            await asyncio.sleep(0)
+            await cluster.stop_node(0)
+            if pending:
+                _ = producer.send("t", b"2")
+            await asyncio.sleep(1)
+            (finding,) = producer.health()
+            assert (finding.metric, finding.severity) == ("unreachable-age", Severity.WARNING)
+            assert readiness([producer]).status == 503
+            assert readiness([producer]).body["why_not"] == ["unreachable-age"]
+            assert liveness([producer]).status == 200
+            assert readiness([producer], HealthThresholds(unreachable_seconds=10)).status == 200
+            await asyncio.sleep(60)
+            assert producer.health()[0].value > 60
+            await cluster.start_node(0)
+            await asyncio.sleep(2 * LONGEST_BACKOFF)
+            assert producer.health() == []
+            assert readiness([producer]).status == 200
+            _ = await asyncio.gather(asking, return_exceptions=True)
+
+
+@pytest.mark.skipif(COMPILED, reason="compiled code has the length of a turn in it")
+@virtual
+async def test_what_expires_turn_by_turn_is_not_sent_meanwhile_but_others_are(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "TURN", 0.0)  # one batch at a time
+    many = 50
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SimulatedLoop)
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("late", many)
+        cluster.create_topic("intime", 1)
+        config: dict[str, Any] = {"delivery_timeout_ms": 5000, "request_timeout_ms": 4000, "linger_ms": 0}
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.partitions_for("late")
+            _ = await producer.send("intime", b"first")
+            late = [producer.send("late", b"late", partition=partition) for partition in range(many)]
+            ends: list[Delivery] = []
+            for delivery in late:
+                delivery.add_done_callback(ends.append)
+            loop.hold(6)
+            in_time = producer.send("intime", b"in time")
+            in_time.add_done_callback(ends.append)
+            await producer.flush()
+            ends.remove(in_time)
+            assert ends == late
+            assert in_time.exception() is None
+            assert {one.outcome for one in late} == {Outcome.NOT_SENT}
+            assert not any(cluster.values("late", partition) for partition in range(many))
+            assert all_memory_free(producer)

@@ -26,6 +26,7 @@ from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.turn import TURN, Turn
 from aioproducer.types import LedgerEntry
 
 from .parts import Accumulation, Future
@@ -41,6 +42,7 @@ class Parking(Accumulation):
         self.metrics = ProducerMetrics()
         self.lot = ParkingLot(self.accumulator, capacity, self.failures, self.metrics)
         self.lot.open()
+        self.turn = Turn(self.loop)
 
     def send(self, topic: str = "t", value: bytes = b"v", *, enqueue: bool = False, **more: Any) -> Any:
         """The delivery, or the record as it is parked if it is one of ``enqueue``."""
@@ -186,7 +188,7 @@ def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:
     assert bad.outcome is Outcome.NOT_SENT
     assert bad.exception().topic_partition == ("bad topic", -1)
     assert isinstance(enqueued.result.raised(0), InvalidTopicException)
-    assert here.lot.settled == [enqueued]
+    assert list(here.lot.settled) == [enqueued]
     assert not good.done()
     assert [record.topic for record in here.lot.records()] == ["good"]
     here.lot.fail_topic("bad topic", InvalidTopicException("again"))
@@ -220,7 +222,7 @@ def test_send_and_enqueue_wait_in_one_line() -> None:
     waiting = [here.send("t", b"%d" % number, enqueue=number % 2 == 1) for number in range(6)]
     here.finish()
     assert here.values("t")[1:] == [b"%d" % number for number in range(6)]
-    assert here.lot.settled == waiting[1::2]
+    assert list(here.lot.settled) == waiting[1::2]
     assert here.lot.bytes == 0
 
 
@@ -236,7 +238,7 @@ def test_the_next_one_goes_when_the_first_in_line_is_withdrawn() -> None:
     assert told == [False]  # it is placed, and can be notified
     assert here.values("t", 1) == [b"small"]
     assert not small.waiting()
-    assert here.lot.settled == [large, small]
+    assert list(here.lot.settled) == [large, small]
     assert not here.accumulator.detour
 
 
@@ -327,9 +329,26 @@ def test_nothing_waits_longer_than_it_may() -> None:
     assert here.lot.next_deadline() == 190
     here.pass_time(30)
     assert isinstance(second.result.raised(0), TimeoutException)
-    assert here.lot.settled == [second]
+    assert list(here.lot.settled) == [second]
     assert here.lot.next_deadline() is None
     assert here.lot.bytes == len(here.lot) == 0
+
+
+@pytest.mark.parametrize("kind", ["metadata", "memory"])
+def test_somebody_else_has_a_turn_while_many_records_expire(kind: str) -> None:
+    here = Parking(memory=2600, batch_size=2600, max_block=5)
+    if kind == "memory":
+        here.learn("t", 1)
+        here.send("t", bytes(900))
+    waiting = [here.send("t", bytes(1500)) for _ in range(3)]
+    here.loop.tick = TURN  # each look at the clock
+    here.pass_time(6)
+    for done in (1, 2, 3):
+        assert [delivery.done() for delivery in waiting] == [number < done for number in range(3)]
+        due = here.lot.next_deadline()
+        assert due is None if done == 3 else due is not None and due <= here.loop.now
+        here.pass_time(0)
+    assert not here.lot.metadata
 
 
 def test_the_time_waited_for_metadata_counts_for_memory_too() -> None:
@@ -394,7 +413,7 @@ def test_failing_all_leaves_nothing() -> None:
     assert [delivery.outcome for delivery in parked] == [Outcome.NOT_SENT] * 3
     assert "aborted" in repr(parked[0])
     assert not enqueued.waiting()
-    assert here.lot.settled == [enqueued]
+    assert list(here.lot.settled) == [enqueued]
     assert here.lot.bytes == len(here.lot) == 0
     assert not here.lot.memory
     assert not here.lot.metadata
@@ -419,6 +438,15 @@ def test_a_record_that_its_last_waiter_leaves_is_withdrawn() -> None:
     assert not other.done()
 
 
+def test_a_transaction_is_told_of_a_record_that_is_withdrawn() -> None:
+    here = Parking()
+    told: list[str] = []
+    here.lot.on_failed = lambda error: told.append(str(error))
+    here.lot.withdraw(here.send("t", b"withdrawn", enqueue=True))
+    assert len(told) == 1
+    assert "withdrawn while it waited" in told[0]
+
+
 def test_a_record_that_is_placed_is_not_withdrawn() -> None:
     here = Parking()
     delivery, enqueued = here.send("t", b"1"), here.send("t", b"2", enqueue=True)
@@ -441,6 +469,69 @@ def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFix
         here.pass_time(1)
         here.failures.tell(here.loop.now)
     assert [line.getMessage().split(":")[0] for line in caplog.records] == ["too much", "unnoticed"]
+
+
+@pytest.mark.parametrize("aborted", [False, True])
+def test_all_that_waits_fails_and_is_aborted_if_that_is_said(*, aborted: bool) -> None:
+    here = Parking()
+    delivery = here.send("t", partition=0)
+    if aborted:
+        here.lot.fail_all(KafkaError("stop"), aborted=True)
+    else:
+        here.lot.fail_all(KafkaError("stop"))
+    assert repr(delivery) == f"<Delivery t-0 {'aborted' if aborted else 'failed'}>"
+
+
+@pytest.mark.parametrize("end", ["learn", "expire", "fail_topic", "fail_all", "withdraw", "adopt"])
+def test_nobody_waits_for_metadata_any_more_whatever_the_end(end: str) -> None:
+    here = Parking(max_block=5, capacity=0)
+    record = here.send("t", enqueue=True)
+    here.loop.now += 2
+    if end == "learn":
+        here.learn("t", 1)
+    elif end == "expire":
+        here.pass_time(3)
+    elif end == "fail_topic":
+        here.lot.fail_topic("t", InvalidTopicException("no"))
+    elif end == "fail_all":
+        here.lot.fail_all(KafkaError("stop"))
+    elif end == "withdraw":
+        here.lot.withdraw(record)
+    else:
+        here.lot.adopt(record)
+    ended = here.loop.now
+    assert not record.waiting()
+    assert here.metrics.metadata_wait.total_ns(ended + 100) == pytest.approx((ended - 100) * 1e9)
+
+
+def test_a_record_that_is_adopted_is_one_of_send(caplog: pytest.LogCaptureFixture) -> None:
+    here = Parking(max_block=1, capacity=4200)
+    first, second, third = (here.send(topic, bytes(1000), enqueue=True) for topic in ("first", "second", "third"))
+    here.lot.adopt(first)
+    assert (here.lot.bytes, first.held) == (first.held, first.size + PARKED_COST)
+    here.lot.adopt(second)  # there is no room for it
+    assert isinstance(second.result.error, BufferExhaustedException)
+    assert here.lot.records() == [first, third]
+    here.pass_time(1)
+    here.lot.adopt(third)  # it has failed
+    assert here.lot.settled == [third]
+    assert here.lot.bytes == 0
+    here.failures.tell(here.loop.now)
+    assert [line.split(":")[0] for line in caplog.messages] == ["second", "first", "third"]
+
+
+def test_an_end_that_somebody_was_told_of_is_not_logged_when_its_record_is_adopted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    here = Parking(max_block=1)
+    told, placed = here.send("told", enqueue=True), here.send("t", enqueue=True)
+    here.learn("t", 1)
+    here.pass_time(1)
+    _ = told.result.raised(0)
+    here.lot.adopt(told)
+    here.lot.adopt(placed)
+    here.failures.tell(here.loop.now)
+    assert caplog.messages == []
 
 
 def test_who_takes_a_record_back_needs_no_log_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -595,6 +686,19 @@ class ParkingMachine(RuleBasedStateMachine):
         assert not record.waiting()
         self.here.lot.withdraw(record)
 
+    @precondition(lambda self: any(record.condition is not None for record in self.here.lot.records()))
+    @rule(data=st.data())
+    def adopt(self, data: st.DataObject) -> None:
+        lot = self.here.lot
+        record = data.draw(st.sampled_from([one for one in lot.records() if one.condition is not None]))
+        fits = lot.bytes + record.held <= lot.capacity
+        if not fits:
+            self.refused |= {number for number, delivery in self.sent.items() if delivery is record.delivery}
+        lot.adopt(record)
+        self.enqueued.remove(record)
+        assert record.waiting() == fits
+        lot.adopt(record)
+
     @rule(seconds=st.sampled_from([1, 5, 10]))
     def pass_time(self, seconds: float) -> None:
         self.here.pass_time(seconds)
@@ -615,6 +719,12 @@ class ParkingMachine(RuleBasedStateMachine):
         assert all(delivery.done() for delivery in waiting)
 
     @invariant()
+    def the_time_of_waiting_is_measured_while_somebody_waits(self) -> None:
+        lot, metrics, now = self.here.lot, self.here.metrics, self.here.loop.now
+        for waiting, time in ((lot.memory, metrics.memory_wait), (lot.metadata, metrics.metadata_wait)):
+            assert (time.total_ns(now + 1) > time.total_ns(now)) == bool(waiting)
+
+    @invariant()
     def who_waits_has_a_reason(self) -> None:
         lot, topics = self.here.lot, self.here.accumulator.topics
         assert self.here.accumulator.detour == bool(lot.memory)
@@ -625,7 +735,8 @@ class ParkingMachine(RuleBasedStateMachine):
         numbers = [record.number for record in lot.memory]
         assert numbers == sorted(numbers)
         if lot.memory:
-            needed = lot.memory[0].size + OPEN_RECORD_COST + BATCH_COST
+            assert lot.memory.first().number == numbers[0]
+            needed = lot.memory.first().size + OPEN_RECORD_COST + BATCH_COST
             assert self.here.pool.available < min(self.here.pool.total, needed)
         for topic, queue in lot.metadata.items():
             assert queue

@@ -30,6 +30,7 @@ from aioproducer.errors import (
 )
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
+from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
@@ -290,6 +291,36 @@ async def test_a_record_too_large_ends_its_delivery(caplog: pytest.LogCaptureFix
             with pytest.raises(RecordTooLargeException, match=r"max\.request\.size"):
                 _ = await producer.enqueue(topic, bytes(2_000_000))
         assert producer.metrics()["record-error-total"] == 4
+
+
+async def test_a_refused_record_whose_task_was_just_made_is_raised_there_and_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running() as (_, producer):
+        tasks: list[asyncio.Future[Any]] = [
+            asyncio.create_task(producer.send("t", bytes(2_000_000))),  # type: ignore[arg-type]
+            asyncio.ensure_future(producer.send("t", bytes(2_000_000))),
+        ]
+        ended = await asyncio.gather(*tasks, producer.send("t", bytes(2_000_000)), return_exceptions=True)
+    assert all(isinstance(error, RecordTooLargeException) for error in ended)
+    assert caplog.messages == []
+
+
+async def test_what_a_broker_says_of_a_record_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(response: ProduceResponse) -> None:
+        answer = response.responses[0].partition_responses[0]
+        answer.error_code, answer.error_message = ErrorCode.INVALID_RECORD, "no\n\x1b[31m" + "!" * 30_000
+
+    async with running() as (cluster, producer):
+        cluster.broker.always(ApiKey.PRODUCE, edited(refuse))
+        ended = await end_of(producer.send("t", b"v"))
+        _ = producer.send("t", b"v")
+        await producer.flush()
+    assert r"no\n\x1b[31m!!!" in str(ended)
+    (line,) = caplog.messages
+    assert r"no\n\x1b[31m!!!" in line
+    assert line.isprintable()
+    assert len(line) < 22_000
 
 
 @pytest.mark.parametrize("hooked", [False, True])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -19,7 +20,9 @@ from aioproducer.errors import (
     UnsupportedVersionException,
 )
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage, LeaderIdAndEpoch
+from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
 from aioproducer.records.record_batch import read_batches
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
@@ -894,3 +897,27 @@ async def test_memory_that_an_expired_batch_held_goes_to_who_waits() -> None:
             waiting = producer.send("t", bytes(600), partition=1)
             assert isinstance(await end_of(lost), TimeoutException)
             assert not isinstance(await end_of(waiting), BufferExhaustedException)
+
+
+@pytest.mark.parametrize("without", [["a"], ["b"], ["a", "b"], []])
+@virtual
+async def test_a_request_names_its_topics_unless_the_ids_of_all_are_known(world: World, without: list[str]) -> None:
+    def hide(response: MetadataResponse) -> None:
+        for topic in response.topics:
+            if topic.name in without:
+                topic.topic_id = UUID(int=0)
+
+    async with ScriptedCluster() as cluster:
+        for topic in "ab":
+            cluster.create_topic(topic, 1)
+        cluster.broker.always(ApiKey.METADATA, edited(hide))
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            for topic in "ab":
+                _ = await producer.partitions_for(topic)
+            _ = await asyncio.gather(*(producer.send(topic, b"v") for topic in "ab"))
+        (version,) = (header.api_version for header, _ in cluster.broker.requests if header.api_key == ApiKey.PRODUCE)
+        if without:
+            assert version == FIRST_WITH_TOPIC_IDS - 1
+        else:
+            assert version >= FIRST_WITH_TOPIC_IDS
+        assert cluster.values("a") == cluster.values("b") == [b"v"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aioproducer import DeliveryError, KafkaProducer
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import Outcome, OutOfOrderSequenceException, RecordTooLargeException
+from aioproducer.errors import Outcome, OutOfOrderSequenceException, RecordTooLargeException, TimeoutException
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -20,6 +20,7 @@ from aioproducer.records.record_batch_header import encode_batch_header
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, answer, drop, error
+from tests.support.virtual_time import World, virtual
 
 from .parts import NOW_MS, Loop, make_batch
 
@@ -281,3 +282,24 @@ async def test_it_is_said_once_per_topic(caplog: pytest.LogCaptureFixture) -> No
     assert len(warnings) == 1
     assert "t-0: a batch of 10 records" in warnings[0]
     assert "max.message.bytes" in warnings[0]
+
+
+@virtual
+async def test_the_time_of_each_child_is_accounted_for_on_its_own(world: World) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1, configs={"max.message.bytes": 700})
+        config = {"linger_ms": 5, "delivery_timeout_ms": 10_000, "request_timeout_ms": 5000}
+        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+            _ = await producer.send("t", b"before")
+            cluster.broker.script(ApiKey.PRODUCE, answer)
+            cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.NOT_ENOUGH_REPLICAS))
+            ended = [await end_of(one) for one in [producer.send("t", bytes(400)) for _ in range(2)]]
+        refused = 0
+        for one in ended:
+            assert isinstance(one, TimeoutException)
+            spent = {entry.cause: entry for entry in one.ledger}
+            assert sum(entry.seconds for entry in one.ledger) == pytest.approx(10.0, abs=0.01)
+            assert spent["MESSAGE_TOO_LARGE"].count == 1
+            refused += spent["NOT_ENOUGH_REPLICAS"].count if "NOT_ENOUGH_REPLICAS" in spent else 0
+        # Without the record before them, and the batch that was split.
+        assert refused == len(cluster.broker.sent(ApiKey.PRODUCE)) - 2

@@ -22,7 +22,7 @@ from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, set_code, transactional
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of
-from tests.support.scripted_broker import Exchange, Held, ScriptedCluster, Step, answer, drop, error
+from tests.support.scripted_broker import Exchange, Held, ScriptedCluster, Step, answer, drop, edited, error
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
@@ -111,6 +111,26 @@ class TestFirstProtocol:
             assert cluster.broker.count(ApiKey.END_TXN) == 0
             await goes_on(cluster, producer)
 
+    @pytest.mark.parametrize("appended", [False, True])
+    @virtual
+    async def test_an_abort_after_an_answer_that_was_not_final_ends_what_the_coordinator_may_have_begun(
+        self, world: World, appended: bool
+    ) -> None:
+        slow: dict[str, Any] = {"retry_backoff_ms": 2000, "retry_backoff_max_ms": 2000}
+        async with a_cluster(1) as cluster, transactional(cluster, **slow) as producer:
+            await producer.init_transactions()
+            if appended:
+                step = edited(lambda response: set_code(response, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            else:
+                step = refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            cluster.broker.script(ApiKey.ADD_PARTITIONS_TO_TXN, step)
+            await producer.begin_transaction()
+            _ = producer.send("t", b"a", partition=0)
+            await asyncio.sleep(1)
+            await producer.abort_transaction()
+            assert cluster.broker.count(ApiKey.END_TXN) == 1
+            await goes_on(cluster, producer)
+
     async def test_offsets_that_were_refused_are_aborted_without_the_coordinator(self) -> None:
         async with a_cluster(1) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
@@ -121,14 +141,18 @@ class TestFirstProtocol:
             assert cluster.broker.count(ApiKey.END_TXN) == 0
             await goes_on(cluster, producer)
 
-    async def test_an_abort_without_any_answer_ends_what_the_coordinator_may_have_begun(self) -> None:
+    @pytest.mark.parametrize("appended", [False, True])
+    async def test_an_abort_without_any_answer_ends_what_the_coordinator_may_have_begun(self, appended: bool) -> None:
+        """InitProducerId would end it, too, but Kafka's coordinator would fence the producer by that."""
         async with a_cluster(1) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()
-            cluster.broker.script(ApiKey.ADD_PARTITIONS_TO_TXN, drop(appended=True))
+            cluster.broker.script(ApiKey.ADD_PARTITIONS_TO_TXN, drop(appended=appended))
             await producer.begin_transaction()
             _ = producer.send("t", b"a", partition=0)
             await cluster.broker.received(ApiKey.ADD_PARTITIONS_TO_TXN)
             await producer.abort_transaction()
+            asked = [header.api_key for header, _ in cluster.broker.requests[-2:]]
+            assert asked == [ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID]
             await goes_on(cluster, producer)
 
     async def test_a_batch_given_up_between_two_attempts_leaves_no_partition_stuck(self) -> None:

@@ -11,6 +11,7 @@ from aioproducer import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     IllegalArgumentException,
+    IllegalStateException,
     TimeoutException,
     TransactionAbortableException,
     UnsupportedVersionException,
@@ -135,3 +136,46 @@ async def test_the_same_offsets_in_the_next_transaction_are_sent_again() -> None
             async with producer.transaction():
                 await producer.send_offsets_to_transaction({P: 1}, "g")
         assert cluster.broker.count(ApiKey.TXN_OFFSET_COMMIT) == 2
+
+
+@PROTOCOLS
+async def test_offsets_cancelled_while_they_wait_for_others_fail_the_transaction(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        held = Held()
+        cluster.broker.script(ApiKey.TXN_OFFSET_COMMIT, held)
+        await producer.begin_transaction()
+        first = asyncio.create_task(producer.send_offsets_to_transaction({P: 1}, "g"))
+        await cluster.broker.received(ApiKey.TXN_OFFSET_COMMIT)
+        second = asyncio.create_task(producer.send_offsets_to_transaction({P: 2}, "g"))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.wait([second])
+        assert second.cancelled()
+        held.release()
+        await first
+        with pytest.raises(TransactionAbortableException, match="cancelled while it waited for other offsets"):
+            await producer.commit_transaction()
+        await producer.abort_transaction()
+        assert not cluster.committed_offsets("g")
+        await goes_on(cluster, producer)
+
+
+@PROTOCOLS
+async def test_offsets_that_were_being_sent_are_committed_whoever_is_cancelled(protocol: int) -> None:
+    async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        held = Held()
+        cluster.broker.script(ApiKey.TXN_OFFSET_COMMIT, held)
+        await producer.begin_transaction()
+        call = asyncio.create_task(producer.send_offsets_to_transaction({P: 1}, "g"))
+        await cluster.broker.received(ApiKey.TXN_OFFSET_COMMIT)
+        call.cancel()
+        await asyncio.wait([call])
+        with pytest.raises(IllegalStateException, match="send_offsets_to_transaction has not ended"):
+            await producer.commit_transaction()
+        held.release()
+        await producer.send_offsets_to_transaction({P: 1}, "g")
+        await producer.commit_transaction()
+        assert cluster.committed_offsets("g") == {P: 1}
+        assert cluster.broker.count(ApiKey.TXN_OFFSET_COMMIT) == 1

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import KafkaError, TransactionAbortableException
+from aioproducer.errors import KafkaError, TimeoutException, TransactionAbortableException
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_transaction_manager import goes_on, refused
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, all_stable, committed, transactional
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import end_of
-from tests.support.scripted_broker import Held, edited, error, throttled
+from tests.support.scripted_broker import Drop, Exchange, Held, Step, after, edited, error, never, throttled
 from tests.support.virtual_time import World, virtual
 
 pytestmark = pytest.mark.timeout(20)
@@ -136,6 +136,56 @@ class TestTheEnd:
             assert cluster.broker.count(ApiKey.FIND_COORDINATOR) == 2
             await goes_on(cluster, producer)
 
+    @pytest.mark.parametrize("elsewhere", [False, True])
+    @virtual
+    async def test_a_batch_given_up_while_it_is_under_way_does_not_get_into_the_next(
+        self, world: World, protocol: int, elsewhere: bool
+    ) -> None:
+        """Brokers before 3.6 do not ask the coordinator whether the partition is a part of the transaction."""
+        short: dict[str, Any] = {"request_timeout_ms": 1000, "delivery_timeout_ms": 1000}
+        async with a_cluster(protocol, nodes=2) as cluster, transactional(cluster, **short) as producer:
+            for broker in cluster.brokers:
+                broker.context.transactions.check_partition = lambda *_: None  # type: ignore[method-assign]
+            await producer.init_transactions()
+            (coordinator,) = (one.node_id for one in cluster.brokers if one.count(ApiKey.INIT_PRODUCER_ID))
+            leaders = [cluster.leader("t", partition) for partition in range(3)]
+            here, there = leaders.index(1 - coordinator), leaders.index(coordinator)
+            leader = cluster.brokers[1 - coordinator]
+            await producer.begin_transaction()
+            await producer.send("t", b"aborted", partition=here)
+            late = asyncio.Event()
+            leader.script(ApiKey.PRODUCE, _dropped_after(0.5), after(late))
+            lost = await end_of(producer.send("t", b"given up", partition=here))
+            assert isinstance(lost, TimeoutException)
+            asyncio.get_running_loop().call_later(0.2, late.set)
+            await producer.abort_transaction()
+            async with producer.transaction():
+                if elsewhere:
+                    await producer.send("t", b"next", partition=there)
+                await asyncio.sleep(1)
+                if not elsewhere:
+                    await producer.send("t", b"next", partition=here)
+            assert committed(cluster) == [b"next"]
+            assert all_stable(cluster)
+
+    @virtual
+    async def test_an_abort_waits_no_longer_than_a_request_may_take_for_what_was_given_up(
+        self, world: World, protocol: int
+    ) -> None:
+        short: dict[str, Any] = {"request_timeout_ms": 1000, "delivery_timeout_ms": 1000}
+        loop = asyncio.get_running_loop()
+        async with a_cluster(protocol, nodes=2) as cluster, transactional(cluster, **short) as producer:
+            await producer.init_transactions()
+            (coordinator,) = (one.node_id for one in cluster.brokers if one.count(ApiKey.INIT_PRODUCER_ID))
+            partition = [cluster.leader("t", partition) for partition in range(3)].index(1 - coordinator)
+            await producer.begin_transaction()
+            cluster.brokers[1 - coordinator].script(ApiKey.PRODUCE, _dropped_after(0.5), never())
+            assert isinstance(await end_of(producer.send("t", b"lost", partition=partition)), TimeoutException)
+            began = loop.time()
+            await producer.abort_transaction()
+            assert loop.time() - began < (0.6 if protocol == 1 else 0.1)
+            assert [len(one.sent(ApiKey.END_TXN)) for one in cluster.brokers][coordinator] == 1
+
     @pytest.mark.parametrize("topic", ["missing", "not/allowed"])
     @virtual
     async def test_a_record_for_a_topic_that_is_not_there_fails_it(
@@ -159,3 +209,11 @@ class TestTheEnd:
             await producer.init_transactions()
             await goes_on(cluster, producer)
             assert all_stable(cluster)
+
+
+def _dropped_after(seconds: float) -> Step:
+    async def step(exchange: Exchange) -> None:
+        await asyncio.sleep(seconds)
+        raise Drop
+
+    return step

@@ -27,6 +27,32 @@ def test_what_each_state_allows() -> None:
     assert [state for state in S if not status(state).why_no_records()] == [S.IN_TRANSACTION]
 
 
+def test_nothing_that_fails_when_all_records_are_delivered_fails_the_transaction() -> None:
+    committing = status(S.COMMITTING)
+    committing.complete = True
+    assert not committing.goes_on()
+
+
+def test_a_transaction_is_committed_when_every_call_has_sent_its_records() -> None:
+    here = status(S.READY)
+    here.become(S.IN_TRANSACTION)
+    first, second = here.bulk_began(), here.bulk_began()
+    here.bulk_ended(first)
+    with pytest.raises(IllegalStateException, match="commit was called, but send_many or send_table has not sent"):
+        here.require_all_sent("commit")
+    here.become(S.ABORTABLE_ERROR, KafkaError("failed"))
+    here.require_all_sent("commit")  # that it has failed is more important
+    here.become(S.ABORTING)
+    here.become(S.READY)
+    here.become(S.IN_TRANSACTION)
+    here.require_all_sent("commit")
+    here.bulk_ended(second)  # of the transaction before
+    third = here.bulk_began()
+    assert third == second + 1
+    with pytest.raises(IllegalStateException):
+        here.require_all_sent("commit")
+
+
 def test_a_call_in_another_state_is_misuse_and_says_which() -> None:
     status(S.READY).require("begin_transaction", S.READY)
     with pytest.raises(IllegalStateException, match="begin_transaction was called, but a transaction is open"):

@@ -59,6 +59,14 @@ def test_what_cannot_be_asked_again(api: ApiKey, error: KafkaError, state: S, ex
     assert verdict(api, error, state) is expected
 
 
+def test_an_abort_of_a_transaction_that_nobody_may_have_begun_finds_none() -> None:
+    none = error_for(ErrorCode.INVALID_TXN_STATE, "")
+    assert verdict(ApiKey.END_TXN, none, S.ABORTING, knows=False) is Verdict.TELL
+    assert verdict(ApiKey.END_TXN, none, S.ABORTING) is Verdict.FAIL_PRODUCER
+    assert verdict(ApiKey.END_TXN, none, S.COMMITTING, knows=False) is Verdict.FAIL_PRODUCER
+    assert verdict(ApiKey.END_TXN, FENCED, S.ABORTING, knows=False) is Verdict.FAIL_PRODUCER
+
+
 @pytest.mark.parametrize("error", [LOADING, NetworkException("gone")])
 def test_what_makes_a_part_of_a_transaction_is_not_asked_again_once_that_is_given_up(error: KafkaError) -> None:
     for api, states in ASKED_IN.items():

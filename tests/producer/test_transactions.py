@@ -14,6 +14,8 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,
     IllegalStateException,
+    InvalidProducerEpochException,
+    InvalidTxnStateException,
     InvalidTxnTimeoutException,
     ProducerFencedException,
     TimeoutException,
@@ -482,6 +484,64 @@ class TestMisuse:
                 await producer.init_transactions()
 
 
+class TestATransactionThatIsOpenForTooLong:
+    """The coordinator aborts it after transaction.timeout.ms; what comes of that depends on who hears of it first."""
+
+    @PROTOCOLS
+    @virtual
+    async def test_a_commit_ends_the_producer(self, world: World, protocol: int) -> None:
+        fatal = ProducerFencedException if protocol == 1 else InvalidTxnStateException
+        async with a_cluster(protocol) as cluster, transactional(cluster, transaction_timeout_ms=50) as producer:
+            await self._outlive(cluster, producer)
+            for call in (producer.commit_transaction, producer.abort_transaction, producer.begin_transaction):
+                with pytest.raises(fatal, match=r"transaction\.timeout\.ms"):
+                    await call()
+            assert committed(cluster) == []
+
+    @PROTOCOLS
+    @virtual
+    async def test_offsets_end_the_producer(self, world: World, protocol: int) -> None:
+        async with a_cluster(protocol) as cluster, transactional(cluster, transaction_timeout_ms=50) as producer:
+            await self._outlive(cluster, producer)
+            with pytest.raises(ProducerFencedException, match=r"transaction\.timeout\.ms"):
+                await producer.send_offsets_to_transaction({TopicPartition("t", 0): 1}, "g")
+            with pytest.raises(ProducerFencedException):
+                await producer.abort_transaction()
+
+    @pytest.mark.parametrize("record", [False, True])
+    @virtual
+    async def test_an_abort_gets_over_it_with_the_second_protocol(self, world: World, record: bool) -> None:
+        async with a_cluster() as cluster, transactional(cluster, transaction_timeout_ms=50) as producer:
+            await self._outlive(cluster, producer)
+            if record:
+                assert isinstance(await end_of(producer.send("t", b"late", partition=0)), InvalidProducerEpochException)
+                with pytest.raises(TransactionAbortableException, match=r"longer than transaction\.timeout\.ms"):
+                    await producer.commit_transaction()
+            await producer.abort_transaction()
+            async with producer.transaction():
+                _ = producer.send("t", b"next", partition=0)
+            assert committed(cluster) == [b"next"]
+
+    @pytest.mark.parametrize("record", [False, True])
+    @virtual
+    async def test_an_abort_ends_the_producer_with_the_first_protocol(self, world: World, record: bool) -> None:
+        async with a_cluster(1) as cluster, transactional(cluster, transaction_timeout_ms=50) as producer:
+            await self._outlive(cluster, producer)
+            if record:
+                assert isinstance(await end_of(producer.send("t", b"late", partition=0)), InvalidProducerEpochException)
+                with pytest.raises(TransactionAbortableException):
+                    await producer.commit_transaction()
+            with pytest.raises(ProducerFencedException, match=r"transaction\.timeout\.ms"):
+                await producer.abort_transaction()
+
+    async def _outlive(self, cluster: ScriptedCluster, producer: KafkaProducer) -> None:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("t", b"aborted", partition=0)
+        await asyncio.sleep(1)
+        assert all_stable(cluster)
+
+
 async def test_close_aborts_what_is_open() -> None:
     async with a_cluster() as cluster:
         async with transactional(cluster) as producer:
@@ -502,6 +562,31 @@ async def test_close_does_not_wait_for_a_coordinator_that_is_gone() -> None:
         await cluster.stop_node(0)
         await producer.close(0.1)
         assert delivery.done()
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("asked", [None, "commit_transaction", "abort_transaction"])
+@virtual
+async def test_close_waits_max_block_ms_for_a_coordinator_that_is_gone(
+    world: World, asked: str | None, protocol: int
+) -> None:
+    """Without a time-out of its own it would wait for ever; what it leaves open the coordinator aborts."""
+    async with a_cluster(protocol) as cluster:
+        producer = transactional(cluster, max_block_ms=2000)
+        await producer.start()
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("t", b"a", partition=0)
+        await cluster.stop_node(0)
+        waiting = None if asked is None else asyncio.create_task(getattr(producer, asked)())
+        await asyncio.sleep(1)
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(60):
+            await producer.close()
+        assert 2 <= asyncio.get_running_loop().time() - began < 3
+        if waiting is not None:
+            with pytest.raises(TimeoutException, match="has not ended within max"):
+                await waiting
 
 
 async def test_closing_while_a_commit_that_has_failed_still_waits_for_a_record() -> None:

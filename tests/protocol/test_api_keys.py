@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from aioproducer.protocol.api_keys import APIS, NEVER
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.api_keys import APIS, MAX_RESPONSE_SIZE, NEVER, SMALL_RESPONSE, VERSIONS_RESPONSE
 from aioproducer.protocol.schema import Request, Response
 
 # What the broker and the clients rely on; Kafka 4.3.1 has the same, but for Produce 14 (KIP-1269).
@@ -61,7 +62,7 @@ def test_every_response_that_may_throttle_says_so() -> None:
 
 
 def test_request_and_response_belong_together() -> None:
-    for key, (request, response, _) in APIS.items():
+    for key, (request, response, *_) in APIS.items():
         assert issubclass(request, Request)
         assert issubclass(response, Response)
         assert request.API_KEY is response.API_KEY is key
@@ -69,3 +70,12 @@ def test_request_and_response_belong_together() -> None:
         assert request.MAX_VERSION == response.MAX_VERSION
         # One header version for both directions: a version is flexible in both or in neither.
         assert request.FLEXIBLE_VERSIONS == response.FLEXIBLE_VERSIONS
+
+
+def test_what_is_small_by_nature_may_not_be_large() -> None:
+    assert APIS[ApiKey.API_VERSIONS].largest_response == VERSIONS_RESPONSE
+    small = {key for key, api in APIS.items() if api.largest_response == SMALL_RESPONSE}
+    assert {ApiKey.SASL_AUTHENTICATE, ApiKey.INIT_PRODUCER_ID, ApiKey.END_TXN} < small
+    growing = {ApiKey.METADATA, ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.LEAVE_GROUP}
+    assert not growing & small
+    assert all(api.largest_response == MAX_RESPONSE_SIZE for key, api in APIS.items() if key in growing)

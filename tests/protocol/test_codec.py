@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,7 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aioproducer.errors import SchemaException
-from aioproducer.protocol.codec import decode, decode_prefix, encode
+from aioproducer.protocol.codec import NO_LIMIT, STEP, Decoding, decode, decode_prefix, encode
+from aioproducer.protocol.compile_reader import MOST_NUMBERS, compile_stepwise_reader
+from aioproducer.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from aioproducer.protocol.schema import Array, Message, Struct
 
 Messages = Callable[[type[Message], int], st.SearchStrategy[Any]]
@@ -156,3 +164,48 @@ def crowded(cls: type[Struct], version: int) -> Iterator[Any]:
                     yield make(**{wire.name: [inner]})
             else:
                 yield make(**{wire.name: ["" if element.name == "string" else 300] * 1000})
+
+
+# Large messages, step by step
+
+
+def in_steps(cls: type[Message], version: int, data: bytes | memoryview) -> Message:
+    decoding = Decoding(cls, version, data, 0)
+    while not decoding.step():
+        pass
+    message: Message = decoding.message
+    return message
+
+
+def end_of(read: Callable[[], Message]) -> Message | str:
+    """The message, or what is wrong with it."""
+    try:
+        return read()
+    except SchemaException as error:
+        return str(error)
+
+
+def test_reading_in_steps_comes_to_the_same_end(cls: type[Message], version: int, full_message: FullMessage) -> None:
+    data = b"".join(encode(full_message(cls, version), version))
+    zeroed = data[: len(data) // 2] + bytes(len(data) - len(data) // 2)
+    for one in (data, memoryview(data), data + b"!", data[:-1], data[: len(data) // 3], zeroed, bytes(200), b""):
+        assert end_of(partial(in_steps, cls, version, one)) == end_of(partial(decode, cls, version, one))
+
+
+def test_no_step_reads_much_more_than_it_may() -> None:
+    replicas = list(range(5000))
+    partitions = [MetadataResponsePartition(0, number, 0, 0, [1], [1], []) for number in range(3000)]
+    partitions.append(MetadataResponsePartition(0, 3000, 0, 0, replicas, replicas, []))
+    topics = [
+        MetadataResponseTopic(0, "t", partitions=partitions),
+        *[MetadataResponseTopic(0, "") for _ in range(3000)],
+    ]
+    data = b"".join(encode(MetadataResponse(topics=topics), 12))
+    read = compile_stepwise_reader(MetadataResponse, 12).function(data, 0, NO_LIMIT, 0)
+    places = [next(read)]
+    with contextlib.suppress(StopIteration):
+        while True:
+            places.append(read.send(places[-1] + STEP))
+    assert in_steps(MetadataResponse, 12, data) == MetadataResponse(topics=topics)
+    assert max(after - before for before, after in pairwise([*places, len(data)])) < STEP + MOST_NUMBERS * 4 + 100
+    assert len(places) > len(data) // (STEP + MOST_NUMBERS * 4 + 100)

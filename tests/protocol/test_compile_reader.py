@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 
 from aioproducer.errors import SchemaException
-from aioproducer.protocol.codec import decode
+from aioproducer.protocol.codec import decode, decode_prefix, encode
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from aioproducer.protocol.messages.fetch import FetchRequest
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
 from aioproducer.protocol.schema import Message
@@ -95,3 +95,12 @@ def test_unknown_tagged_fields_are_copies() -> None:
     response = decode(ProduceResponse, 9, memoryview(bytes.fromhex("01 00000000 01 4d02 aabb")))
     assert response.unknown_tagged_fields == {77: b"\xaa\xbb"}
     assert type(response.unknown_tagged_fields[77]) is bytes
+
+
+def test_the_elements_of_all_arrays_together_may_be_limited() -> None:
+    partitions = [FetchPartition(index) for index in range(4)]
+    data = b"".join(encode(FetchRequest(topics=[FetchTopic("a", partitions=partitions)] * 2), 11))
+    message, end = decode_prefix(FetchRequest, 11, data, max_elements=10)
+    assert (len(message.topics), end) == (2, len(data))
+    with pytest.raises(SchemaException, match="more elements than are allowed"):
+        decode_prefix(FetchRequest, 11, data, max_elements=9)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.errors import InvalidReceiveException
+from aioproducer.protocol.api_keys import MAX_RESPONSE_SIZE
 from aioproducer.protocol.frame_reader import SPARE_BUFFERS, FrameReader
-from aioproducer.protocol.framing import MAX_RESPONSE_SIZE
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -136,6 +136,19 @@ class TestSpareBuffers:
         assert feed(readers[0], framed(b"incomplete")[7:]) == [b"incomplete"]
         assert len(spare) == 2
 
+    def test_a_reader_that_is_closed_gives_its_buffer_back(self) -> None:
+        spare: list[bytearray] = []
+        for incomplete in (b"", framed(b"x" * 9)[:-1]):
+            reader = FrameReader(1000, spare)
+            view = reader.get_buffer()
+            assert spare == []
+            view[: len(incomplete)] = incomplete
+            if incomplete:
+                reader.buffer_updated(len(incomplete))
+            reader.close()
+            assert len(spare) == 1
+            assert reader.pending == 0
+
     def test_only_so_many_are_kept_and_none_that_has_grown(self) -> None:
         spare: list[bytearray] = []
         readers = [FrameReader(MIB, spare) for _ in range(10)]
@@ -158,3 +171,52 @@ class TestSpareBuffers:
             at[who] += count
         for who in range(3):
             assert found[who] == [bytes([who]) * size for size in range(1, len(found[who]) + 1)]
+
+
+# Large frames
+
+
+LARGE = FrameReader.LARGE
+
+
+def feed_gathering(reader: FrameReader, data: bytes, step: int) -> list[bytes]:
+    frames = []
+    while data:
+        room = reader.get_buffer(-1)
+        count = min(step, len(room), len(data))
+        room[:count] = data[:count]
+        others = reader.buffer_updated(count)
+        if (large := reader.take_large()) is not None:
+            frames.append(bytes(large))
+        frames += others
+        data = data[count:]
+    return frames
+
+
+@pytest.mark.parametrize("step", [7_001, 64 * KIB, 2**31])
+def test_large_frames_are_gathered_without_a_larger_buffer(step: int) -> None:
+    sizes = [3, LARGE - 4, LARGE - 3, LARGE, 2 * LARGE + 11, 2 * LARGE, 0, 64 * KIB, LARGE, 1]
+    frames = [bytes([number]) * size for number, size in enumerate(sizes)]
+    reader = FrameReader(3 * LARGE, gathers=True)
+    assert feed_gathering(reader, b"".join(map(framed, frames)), step) == frames
+    assert reader.pending == 0
+    assert len(reader.get_buffer()) == FrameReader.INITIAL_SIZE
+
+
+def test_what_is_gathered_is_pending() -> None:
+    reader = FrameReader(3 * LARGE, gathers=True)
+    stream = framed(bytes(LARGE + 1))
+    assert feed_gathering(reader, stream[:-1], 60_000) == []
+    assert reader.pending == len(stream) - 1
+    assert feed_gathering(reader, stream[-1:], 1) == [bytes(LARGE + 1)]
+    assert reader.take_large() is None
+
+
+def test_each_frame_may_have_a_limit_of_its_own() -> None:
+    limits = {0: 10, 1: 50, 2: 2 * LARGE, 3: 20}
+    reader = FrameReader(5, gathers=True, limit_of=limits.__getitem__)
+    assert feed_gathering(reader, b"".join(map(framed, [bytes(10), bytes(50)])), 2**31) == [bytes(10), bytes(50)]
+    with pytest.raises(InvalidReceiveException, match="above the limit of 10: 11 "):
+        feed_gathering(reader, framed(bytes(11)), 2**31)
+    reader = FrameReader(5, gathers=True, limit_of={0: 2 * LARGE, 1: 50}.__getitem__)
+    assert feed_gathering(reader, framed(bytes(LARGE)) + framed(bytes(50)), 60_000) == [bytes(LARGE), bytes(50)]

@@ -131,6 +131,14 @@ def test_bombs_are_bounded(codec: CompressionType) -> None:
     assert decompress(codec, bomb, len(plain)) == plain
 
 
+@pytest.mark.parametrize("codec", [CompressionType.GZIP, CompressionType.LZ4])
+def test_frames_one_after_another_are_bounded(codec: CompressionType) -> None:
+    frame = compress(codec, b"a")
+    assert decompress(codec, frame * 64, MIB) == b"a" * 64
+    with pytest.raises(CorruptRecordException, match="more than 64 frames"):
+        decompress(codec, frame * 65, MIB)
+
+
 @pytest.mark.parametrize("codec", COMPRESSED)
 def test_every_cut_is_noticed(codec: CompressionType) -> None:
     compressed = compress(codec, PLAIN * 3)

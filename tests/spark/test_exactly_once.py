@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -12,9 +13,9 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import KafkaError, TimeoutException, UnknownTopicOrPartitionException
+from aioproducer.errors import KafkaError, ProducerFencedException, TimeoutException, UnknownTopicOrPartitionException
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.spark.exactly_once import name_of, write_once
+from aioproducer.spark.exactly_once import TransactionTooLongException, name_of, too_long, write_once
 from aioproducer.spark.marker import Marker, MarkerMismatchException
 from aioproducer.spark.sink_options import SinkOptions
 from aioproducer.spark.task import Task
@@ -50,6 +51,7 @@ def options(cluster: EmbeddedCluster, **more: str) -> SinkOptions:
         "kafka.retry.backoff.ms": "5",
         "kafka.linger.ms": "0",
         "deliveryGuarantee": "exactly-once",
+        "allowMissingMarker": "true",  # tests begin with any epoch
     }
     topic = {} if "markerTopic" in more else {"topic": "t"}
     return SinkOptions.of({**given, **topic, **more}, streaming=True)
@@ -144,6 +146,46 @@ async def test_of_two_attempts_at_once_the_later_one_writes(cluster: EmbeddedClu
     with pytest.raises(KafkaError, match=r"(?i)fenced|newer producer"):
         await first
     assert await read(cluster) == ROWS
+
+
+@pytest.mark.parametrize("sent_then", [0, 20], ids=["before the marker", "between rows"])
+async def test_a_task_that_outlasts_its_transaction_is_told_the_config(
+    cluster: EmbeddedCluster, sent_then: int
+) -> None:
+    brief = options(cluster, **{"kafka.transaction.timeout.ms": "100"})
+
+    def slow() -> Iterator[Any]:
+        yield from batches(ROWS[:20])
+        deadline = time.monotonic() + 30
+        while cluster.log("t").log_end_offset <= 20:  # until the broker has aborted the transaction
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        yield from batches(ROWS[20 : 20 + sent_then])
+
+    with pytest.raises(
+        TransactionTooLongException,
+        match=r"epoch 3 of query, partition 0, attempt 0: .* after transaction\.timeout\.ms = 100, so this attempt",
+    ):
+        await write_once(brief, COLUMNS, TASK, slow())
+    await write(cluster, batches(ROWS))
+    assert await read(cluster) == ROWS
+
+
+def test_what_fails_in_time_or_of_something_else_is_no_time_out() -> None:
+    chosen = SinkOptions.of(
+        {
+            "kafka.bootstrap.servers": "localhost:9092",
+            "topic": "t",
+            "deliveryGuarantee": "exactly-once",
+            "kafka.transaction.timeout.ms": "2000",
+        },
+        streaming=True,
+    )
+    fenced = KafkaError("a row failed")
+    fenced.__cause__ = ProducerFencedException("a newer producer")
+    assert too_long(fenced, chosen, 1.9, "here") is None
+    assert too_long(KafkaError("a row failed"), chosen, 2.1, "here") is None
+    assert "under way for 2.1 s" in str(too_long(fenced, chosen, 2.1, "here"))
 
 
 async def test_a_commit_whose_end_was_not_heard_of_counts(cluster: EmbeddedCluster, faults: FaultScript) -> None:

@@ -53,6 +53,8 @@ def test_exactly_once_of_a_stream_and_of_a_batch() -> None:
         ),
         ({**BASE, "writeEpoch": "3"}, False, '"writeEpoch" means something with exactly-once only'),
         ({**BASE, "writeId": "w"}, False, '"writeId" means something with exactly-once only'),
+        ({**BASE, "allowMissingMarker": "true"}, True, '"allowMissingMarker" means something with exactly-once only'),
+        ({**ONCE, "allowMissingMarker": "yes"}, True, "it must be true or false"),
         ({**BASE, "markerTopic": "w"}, False, '"markerTopic" means something with exactly-once only'),
         ({**BASE, "deliveryGuarantee": "once"}, False, "it must be at-least-once or exactly-once"),
         ({**BASE, "topics": "t"}, False, 'did you mean "topic"'),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.config_resource import Alteration
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.alter_configs import (
@@ -21,18 +22,22 @@ from aioproducer.protocol.schema import Versions
 VERSIONS = Versions(0, 2)
 
 
-def handle(context: BrokerContext, request: Request, message: AlterConfigsRequest) -> AlterConfigsResponse:
+def handle(context: BrokerContext, request: Request, message: AlterConfigsRequest) -> Steps[AlterConfigsResponse]:
     alteration = Alteration(context, message.resources, validate_only=message.validate_only)
-    return AlterConfigsResponse(responses=[_alter(alteration, resource) for resource in message.resources])
+    response = AlterConfigsResponse()
+    for resource in message.resources:
+        response.responses.append((yield from _alter(alteration, resource)))
+        yield
+    return response
 
 
-def _alter(alteration: Alteration, resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
+def _alter(alteration: Alteration, resource: AlterConfigsResource) -> Steps[AlterConfigsResourceResponse]:
     response = AlterConfigsResourceResponse(
         error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
     )
     try:
         changes = [ConfigChange.of(one.name, OpType.SET, one.value) for one in resource.configs]
-        alteration.replace(resource, changes)
+        yield from alteration.replace(resource, changes)
     except ApiException as error:
         response.error_code, response.error_message = error.code, str(error)
     return response

@@ -1,6 +1,7 @@
 """CreatePartitions: more partitions for topics.
 
-Versions 0 to 3. Simplification: done at once, by whichever node is asked.
+Versions 0 to 3. Simplification: done by whichever node is asked. A request for more than 10,000 new partitions is a
+POLICY_VIOLATION, as with CreateTopics; Kafka 4.3 fails with UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 from collections import Counter
 
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.handlers.create_topics import MAX_PARTITIONS_TO_CREATE
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, InvalidRequestException
+from aioproducer.errors import ApiException, InvalidRequestException, PolicyViolationException
 from aioproducer.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
+    CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
 from aioproducer.protocol.schema import Versions
@@ -24,21 +28,34 @@ _STRICT_VERSION = 3
 """From here on clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
-def handle(context: BrokerContext, request: Request, message: CreatePartitionsRequest) -> CreatePartitionsResponse:
+def handle(
+    context: BrokerContext, request: Request, message: CreatePartitionsRequest
+) -> Steps[CreatePartitionsResponse]:
     times = Counter(topic.name for topic in message.topics)
     mutations = context.quotas.mutations(request, strict_from=_STRICT_VERSION)
+    too_many = sum(_added(context, topic) for topic in message.topics) > MAX_PARTITIONS_TO_CREATE
     results = []
     for wanted in {topic.name: topic for topic in message.topics}.values():
         result = CreatePartitionsTopicResult(wanted.name, ErrorCode.NONE)
         try:
             if times[wanted.name] > 1:
                 raise InvalidRequestException(f"topic {wanted.name!r} is there {times[wanted.name]} times")
+            if too_many:
+                raise PolicyViolationException(f"the request is to add more than {MAX_PARTITIONS_TO_CREATE} partitions")
             assigned = None if wanted.assignments is None else [one.broker_ids for one in wanted.assignments]
-            topic = context.state.topics.get(wanted.name)
-            if topic is not None and not message.validate_only:
-                mutations.record(max(wanted.count - len(topic.partitions), 0))
-            context.state.create_partitions(wanted.name, wanted.count, assigned, validate_only=message.validate_only)
+            if not message.validate_only:
+                mutations.record(_added(context, wanted))
+            yield from context.state.creating_partitions(
+                wanted.name, wanted.count, assigned, validate_only=message.validate_only
+            )
         except ApiException as error:
             result.error_code, result.error_message = error.code, str(error)
         results.append(result)
+        yield
     return CreatePartitionsResponse(throttle_time_ms=mutations.throttle_ms, results=results)
+
+
+def _added(context: BrokerContext, wanted: CreatePartitionsTopic) -> int:
+    """How many partitions a topic gets; 0 if there is no such topic."""
+    topic = context.state.topics.get(wanted.name)
+    return 0 if topic is None else max(wanted.count - len(topic.partitions), 0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import NewTopic, Topic
 from aioproducer.error_code import ErrorCode
@@ -18,6 +19,7 @@ from aioproducer.errors import (
     InvalidConfigurationException,
     InvalidReplicaAssignmentException,
     InvalidRequestException,
+    PolicyViolationException,
 )
 from aioproducer.protocol.messages.create_topics import (
     CreatableTopic,
@@ -30,26 +32,42 @@ from aioproducer.protocol.schema import Versions
 
 VERSIONS = Versions(2, 7)
 
+MAX_PARTITIONS_TO_CREATE = 10_000
+"""By one request, as in Kafka (``MAX_PARTITIONS_PER_BATCH``)."""
+
 _STRICT_VERSION = 6
 """From here on clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
-def handle(context: BrokerContext, request: Request, message: CreateTopicsRequest) -> CreateTopicsResponse:
+def handle(context: BrokerContext, request: Request, message: CreateTopicsRequest) -> Steps[CreateTopicsResponse]:
     times = Counter(topic.name for topic in message.topics)
     mutations = context.quotas.mutations(request, strict_from=_STRICT_VERSION)
+    too_many = sum(_count(context, topic) for topic in message.topics) > MAX_PARTITIONS_TO_CREATE
     results = []
     for wanted in {topic.name: topic for topic in message.topics}.values():
         try:
             if times[wanted.name] > 1:
                 raise InvalidRequestException(f"topic {wanted.name!r} is there {times[wanted.name]} times")
+            if too_many:
+                raise PolicyViolationException(
+                    f"the request is to create more than {MAX_PARTITIONS_TO_CREATE} partitions"
+                )
             new = _new_topic(wanted)
             if not message.validate_only and new.name not in context.state.topics:
-                mutations.record(_partitions(context, new))
-            topic = context.state.create_topic(new, validate_only=message.validate_only)
+                mutations.record(_count(context, wanted))
+            topic = yield from context.state.creating_topic(new, validate_only=message.validate_only)
             results.append(_describe(context, topic))
         except ApiException as error:
             results.append(CreatableTopicResult(wanted.name, error_code=error.code, error_message=str(error)))
+        yield
     return CreateTopicsResponse(throttle_time_ms=mutations.throttle_ms, topics=results)
+
+
+def _count(context: BrokerContext, wanted: CreatableTopic) -> int:
+    """How many partitions it is to have; 0 for a number that is none."""
+    if wanted.assignments:
+        return len(wanted.assignments)
+    return max(context.config.num_partitions if wanted.num_partitions == -1 else wanted.num_partitions, 0)
 
 
 def _new_topic(wanted: CreatableTopic) -> NewTopic:
@@ -67,10 +85,6 @@ def _new_topic(wanted: CreatableTopic) -> NewTopic:
         )
     assignments = [assigned[index] for index in range(len(assigned))]
     return NewTopic(wanted.name, wanted.num_partitions, wanted.replication_factor, assignments, configs)
-
-
-def _partitions(context: BrokerContext, new: NewTopic) -> int:
-    return len(new.assignments) or (context.config.num_partitions if new.partitions == -1 else new.partitions)
 
 
 def _describe(context: BrokerContext, topic: Topic) -> CreatableTopicResult:

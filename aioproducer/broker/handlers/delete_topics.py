@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from aioproducer.broker.client_quota_manager import ControllerMutationQuota
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException, TopicDeletionDisabledException
@@ -28,7 +29,7 @@ _STRICT_VERSION = 5
 """From here on clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 
-def handle(context: BrokerContext, request: Request, message: DeleteTopicsRequest) -> DeleteTopicsResponse:
+def handle(context: BrokerContext, request: Request, message: DeleteTopicsRequest) -> Steps[DeleteTopicsResponse]:
     if request.header.api_version >= _TOPIC_ID_VERSION:
         wanted = message.topics
     else:
@@ -37,7 +38,10 @@ def handle(context: BrokerContext, request: Request, message: DeleteTopicsReques
     by_id: dict[object, list[DeleteTopicState]] = {}
     for topic in wanted:
         by_id.setdefault(_id_of(context, topic), []).append(topic)
-    responses = [_delete(context, same[0], mutations) if len(same) == 1 else _refused(same) for same in by_id.values()]
+    responses = []
+    for same in by_id.values():
+        responses.append(_delete(context, same[0], mutations) if len(same) == 1 else _refused(same))
+        yield
     return DeleteTopicsResponse(throttle_time_ms=mutations.throttle_ms, responses=responses)
 
 

@@ -15,6 +15,7 @@ from aioproducer.broker.cluster_configs import ALL_NODES, ConfigEntry, ConfigSou
 from aioproducer.broker.config_resource import ConfigResourceType, check_node, resource_type
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.dynamic_configs import DYNAMIC_BROKER_CONFIGS
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import validate_topic_name
 from aioproducer.broker.topic_config import KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
@@ -36,8 +37,13 @@ _TYPES = {Type.BOOLEAN: 1, Type.STRING: 2, Type.INT: 3, Type.LONG: 5, Type.DOUBL
 """``DescribeConfigsResponse.ConfigType`` of the types that are there."""
 
 
-def handle(context: BrokerContext, request: Request, message: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(results=[_describe(context, message, resource) for resource in message.resources])
+def handle(context: BrokerContext, request: Request, message: DescribeConfigsRequest) -> Steps[DescribeConfigsResponse]:
+    response = DescribeConfigsResponse()
+    # One that is named twice is described once: clients keep one description of it.
+    for resource in {(one.resource_type, one.resource_name): one for one in message.resources}.values():
+        response.results.append(_describe(context, message, resource))
+        yield
+    return response
 
 
 def _describe(

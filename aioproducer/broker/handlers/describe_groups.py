@@ -41,7 +41,7 @@ def _describe(context: BrokerContext, group_id: str, version: int) -> DescribedG
     except ApiException as error:
         told.error_code = error.code
         return told
-    if group_id not in context.groups.group_ids():
+    if not context.groups.is_known(group_id):
         if version >= _NOT_FOUND_VERSION:
             told.error_code, told.error_message = ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}"
         return told

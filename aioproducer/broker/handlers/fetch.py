@@ -10,13 +10,14 @@ replica.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
+from uuid import UUID
 
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
 from aioproducer.broker.leader_epoch import check_leader_epoch
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
@@ -49,68 +50,98 @@ _NODE_ENDPOINTS_VERSION = 16
 READ_COMMITTED = 1
 _NEW_SESSION, _NO_SESSION = 0, -1
 
+_PARTITIONS_AT_ONCE = 32
+"""Read before other requests may have their turn."""
 
-def handle(context: BrokerContext, request: Request, message: FetchRequest) -> FetchResponse | None:
+
+def handle(
+    context: BrokerContext, request: Request, message: FetchRequest
+) -> FetchResponse | Steps[FetchResponse] | None:
     if message.session_epoch not in (_NEW_SESSION, _NO_SESSION):
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     fetch = _Fetch(context, request, message)
     if message.max_wait_ms <= 0:
-        return fetch.read().response
-
-    def read() -> tuple[FetchResponse, bool]:
-        now = fetch.read()
-        return now.response, now.is_enough(message.min_bytes)
-
-    context.purgatories.fetch.wait_for(fetch.partitions(), DelayedFetch(request, message.max_wait_ms, read))
+        return fetch.read()
+    context.purgatories.fetch.wait_for(fetch.partitions(), DelayedFetch(request, message.max_wait_ms, fetch))
     return None
 
 
-class _Result(NamedTuple):
-    response: FetchResponse
-    size: int
-    failed: bool
-
-    def is_enough(self, min_bytes: int) -> bool:
-        """Kafka answers at once when there is enough to read, when nothing is asked for, and when anything fails."""
-        return self.size >= min_bytes or self.failed or not self.response.responses
-
-
 class _Fetch:
-    """One request, which may be read several times until there is enough."""
+    """One request, which may wait until there is enough."""
 
     def __init__(self, context: BrokerContext, request: Request, message: FetchRequest) -> None:
         self._context = context
+        self._request = request
         self._version = request.header.api_version
         self._listener = request.connection.listener
-        self._most = context.quotas.most_to_fetch(request)
-        self._message = message
+        self._committed = message.isolation_level == READ_COMMITTED
+        self._max_bytes = min(message.max_bytes, context.config.fetch_max_bytes, context.quotas.most_to_fetch(request))
+        self._min_bytes = min(message.min_bytes, self._max_bytes)
+        self._topics = _distinct(message.topics)
+        # While it waits: what it wants of each partition, how far its bytes are counted, and the bytes of all.
+        self._wanted: dict[Hashable, tuple[FetchTopic, FetchPartition]] = {}
+        self._counted: dict[Hashable, tuple[int, int]] = {}
+        self._size = 0
 
     def partitions(self) -> list[Partition]:
         """Those the request names and that exist."""
         found = []
-        for wanted in self._message.topics:
+        for wanted in self._topics:
             topic = self._topic(wanted)
-            if topic is not None:
-                found += [topic.partition(partition.partition) for partition in wanted.partitions]
-        return [partition for partition in found if partition is not None]
+            for one in wanted.partitions:
+                partition = None if topic is None else topic.partition(one.partition)
+                if partition is not None:
+                    self._wanted[partition] = wanted, one
+                    found.append(partition)
+        return found
 
-    def read(self) -> _Result:
+    # waiting
+
+    def is_enough(self) -> bool:
+        """Kafka answers at once when there is enough to read, when nothing is asked for, and when anything fails."""
+        if len(self._wanted) < sum(len(wanted.partitions) for wanted in self._topics) or not self._wanted:
+            return True
+        return any(map(self.is_enough_after, self._wanted)) or self._size >= self._min_bytes
+
+    def is_enough_after(self, partition: Hashable) -> bool:
+        topic, wanted = self._wanted[partition]
+        counted_to, size = self._counted.get(partition, (wanted.fetch_offset, 0))
+        try:
+            log = self._checked(topic, self._topic(topic), wanted).log
+            more, end = log.readable(wanted.fetch_offset, counted_to, committed=self._committed)
+        except ApiException:
+            return True
+        if more:
+            limit = wanted.partition_max_bytes
+            self._counted[partition] = end, size + more
+            self._size += min(size + more, limit) - min(size, limit)
+        return self._size >= self._min_bytes
+
+    def answer(self) -> None:
+        self._context.long_work.run(self._request, self.read())
+
+    # reading
+
+    def read(self) -> Steps[FetchResponse]:
         leaders: dict[int, Node] = {}
         response = FetchResponse()
-        left = min(self._message.max_bytes, self._context.config.fetch_max_bytes, self._most)
-        size = 0
-        failed = False
-        for wanted in self._message.topics:
+        taken = self._context.response_memory.take(self._request, self._max_bytes)
+        most = taken.size
+        size = count = 0
+        for wanted in self._topics:
             topic = self._topic(wanted)
-            partitions = []
-            for wanted_partition in wanted.partitions:
-                data, read = self._read_partition(wanted, topic, wanted_partition, left - size, size == 0, leaders)
-                size += read
-                failed = failed or data.error_code != ErrorCode.NONE
-                partitions.append(data)
+            partitions: list[PartitionData] = []
             response.responses.append(FetchableTopicResponse(wanted.topic, wanted.topic_id, partitions))
+            for one in wanted.partitions:
+                if count % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
+                    yield
+                data, read = self._read_partition(wanted, topic, one, most - size, size == 0, leaders)
+                size += read
+                count += 1
+                partitions.append(data)
+        taken.settle(size)
         response.node_endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in leaders.values()]
-        return _Result(response, size, failed)
+        return response
 
     def _topic(self, wanted: FetchTopic) -> Topic | None:
         state = self._context.state
@@ -119,6 +150,18 @@ class _Fetch:
     @property
     def _by_id(self) -> bool:
         return self._version >= _TOPIC_ID_VERSION
+
+    def _checked(self, wanted_topic: FetchTopic, topic: Topic | None, wanted: FetchPartition) -> Partition:
+        """The partition that is wanted. Raises what keeps it from being read here."""
+        if topic is None and self._by_id:
+            raise UnknownTopicIdException(f"there is no topic with id {wanted_topic.topic_id}")
+        partition = None if topic is None else topic.partition(wanted.partition)
+        if partition is None:
+            raise UnknownTopicOrPartitionException(f"there is no partition {wanted_topic.topic}-{wanted.partition}")
+        if partition.leader != self._context.node_id:
+            raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
+        check_leader_epoch(partition, wanted.current_leader_epoch)
+        return partition
 
     def _read_partition(
         self,
@@ -129,24 +172,16 @@ class _Fetch:
         min_one_batch: bool,
         leaders: dict[int, Node],
     ) -> tuple[PartitionData, int]:
-        partition = None if topic is None else topic.partition(wanted.partition)
         try:
-            if topic is None and self._by_id:
-                raise UnknownTopicIdException(f"there is no topic with id {wanted_topic.topic_id}")
-            if partition is None:
-                raise UnknownTopicOrPartitionException(f"there is no partition {wanted_topic.topic}-{wanted.partition}")
-            if partition.leader != self._context.node_id:
-                raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
-            check_leader_epoch(partition, wanted.current_leader_epoch)
+            log = self._checked(wanted_topic, topic, wanted).log
             # Kafka reads nothing, not even one batch, from the partitions after the first that gave something.
             limit = min(max_bytes, wanted.partition_max_bytes)
-            committed = self._message.isolation_level == READ_COMMITTED
-            log = partition.log
-            batches = log.read(wanted.fetch_offset, limit, min_one_batch=min_one_batch, committed=committed)
+            batches = log.read(wanted.fetch_offset, limit, min_one_batch=min_one_batch, committed=self._committed)
         except ApiException as error:
             data = PartitionData(
                 wanted.partition, error.code, high_watermark=-1, aborted_transactions=None, records=b""
             )
+            partition = None if topic is None else topic.partition(wanted.partition)
             if partition is not None and self._version >= _NODE_ENDPOINTS_VERSION:
                 self._add_current_leader(data, partition, leaders)
             return data, 0
@@ -156,7 +191,7 @@ class _Fetch:
             high_watermark=log.high_watermark,
             last_stable_offset=log.last_stable_offset,
             log_start_offset=log.log_start_offset,
-            aborted_transactions=_aborted(log, wanted.fetch_offset, batches) if committed else None,
+            aborted_transactions=_aborted(log, wanted.fetch_offset, batches) if self._committed else None,
             records=tuple(batches) or b"",
         )
         return data, sum(map(len, batches))
@@ -168,6 +203,17 @@ class _Fetch:
         node = self._context.state.nodes.find(partition.leader, self._listener)
         if node is not None:
             leaders[node.id] = node
+
+
+def _distinct(topics: Sequence[FetchTopic]) -> Sequence[FetchTopic]:
+    """Each partition once: as in Kafka, where it came first and as it was wanted last."""
+    if len(topics) == 1 and len(topics[0].partitions) == 1:
+        return topics
+    merged: dict[tuple[str, UUID], dict[int, FetchPartition]] = {}
+    for topic in topics:
+        wanted = merged.setdefault((topic.topic, topic.topic_id), {})
+        wanted.update((one.partition, one) for one in topic.partitions)
+    return [FetchTopic(name, topic_id, list(wanted.values())) for (name, topic_id), wanted in merged.items()]
 
 
 def _aborted(log: PartitionLog, start: int, batches: Sequence[Buffer]) -> list[AbortedTransaction]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.config_resource import Alteration
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.incremental_alter_configs import (
@@ -28,18 +29,22 @@ VERSIONS = Versions(0, 1)
 
 def handle(
     context: BrokerContext, request: Request, message: IncrementalAlterConfigsRequest
-) -> IncrementalAlterConfigsResponse:
+) -> Steps[IncrementalAlterConfigsResponse]:
     alteration = Alteration(context, message.resources, validate_only=message.validate_only)
-    return IncrementalAlterConfigsResponse(responses=[_alter(alteration, resource) for resource in message.resources])
+    response = IncrementalAlterConfigsResponse()
+    for resource in message.resources:
+        response.responses.append((yield from _alter(alteration, resource)))
+        yield
+    return response
 
 
-def _alter(alteration: Alteration, resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
+def _alter(alteration: Alteration, resource: AlterConfigsResource) -> Steps[AlterConfigsResourceResponse]:
     response = AlterConfigsResourceResponse(
         error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
     )
     try:
         changes = [ConfigChange.of(one.name, one.config_operation, one.value) for one in resource.configs]
-        alteration.apply(resource, changes)
+        yield from alteration.apply(resource, changes)
     except ApiException as error:
         response.error_code, response.error_message = error.code, str(error)
     return response

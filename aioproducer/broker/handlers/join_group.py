@@ -36,7 +36,11 @@ def handle(context: BrokerContext, request: Request, message: JoinGroupRequest) 
         [(protocol.name, bytes(protocol.metadata)) for protocol in message.protocols],
     )
 
+    waits = True
+
     def answer(group: ClassicGroup | None, joined: Member | None, code: ErrorCode) -> None:
+        nonlocal waits
+        waits = False
         if not request.abandoned:
             request.respond(_response(version, group, joined or member, code))
 
@@ -45,7 +49,14 @@ def handle(context: BrokerContext, request: Request, message: JoinGroupRequest) 
     except ApiException as error:
         answer(None, member, error.code)
         return
+
+    def gone() -> None:
+        # It was not told its new id, so it can never be heard of again.
+        if waits and not message.member_id:
+            context.groups.forget(message.group_id, member)
+
     context.groups.join(Joining(message.group_id, member, version >= _KNOWN_ID_VERSION), answer)
+    request.on_abandon(gone)
 
 
 def _response(version: int, group: ClassicGroup | None, member: Member, code: ErrorCode) -> JoinGroupResponse:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from aioproducer.broker.allowed_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import NO_LEADER, NewTopic, Partition, Topic, validate_topic_name
 from aioproducer.error_code import ErrorCode
@@ -29,11 +30,12 @@ from aioproducer.protocol.schema import Versions
 VERSIONS = Versions(0, 13)
 
 _LISTENER_NOT_FOUND_VERSION = 6
+_PARTITIONS_AT_ONCE = 32
 _TOPIC_ID_VERSION = 12
 """Versions 10 and 11 have room for topic ids, and Kafka refuses them there."""
 
 
-def handle(context: BrokerContext, request: Request, message: MetadataRequest) -> MetadataResponse:
+def handle(context: BrokerContext, request: Request, message: MetadataRequest) -> Steps[MetadataResponse]:
     state = context.state
     version = request.header.api_version
     listener = request.connection.listener
@@ -47,29 +49,32 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     # In version 0 an empty list means all topics; from version 1 on null does.
     if message.topics is None or (version == 0 and not message.topics):
-        response.topics = [_describe(context, topic, request) for topic in state.topics.values()]
+        for topic in tuple(state.topics.values()):
+            response.topics.append((yield from _describe(context, topic, request)))
+            yield
     else:
         # The same topic asked for twice is answered once.
         wanted = {(topic.topic_id, topic.name): topic for topic in message.topics}
-        response.topics = [
-            _find(context, topic, request, create=message.allow_auto_topic_creation) for topic in wanted.values()
-        ]
+        for one in wanted.values():
+            found = yield from _find(context, one, request, create=message.allow_auto_topic_creation)
+            response.topics.append(found)
+            yield
     if message.include_topic_authorized_operations:
-        for topic in response.topics:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
+        for described in response.topics:
+            described.topic_authorized_operations = TOPIC_OPERATIONS
     return response
 
 
 def _find(
     context: BrokerContext, wanted: MetadataRequestTopic, request: Request, *, create: bool
-) -> MetadataResponseTopic:
+) -> Steps[MetadataResponseTopic]:
     if request.header.api_version < _TOPIC_ID_VERSION and (wanted.topic_id != ZERO_UUID or wanted.name is None):
         return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, wanted.name or "", wanted.topic_id)
     if wanted.topic_id != ZERO_UUID:
         known = context.state.topic_by_id(wanted.topic_id)
         if known is None:
             return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
-        return _describe(context, known, request)
+        return (yield from _describe(context, known, request))
     name = wanted.name
     if name is None:
         return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, None)
@@ -79,20 +84,24 @@ def _find(
             if not (create and context.config.auto_create_topics_enable):
                 validate_topic_name(name)
                 return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
-            known = context.state.create_topic(NewTopic(name))
+            known = yield from context.state.creating_topic(NewTopic(name))
         except InvalidTopicException:
             return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
         except ApiException as error:
             return MetadataResponseTopic(error.code, name)
-    return _describe(context, known, request)
+    return (yield from _describe(context, known, request))
 
 
-def _describe(context: BrokerContext, topic: Topic, request: Request) -> MetadataResponseTopic:
+def _describe(context: BrokerContext, topic: Topic, request: Request) -> Steps[MetadataResponseTopic]:
     code = context.faults.on_topic_metadata(context.node_id, topic.name)
     if code is not ErrorCode.NONE:
         return MetadataResponseTopic(code, topic.name, topic.id)
     known = topic.partitions[: context.faults.partitions(context.node_id, topic)]
-    partitions = [_describe_partition(context, partition, request) for partition in known]
+    partitions = []
+    for partition in known:
+        partitions.append(_describe_partition(context, partition, request))
+        if len(partitions) % _PARTITIONS_AT_ONCE == 0:
+            yield
     return MetadataResponseTopic(ErrorCode.NONE, topic.name, topic.id, partitions=partitions)
 
 

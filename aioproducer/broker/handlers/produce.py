@@ -15,13 +15,19 @@ A batch of a transaction must be for a partition that was added to it; since ver
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
 
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_replication import DelayedReplication
-from aioproducer.broker.log_validator import batch_of_request
+from aioproducer.broker.log_validator import Scan, batch_of_request, scan
+from aioproducer.broker.long_work import Steps, finish
 from aioproducer.broker.producer_state import NUM_BATCHES_TO_RETAIN
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
@@ -51,7 +57,9 @@ from aioproducer.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from aioproducer.protocol.schema import Versions
+from aioproducer.records.compression import DecompressedTooLargeException
 from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, CODEC_MASK
 
 log = logging.getLogger(__name__)
 
@@ -64,12 +72,104 @@ _ABORTABLE_VERSION = 11
 _IMPLICIT_PARTITIONS_VERSION = 12
 _ACKS_NONE, _ACKS_ALL = 0, -1
 
+_CODEC_AT = ATTRIBUTES_OFFSET + 1
+_PARTITIONS_AT_ONCE = 32
+_BYTES_AT_ONCE = 4 * 1024 * 1024
+_PACKED_BYTES_AT_ONCE = 512 * 1024
+_DECOMPRESSED_AT_ONCE = 1024 * 1024
+"""What takes a millisecond or so. Requests with more to do are handled in a thread and in slices."""
+
+
+_Scans = Mapping[int, Scan]
+"""Of batches that were read before they are appended, by the ``id`` of what the request has for their partition."""
+
 
 def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
-    append = _Append(context, request, message)
-    response = append.answer(message.topic_data)
-    for partition in append.appended_to:
-        partition.notify()
+    topics = _distinct(message.topic_data)
+    scans = None if context.order.is_busy(request.connection) else _scan_now(topics, request.header.api_version)
+    if scans is not None:
+        return finish(_append(context, request, message, topics, scans))
+    context.order.run(request, partial(_scan_elsewhere, context, request, message, topics))
+    return None
+
+
+def _scan_now(topics: Sequence[TopicProduceData], version: int) -> _Scans | None:
+    """Decompresses what is compressed; None if all that the request has to have done takes too long for the loop."""
+    plain, packed = 0, []
+    if sum(len(topic.partition_data) for topic in topics) > _PARTITIONS_AT_ONCE:
+        return None
+    for topic in topics:
+        for wanted in topic.partition_data:
+            records = wanted.records
+            if not isinstance(records, (bytes, bytearray, memoryview)) or len(records) <= _CODEC_AT:
+                continue
+            if records[_CODEC_AT] & CODEC_MASK:
+                packed.append(wanted)
+            plain += len(records)
+    if plain > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
+        return None
+    scans: dict[int, Scan] = {}
+    left = _DECOMPRESSED_AT_ONCE
+    for wanted in packed:
+        try:
+            found = scan(batch_of_request(wanted.records, version), left)
+        except DecompressedTooLargeException:
+            return None
+        except ApiException:
+            continue  # it is found again, and answered
+        scans[id(wanted)] = found
+        left -= found.decompressed
+    return scans
+
+
+def _scan_elsewhere(
+    context: BrokerContext, request: Request, message: ProduceRequest, topics: Sequence[TopicProduceData]
+) -> None:
+    """Reads the batches in a thread, and appends them after that in slices."""
+    batches: dict[int, RecordBatch] = {}
+    version = request.header.api_version
+    for data in topics:
+        topic = _topic(context, version, data)
+        for wanted in data.partition_data:
+            partition = None if topic is None else topic.partition(wanted.index)
+            with suppress(ApiException):  # it is found again, and answered
+                batch = batch_of_request(wanted.records, version)
+                if partition is not None and batch.size_in_bytes <= partition.log.config.max_message_bytes:
+                    batches[id(wanted)] = batch
+
+    def append(found: asyncio.Future[list[Scan]]) -> None:
+        steps = _append_in_order(context, request, message, topics, dict(zip(batches, found.result(), strict=True)))
+        context.long_work.run(request, steps, needed=True)
+
+    def scanned(found: asyncio.Future[list[Scan]]) -> None:
+        if not found.cancelled():  # else the node has stopped
+            request.call_back(partial(append, found))
+
+    context.scanner.scan(list(batches.values()), scanned)
+
+
+def _append_in_order(
+    context: BrokerContext,
+    request: Request,
+    message: ProduceRequest,
+    topics: Sequence[TopicProduceData],
+    scans: _Scans,
+) -> Steps[ProduceResponse | None]:
+    try:
+        return (yield from _append(context, request, message, topics, scans))
+    finally:
+        context.order.ended(request.connection)
+
+
+def _append(
+    context: BrokerContext,
+    request: Request,
+    message: ProduceRequest,
+    topics: Sequence[TopicProduceData],
+    scans: _Scans,
+) -> Steps[ProduceResponse | None]:
+    append = _Append(context, request, message, scans)
+    response = yield from append.answer(topics)
     if append.replicating:
         waiting = DelayedReplication(request, message.timeout_ms, context.node_id, response, append.replicating)
         context.purgatories.produce.wait_for(waiting.partitions, waiting)
@@ -103,8 +203,9 @@ class _Replicating:
 class _Append:
     """The work of one request."""
 
-    def __init__(self, context: BrokerContext, request: Request, message: ProduceRequest) -> None:
+    def __init__(self, context: BrokerContext, request: Request, message: ProduceRequest, scans: _Scans) -> None:
         self._context = context
+        self._scans = scans
         self._version = request.header.api_version
         self._listener = request.connection.listener
         self._acks = message.acks
@@ -113,28 +214,38 @@ class _Append:
         self._now_ms = context.clock.time_ms()
         self._now = context.clock.monotonic()
         self._leaders: dict[int, Node] = {}
-        self.appended_to: list[Partition] = []
+        self._appended_to: list[Partition] = []
         self.replicating: list[_Replicating] = []
         self.failures: list[str] = []
 
-    def answer(self, topics: list[TopicProduceData]) -> ProduceResponse:
+    def answer(self, topics: Sequence[TopicProduceData]) -> Steps[ProduceResponse]:
         faults, node_id = self._context.faults, self._context.node_id
         responses = []
+        count = 0
         for data in topics:
-            topic = self._topic(data)
-            answers = [self._answer_partition(data, topic, partition) for partition in data.partition_data]
+            topic = _topic(self._context, self._version, data)
+            answers = []
+            for wanted in data.partition_data:
+                answers.append(self._answer_partition(data, topic, wanted))
+                count += 1
+                if count % _PARTITIONS_AT_ONCE == 0:
+                    self._notify()
+                    yield
             if topic is not None:
                 rates = self._context.topic_metrics.of(topic.name)
                 for answer in answers:
                     rates.produced(answer.error_code != ErrorCode.NONE, self._now)
             told = [answer for answer in answers if not faults.leaves_out(node_id)]
             responses.append(TopicProduceResponse(data.name, data.topic_id, told))
+        self._notify()
         endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in self._leaders.values()]
         return ProduceResponse(responses, faults.throttle_ms(node_id), endpoints)
 
-    def _topic(self, data: TopicProduceData) -> Topic | None:
-        state = self._context.state
-        return state.topic_by_id(data.topic_id) if self._version >= _TOPIC_ID_VERSION else state.topics.get(data.name)
+    def _notify(self) -> None:
+        """Those who wait for what was appended read it."""
+        for partition in self._appended_to:
+            partition.notify()
+        self._appended_to.clear()
 
     def _answer_partition(
         self, data: TopicProduceData, topic: Topic | None, wanted: PartitionProduceData
@@ -173,9 +284,10 @@ class _Append:
             leader_epoch=partition.leader_epoch,
             now_ms=self._now_ms,
             remembered=self._remembered(partition),
+            scanned=self._scans.get(id(wanted)),
         )
         if not info.duplicate:
-            self.appended_to.append(partition)
+            self._appended_to.append(partition)
             rates = self._context.topic_metrics.of(partition.topic)
             rates.appended(info.last_offset - info.first_offset + 1, batch.size_in_bytes, self._now)
         if fault is not None:
@@ -229,3 +341,19 @@ class _Append:
         if node is not None:
             self._leaders[node.id] = node
         return LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
+
+
+def _topic(context: BrokerContext, version: int, data: TopicProduceData) -> Topic | None:
+    state = context.state
+    return state.topic_by_id(data.topic_id) if version >= _TOPIC_ID_VERSION else state.topics.get(data.name)
+
+
+def _distinct(topics: Sequence[TopicProduceData]) -> Sequence[TopicProduceData]:
+    """Each partition once: as in Kafka the batch that came last is its batch, and the others are not appended."""
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        return topics
+    merged: dict[tuple[str, UUID], dict[int, PartitionProduceData]] = {}
+    for topic in topics:
+        wanted = merged.setdefault((topic.name, topic.topic_id), {})
+        wanted.update((one.index, one) for one in topic.partition_data)
+    return [TopicProduceData(name, topic_id, list(wanted.values())) for (name, topic_id), wanted in merged.items()]

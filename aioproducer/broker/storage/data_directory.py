@@ -119,10 +119,11 @@ class DataDirectory:
     def delete_topic(self, topic: str, topic_id: UUID, partitions: int) -> None:
         """The directories of its partitions are removed with the next commit."""
         self.journal.put_passing(("deleted", topic_id.hex), True)
+        changed = {batches.directory: batches for batches in self._changed}
         for index in range(partitions):
             name = f"{topic}-{index}"
-            for batches in [one for one in self._changed if one.directory == name]:
-                del self._changed[batches]
+            if name in changed:
+                del self._changed[changed[name]]
             if self._metadata.pop(name, None) is None and name in self._known:
                 self._renames.append((name, f"{topic_id.hex}-{index}{_DELETED}"))
             self._known.discard(name)

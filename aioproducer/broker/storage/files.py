@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from aioproducer.descriptors import SCARCE
 from aioproducer.errors import DataDirectoryException
 from aioproducer.protocol.primitives import Buffer
 
 LOCK_FILE = ".lock"
+
+_ATTEMPTS = 600
+_BETWEEN_ATTEMPTS = 0.05
+"""Seconds. Files are written in a thread, which may wait; half a minute, lest nobody hears of it."""
+
+T = TypeVar("T")
 
 
 class Files(Protocol):
@@ -117,7 +125,7 @@ class OsFiles:
             return data
 
     def append(self, path: str, parts: Sequence[Buffer]) -> None:
-        with open(self._root / path, "ab", buffering=0) as file:
+        with _patiently(lambda: open(self._root / path, "ab", buffering=0)) as file:
             left = memoryview(b"".join(parts))
             while left:
                 left = left[file.write(left) :]
@@ -145,11 +153,23 @@ class OsFiles:
         self._sync(path, os.O_RDONLY)
 
     def _sync(self, path: str, flags: int) -> None:
-        descriptor = os.open(self._root / path, flags | os.O_CLOEXEC)
+        descriptor = _patiently(lambda: os.open(self._root / path, flags | os.O_CLOEXEC))
         try:
             _flush(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _patiently(open_file: Callable[[], T]) -> T:
+    """Opens a file to be written. That there is no file descriptor left passes: something else is closed."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return open_file()
+        except OSError as error:
+            if error.errno not in SCARCE:
+                raise
+        time.sleep(_BETWEEN_ATTEMPTS)
+    return open_file()
 
 
 def _flush(descriptor: int) -> None:

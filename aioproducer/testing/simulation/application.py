@@ -10,6 +10,7 @@ from typing import Any
 
 from aioproducer.errors import (
     IllegalStateException,
+    InvalidTxnStateException,
     KafkaError,
     ProducerFencedException,
     TimeoutException,
@@ -113,6 +114,8 @@ class _Living:
         self._random = random
         self._producers = producers
         self._producer = producer = producers[life.producer]
+        self._began_at = float("inf")
+        """When the last transaction did."""
         self._work = Work(
             around.scenario, plan.work, producer, around.ledger, around.violations, around.loop, random, life.producer
         )
@@ -141,10 +144,17 @@ class _Living:
 
     def _may_end_it(self, error: KafkaError) -> bool:
         rates = self._around.scenario.rates
+        if isinstance(error, InvalidTxnStateException) and self._outlived():
+            return True
         if isinstance(error, ProducerFencedException):
             # By a rival, or, unless times are generous, as it took too long.
             return not self._around.scenario.calm or self._around.scenario.users(self.life.transactional_id) > 1
         return not rates.keys().isdisjoint(("codes", "ids", "coordinators"))
+
+    def _outlived(self) -> bool:
+        """The transaction may have been open for so long that its coordinator has aborted it. With the second protocol
+        whoever commits it then is told that it is in the wrong state."""
+        return self._now() - self._began_at >= self._plan.timeout_ms / 1000
 
     async def write_everywhere(self) -> None:
         """A transaction with a record for each partition that others write to."""
@@ -188,6 +198,7 @@ class _Living:
         return self._begun()
 
     def _begun(self) -> Transaction:
+        self._began_at = self._now()
         transaction = self._around.transactions.begin(self.life)
         self._around.ledger.transactions[self.life.producer] = transaction
         return transaction

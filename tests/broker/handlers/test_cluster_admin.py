@@ -68,6 +68,20 @@ async def test_more_partitions(cluster: EmbeddedCluster, client: RawClient, vers
     assert cluster.leader("t", 4) == 1
 
 
+@pytest.mark.parametrize("validate_only", [True, False])
+@pytest.mark.parametrize("counts", [(2**31 - 1,), (10_002,), (5001, 5002)])
+async def test_no_more_than_10_000_new_partitions_in_one_request(
+    cluster: EmbeddedCluster, client: RawClient, counts: tuple[int, ...], validate_only: bool
+) -> None:
+    wanted = []
+    for number, count in enumerate(counts):
+        cluster.create_topic(f"t{number}", 1)
+        wanted.append(CreatePartitionsTopic(f"t{number}", count, None))
+    answers = await add_partitions(client, *wanted, validate_only=validate_only)
+    assert [code for _, code in answers] == ["POLICY_VIOLATION"] * len(counts)
+    assert [len(topic.partitions) for topic in cluster.topics] == [1] * len(counts)
+
+
 @TWO_NODES
 @pytest.mark.parametrize(
     ("wanted", "code"),

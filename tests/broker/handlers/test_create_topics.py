@@ -12,9 +12,10 @@ from aioproducer.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.primitives import ZERO_UUID
 
-from . import RawClient
+from . import Connect, RawClient
 
 TWO_NODES = pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
 
@@ -90,3 +91,27 @@ async def test_what_cannot_be(
 async def test_a_name_twice(cluster: EmbeddedCluster, client: RawClient) -> None:
     (result,) = await create(client, CreatableTopic("t", 1, 1), CreatableTopic("t", 2, 1))
     assert result.error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("validate_only", [True, False])
+@pytest.mark.parametrize("partitions", [(2**31 - 1,), (10_001,), (5000, 5001), (-1, 10_000)])
+async def test_no_more_than_10_000_partitions_in_one_request_as_in_kafka(
+    cluster: EmbeddedCluster, client: RawClient, partitions: tuple[int, ...], validate_only: bool
+) -> None:
+    wanted = [CreatableTopic(f"t{number}", count, 1) for number, count in enumerate(partitions)]
+    results = await create(client, *wanted, validate_only=validate_only)
+    assert [result.error_code for result in results] == [ErrorCode.POLICY_VIOLATION] * len(partitions)
+    assert cluster.topics == []
+
+
+async def test_as_many_as_are_allowed_and_the_client_may_leave(
+    cluster: EmbeddedCluster, client: RawClient, connect: Connect
+) -> None:
+    wanted = [CreatableTopic("large", 9_999, 1), CreatableTopic("small", 1, 1)]
+    await client.send(CreateTopicsRequest(wanted), 7)
+    await client.close()
+    other = await connect()
+    while len(cluster.topics) < 2:
+        await other.request(MetadataRequest([]), 13)
+    assert {topic.name: len(topic.partitions) for topic in cluster.topics} == {"large": 9_999, "small": 1}
+    assert set(map(cluster.leader, ["large"] * 9_999, range(9_999))) == {0}

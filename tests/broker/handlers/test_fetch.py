@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.kafka_apis import MAX_ELEMENTS
+from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.response_memory import SIZE
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -101,6 +106,78 @@ class TestSizes:
         assert len((await only(client, fetch(cluster, 0))).records) == size
 
 
+class TestDuplicates:
+    """Kafka keeps a partition that is named twice where it came first, and as it was wanted last."""
+
+    async def test_collapse(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        append(cluster, b"a")
+        append(cluster, b"b")
+        append(cluster, b"c", partition=1)
+        request = fetch(cluster, 0, 0)
+        (wanted,) = request.topics
+        again = FetchTopic(
+            wanted.topic, wanted.topic_id, [FetchPartition(0, fetch_offset=1, partition_max_bytes=2**20)]
+        )
+        wanted.partitions += wanted.partitions * 100
+        request.topics += [again]
+        response = await client.request(request, 18)
+        (topic,) = response.responses
+        assert [(one.partition_index, values(one.records)) for one in topic.partitions] == [(0, [b"b"]), (1, [b"c"])]
+
+    async def test_more_than_a_request_may_name_cost_the_connection(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        topic_id = cluster.topic("t").id
+        await client.send(FetchRequest(topics=[FetchTopic("", topic_id, [FetchPartition(0)] * MAX_ELEMENTS)]), 18)
+        assert await client.is_closed()
+        assert "more elements than are allowed" in caplog.text
+        most = FetchRequest(topics=[FetchTopic("", topic_id, [FetchPartition(0)] * (MAX_ELEMENTS - 1))])
+        assert await only(await connect(), most)
+
+
+class TestMemory:
+    """What clients do not read has a limit for all of them together."""
+
+    @pytest.fixture(params=[{}, {"data_dir": True}], ids=["memory", "disk"])
+    async def cluster(self, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[EmbeddedCluster]:
+        async with EmbeddedCluster(data_dir=tmp_path if request.param else None) as cluster:
+            yield cluster
+
+    async def test_it_is_given_back_when_the_response_is_read_or_the_client_leaves(
+        self, cluster: EmbeddedCluster, connect: Connect
+    ) -> None:
+        size = append(cluster, bytes(900_000))
+        for _ in range(9):
+            append(cluster, bytes(900_000))
+        (memory,) = [server.context.response_memory for server in cluster._servers.values()]
+        clients = [await connect() for _ in range(2)]
+        for client in clients:
+            cast(asyncio.Transport, client.writer.transport).pause_reading()
+            await client.send(fetch(cluster, 0, partition_max_bytes=2**26), 18)
+        while memory.left > SIZE - 20 * size:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0)
+        assert memory.left == SIZE - 20 * size
+        await clients[0].close()
+        cast(asyncio.Transport, clients[1].writer.transport).resume_reading()
+        _, response = await clients[1].receive(ApiKey.FETCH, 18)
+        assert len(response.responses[0].partitions[0].records) == 10 * size
+        while memory.left < SIZE:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert memory.left == SIZE
+
+    async def test_whoever_finds_little_left_goes_on_batch_by_batch(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        sizes = [append(cluster, bytes(1000)) for _ in range(3)]
+        (memory,) = [server.context.response_memory for server in cluster._servers.values()]
+        memory.add(SIZE)
+        answer = await only(client, fetch(cluster, 0))
+        assert len(answer.records) == sizes[0]
+        memory.add(-8 * sizes[0])
+        answer = await only(client, fetch(cluster, 0))
+        assert len(answer.records) == 2 * sizes[0]
+
+
 class TestErrors:
     @pytest.mark.parametrize("offset", [-1, 2])
     async def test_offset_out_of_range(self, cluster: EmbeddedCluster, client: RawClient, offset: int) -> None:
@@ -183,6 +260,48 @@ class TestLongPolling:
         await producer.request(produce(cluster, b"b", partition=1), 13)
         _, response = await client.receive(ApiKey.FETCH, 18)
         assert [values(partition.records) for partition in response.responses[0].partitions] == [[b"a"], [b"b"]]
+
+    async def test_an_append_costs_the_same_however_many_partitions_a_fetch_waits_for(
+        self, cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cluster.create_topic("wide", partitions=50)
+        looked_at: list[str] = []
+        readable = PartitionLog.readable
+
+        def counting(log: PartitionLog, fetch_offset: int, counted_to: int, *, committed: bool = False) -> Any:
+            looked_at.append(log.name)
+            return readable(log, fetch_offset, counted_to, committed=committed)
+
+        monkeypatch.setattr(PartitionLog, "readable", counting)
+        wide = FetchTopic("wide", cluster.topic("wide").id, [FetchPartition(index) for index in range(50)])
+        await client.send(FetchRequest(max_wait_ms=LONG_MS, min_bytes=2**20, topics=[wide]), 18)
+        await self.wait_until_parked(cluster)
+        assert len(looked_at) == 50
+        looked_at.clear()
+        cluster.topic("wide").partitions[7].notify()
+        assert looked_at == ["wide-7"]
+
+    async def test_a_limit_below_what_is_waited_for_is_enough(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        size = len(make_batch(b"a"))
+        await client.send(fetch(cluster, 0, max_wait_ms=LONG_MS, min_bytes=10 * size, max_bytes=size), 18)
+        await self.wait_until_parked(cluster)
+        await (await connect()).request(produce(cluster, b"a"), 13)
+        _, response = await client.receive(ApiKey.FETCH, 18)
+        assert values(response.responses[0].partitions[0].records) == [b"a"]
+
+    async def test_records_deleted_while_it_waits_do_not_count(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        size = append(cluster, b"a")
+        await client.send(fetch(cluster, 0, max_wait_ms=LONG_MS, min_bytes=2 * size), 18)
+        await self.wait_until_parked(cluster)
+        partition = cluster.topic("t").partitions[0]
+        partition.log.delete_records(1)
+        partition.notify()
+        _, response = await client.receive(ApiKey.FETCH, 18)
+        assert response.responses[0].partitions[0].error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
     async def test_its_time_is_up(self, cluster: EmbeddedCluster, client: RawClient) -> None:
         answer = await only(client, fetch(cluster, 0, max_wait_ms=5))

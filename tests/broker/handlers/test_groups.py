@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 from typing import Any
 
@@ -258,3 +259,19 @@ async def test_what_is_no_subscription_keeps_all_offsets(
     wanted = [OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(0)])]
     answer = await client.request(OffsetDeleteRequest("g", wanted), 0)
     assert answer.topics[0].partitions[0].error_code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+
+
+async def test_who_left_before_it_was_told_its_id_holds_up_nobody(
+    cluster: EmbeddedCluster, client: RawClient, connect: Connect
+) -> None:
+    joined = await client.request(joining(), 3)
+    ghost = await connect()
+    await ghost.send(joining(), 3)
+    groups = cluster._groups
+    while len(groups.group("g").members) < 2:  # noqa: ASYNC110 - the broker has no event for this
+        await asyncio.sleep(0)
+    await ghost.close()
+    while len(groups.group("g").members) > 1:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    again = await client.request(joining(joined.member_id), 3)
+    assert (again.error_code, again.generation_id) == (ErrorCode.NONE, joined.generation_id + 1)

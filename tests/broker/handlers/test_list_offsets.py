@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 
 from . import NOW_MS, RawClient, make_batch
@@ -91,3 +94,25 @@ async def test_leaders(cluster: EmbeddedCluster, client: RawClient) -> None:
     cluster.move_leader("t", 0, 0)
     assert (await ask(client, LATEST, current_leader_epoch=1)).error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert (await ask(client, LATEST, current_leader_epoch=2)).leader_epoch == 2
+
+
+async def test_what_is_compressed_is_searched_in_a_thread(
+    cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    run = TimestampSearch.run
+
+    def noted(search: TimestampSearch) -> TimestampAndOffset | None:
+        threads.append(threading.current_thread().name.partition("_")[0])
+        return run(search)
+
+    monkeypatch.setattr(TimestampSearch, "run", noted)
+    cluster.create_topic("packed", partitions=3)
+    for index, codec in enumerate([CompressionType.GZIP, CompressionType.NONE]):
+        batch = RecordBatch(make_batch(b"a", b"b", b"c", codec=codec))
+        cluster.log("packed", index).append(batch, leader_epoch=0, now_ms=NOW_MS)
+    wanted = [ListOffsetsPartition(index, -1, time) for index, time in enumerate([NOW_MS + 1, -3, NOW_MS])]
+    response = await client.request(ListOffsetsRequest(-1, 0, [ListOffsetsTopic("packed", wanted)]), 9)
+    answers = [(one.error_code, one.timestamp, one.offset) for one in response.topics[0].partitions]
+    assert answers == [(ErrorCode.NONE, NOW_MS + 1, 1), (ErrorCode.NONE, NOW_MS + 2, 2), (ErrorCode.NONE, -1, -1)]
+    assert sorted(threads) == sorted([threading.main_thread().name, "aioproducer-batch-scanner"])

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker import EmbeddedCluster, batch_scanner, log_validator
+from aioproducer.broker.handlers import produce
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import InvalidConfigurationException
 from aioproducer.protocol.api_key import ApiKey
@@ -13,6 +16,7 @@ from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import RecordBatch
 
 from . import NOW_MS, Connect, RawClient, make_batch
 
@@ -59,6 +63,17 @@ async def test_append_in_every_version(cluster: EmbeddedCluster, client: RawClie
         assert first.error_message is None
     assert values(cluster) == [b"a", b"b"] * 2
     assert values(cluster, 1) == [b"c"] * 2
+
+
+async def test_of_a_partition_named_twice_the_last_batch_counts_as_in_kafka(
+    cluster: EmbeddedCluster, client: RawClient
+) -> None:
+    request = to(cluster, make_batch(b"a"), make_batch(b"b"))
+    request.topic_data += to(cluster, make_batch(b"c")).topic_data
+    (topic,) = (await client.request(request, 13)).responses
+    answers = [(one.index, one.error_code, one.base_offset) for one in topic.partition_responses]
+    assert answers == [(0, ErrorCode.NONE, 0), (1, ErrorCode.NONE, 0)]
+    assert (values(cluster), values(cluster, 1)) == ([b"c"], [b"b"])
 
 
 @pytest.mark.parametrize("codec", list(CompressionType))
@@ -113,7 +128,7 @@ async def test_what_an_idempotent_producer_may_not_do(
         (make_batch(b"a")[:-1] + b"!", 13, ErrorCode.CORRUPT_MESSAGE),
         (make_batch(bytes(1_048_588)), 13, ErrorCode.MESSAGE_TOO_LARGE),
         (make_batch(b"a", codec=CompressionType.ZSTD), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
-        (make_batch(b"a", max_timestamp=2**62), 13, ErrorCode.INVALID_TIMESTAMP),
+        (make_batch(b"a", base_timestamp=2**62), 13, ErrorCode.INVALID_TIMESTAMP),
     ],
     ids=["null", "empty", "two batches", "crc", "too large", "zstd", "future"],
 )
@@ -319,3 +334,68 @@ class TestHowManyBatchesAreRemembered:
             response = await (await connect(node)).request(ApiVersionsRequest("test", "1"), 4)
             newest += [api.max_version for api in response.api_keys if api.api_key == ApiKey.PRODUCE]
         assert newest == [14, 13]
+
+
+class TestElsewhere:
+    """What takes long is read in a thread, and appended in slices; nothing else changes."""
+
+    BOMB = make_batch(bytes(3 * 2**20), codec=CompressionType.ZSTD)
+
+    @pytest.fixture(autouse=True)
+    def read_by(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The threads that batches were read by."""
+        threads: list[str] = []
+
+        def noted(batch: RecordBatch, *limits: int) -> log_validator.Scan:
+            threads.append(threading.current_thread().name.partition("_")[0])
+            return log_validator.scan(batch, *limits)
+
+        for module in (batch_scanner, produce):
+            monkeypatch.setattr(module, "scan", noted)
+        return threads
+
+    async def test_a_little_to_decompress_is_decompressed_at_once(
+        self, cluster: EmbeddedCluster, client: RawClient, read_by: list[str]
+    ) -> None:
+        assert not (await only(client, to(cluster, make_batch(b"a", codec=CompressionType.GZIP)))).error_code
+        assert read_by == [threading.main_thread().name]
+
+    async def test_more_is_decompressed_in_a_thread(
+        self, cluster: EmbeddedCluster, client: RawClient, read_by: list[str]
+    ) -> None:
+        wrong = make_batch(bytes(3 * 2**20), b"b", codec=CompressionType.ZSTD, count=3)
+        (topic,) = (await client.request(to(cluster, self.BOMB, wrong), 13)).responses
+        answers = [(one.error_code, one.base_offset) for one in topic.partition_responses]
+        assert answers == [(ErrorCode.NONE, 0), (ErrorCode.INVALID_RECORD, -1)]
+        assert read_by == [threading.main_thread().name, "aioproducer-batch-scanner", "aioproducer-batch-scanner"]
+        assert values(cluster) == [bytes(3 * 2**20)]
+
+    async def test_too_large_for_the_topic_is_not_read(
+        self, cluster: EmbeddedCluster, client: RawClient, read_by: list[str]
+    ) -> None:
+        answer = await only(client, to(cluster, make_batch(bytes(5 * 2**20))))
+        assert (answer.error_code, read_by) == (ErrorCode.MESSAGE_TOO_LARGE, [])
+
+    async def test_a_client_that_left_has_its_requests_appended_in_their_order(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        for batch in (self.BOMB, make_batch(b"b"), self.BOMB, make_batch(b"c")):
+            await client.send(to(cluster, batch, acks=0), 13)
+        await client.close()
+        while cluster.log("t").log_end_offset < 4:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0.001)
+        assert [len(value or b"") for value in values(cluster)] == [3 * 2**20, 1, 3 * 2**20, 1]
+
+    async def test_many_partitions(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        cluster.create_topic("wide", partitions=100)
+        batches = [make_batch(b"%d" % index) for index in range(100)]
+        for base_offset in range(2):
+            (topic,) = (await client.request(to(cluster, *batches, topic="wide"), 13)).responses
+            assert [one.base_offset for one in topic.partition_responses] == [base_offset] * 100
+        for index in range(100):
+            assert [record.value for record in cluster.log("wide", index).records()] == [b"%d" % index] * 2
+
+    async def test_the_node_stops_meanwhile(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await client.send(to(cluster, *[self.BOMB] * 2), 13)
+        await cluster.stop_node(0)
+        assert await client.is_closed()

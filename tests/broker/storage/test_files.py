@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from aioproducer.broker.storage import files as files_module
 from aioproducer.broker.storage.files import Files, OsFiles
 from aioproducer.errors import DataDirectoryException
 from tests.broker.storage.faulty_files import FaultyFiles
@@ -119,3 +124,60 @@ class TestCrash:
         torn = {contents[0] for (first, *_), contents in found if first in "fh"}
         a, b = b"a" * 64, b"b" * 64
         assert torn == {a, a + b, a + b"0" + b, a + b + b}
+
+
+class TestDescriptors:
+    """That there is none left passes, and a commit waits for it; reads do not, as they hold up the loop."""
+
+    @pytest.fixture
+    def scarce(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """How often a file cannot be opened any more, and every pause after that."""
+        left = [3]
+        real, real_os = open, os.open
+
+        def scarcely(name: object) -> None:
+            if left[0] > 0:
+                left[0] -= 1
+                raise OSError(errno.EMFILE, "Too many open files", str(name))
+
+        def opened(path: Path, *more: Any, **kwargs: Any) -> Any:
+            scarcely(path)
+            return real(path, *more, **kwargs)
+
+        def os_opened(path: Path, *more: Any) -> int:
+            scarcely(path)
+            return real_os(path, *more)
+
+        monkeypatch.setattr(files_module, "open", opened, raising=False)
+        monkeypatch.setattr(os, "open", os_opened)
+        monkeypatch.setattr(time, "sleep", left.append)
+        return left
+
+    def test_writes_wait(self, tmp_path: Path, scarce: list[int]) -> None:
+        files = OsFiles(tmp_path)
+        files.append("a", [b"x"])
+        assert scarce == [0, 0.05, 0.05, 0.05]
+        scarce[0] = 2
+        files.sync("a")
+        scarce[0] = 1
+        files.sync_directory("")
+        assert len(scarce) == 7
+        assert (tmp_path / "a").read_bytes() == b"x"
+
+    def test_but_not_for_ever(self, tmp_path: Path, scarce: list[int]) -> None:
+        scarce[0] = 10**6
+        with pytest.raises(OSError, match="Too many open files"):
+            OsFiles(tmp_path).append("a", [b"x"])
+        assert sum(scarce[1:]) == pytest.approx(30)
+
+    def test_reads_do_not(self, tmp_path: Path, scarce: list[int]) -> None:
+        scarce[0] = 1
+        with pytest.raises(OSError, match="Too many open files"):
+            OsFiles(tmp_path).read("a", 0, 1)
+        assert scarce == [0]
+
+    def test_other_errors_are_errors_at_once(self, tmp_path: Path, scarce: list[int]) -> None:
+        scarce[0] = 0
+        with pytest.raises(FileNotFoundError):
+            OsFiles(tmp_path).append("no/a", [b"x"])
+        assert scarce == [0]

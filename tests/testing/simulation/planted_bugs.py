@@ -28,6 +28,7 @@ from aioproducer.producer.sender_pass import SenderPass
 from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.split import split
 from aioproducer.producer.topic_directory import TopicDirectory
+from aioproducer.turn import Turn
 
 from .circumstances import (
     Circumstances,
@@ -217,7 +218,7 @@ def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug()
 def who_waits_for_memory_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def tell_nobody(lot: ParkingLot) -> None:
+    async def tell_nobody(lot: ParkingLot, turn: Turn) -> None:
         lot.settled.clear()
 
     monkeypatch.setattr(sender, "tell_settled", tell_nobody)

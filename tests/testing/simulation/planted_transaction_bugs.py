@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.errors import ProducerFencedException
+from aioproducer.errors import InvalidTxnStateException, ProducerFencedException
 from aioproducer.net.coordinators import Coordinators
 from aioproducer.producer.operation import Operation
 from aioproducer.producer.producer import KafkaProducer
@@ -143,6 +143,16 @@ def who_is_fenced_believes_to_have_committed(monkeypatch: pytest.MonkeyPatch) ->
             await original(self, committed=committed)
         except ProducerFencedException:
             pass
+
+    wrap(monkeypatch, TransactionCoordinator, "end", end)
+
+
+@bug(only(of_the_second_protocol, windows=0.1))
+def a_commit_fails_as_if_it_came_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def end(original: Any, self: TransactionCoordinator, *, committed: bool) -> None:
+        if committed:
+            raise self._final(ApiKey.END_TXN, InvalidTxnStateException("")) or AssertionError
+        await original(self, committed=committed)
 
     wrap(monkeypatch, TransactionCoordinator, "end", end)
 

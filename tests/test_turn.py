@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aioproducer.producer.turn import TURN, Turn
+from aioproducer.turn import TURN, Turn
 from tests.producer.parts import Loop
 
 

@@ -1,0 +1,197 @@
+"""Reads the records of a batch field by field and believes nothing: the one loop over records in this broker.
+
+Compiled when there is a compiler.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import i64
+
+_LEAST: Final = 6
+"""Bytes that a record has at least: attributes, two deltas, the lengths of key and value, the number of headers."""
+
+_INT: Final = 5
+"""Bytes of the longest varint of 32 bits."""
+
+_LONG: Final = 9
+"""Bytes of the longest timestamp delta. Those of ten are beyond the year 100 million, and would not fit an i64."""
+
+_NO_DELTA: Final = -(1 << 62)
+_NEVER: Final = 1 << 62
+
+
+class RecordWalk:
+    """A walk over the ``count`` records that ``data`` is from ``start`` on, as far as :meth:`advance` is asked to go.
+
+    A record is a size and that many bytes: attributes, the deltas of timestamp and offset, key, value and headers, each
+    with its length. Lengths of one byte take the short way.
+    """
+
+    def __init__(self, data: bytes, start: i64, count: i64, wanted: i64 = _NEVER, first: i64 = 0) -> None:
+        """``wanted`` is the timestamp delta to look for, from the record ``first`` on."""
+        self._data = data
+        self._pos = start
+        self._count = count
+        self._index: i64 = 0
+        self._newest: i64 = _NO_DELTA
+        self._wanted = wanted
+        self._first = first
+        self.found = -1
+        """The first record with the timestamp delta that is wanted, or a larger one; -1 if there is none so far."""
+        self.found_delta = 0
+        self.problem = ""
+        """Why the walk could not go on; empty while nothing is wrong."""
+
+    @property
+    def max_timestamp_delta(self) -> int:
+        """The largest of those passed."""
+        return self._newest
+
+    def advance(self, records: i64) -> bool:
+        """Goes on for so many records at most; whether the walk is over: all records are passed, or one is wrong."""
+        data = self._data
+        pos = self._pos
+        end: i64 = len(data)
+        index = self._index
+        newest = self._newest
+        wanted = self._wanted
+        first = self._first
+        stop = self._count
+        if stop - index > records:
+            stop = index + records
+        while index < stop:
+            if pos >= end:
+                return self._wrong(index, "it is not there")
+            size: i64 = data[pos]
+            pos += 1
+            if size > 0x7F:
+                size = self._more(size, pos, end, _INT)
+                pos = self._pos
+            last = pos + (size >> 1)
+            if size & 1 or size < 2 * _LEAST or last > end:
+                return self._wrong(index, "its size cannot be")
+            pos += 1  # the attributes mean nothing yet
+
+            delta: i64 = data[pos]
+            pos += 1
+            if delta > 0x7F:
+                delta = self._more(delta, pos, last, _LONG)
+                pos = self._pos
+            if delta & 1:
+                delta = -(delta >> 1) - 1
+            else:
+                delta >>= 1
+            if delta > newest:
+                newest = delta
+            if delta >= wanted and index >= first:
+                wanted = _NEVER
+                self.found, self.found_delta = index, delta
+
+            if pos >= last:
+                return self._wrong(index, "it ends within its timestamp")
+            offset: i64 = data[pos]
+            pos += 1
+            if offset > 0x7F:
+                offset = self._more(offset, pos, last, _INT)
+                pos = self._pos
+            if offset != index << 1:
+                return self._wrong(index, "its offset is not the next one")
+
+            if pos >= last:
+                return self._wrong(index, "it ends before its key")
+            length: i64 = data[pos]
+            pos += 1
+            if length > 0x7F:
+                length = self._more(length, pos, last, _INT)
+                pos = self._pos
+            if not length & 1:
+                pos += length >> 1
+            elif length != 1:
+                return self._wrong(index, "the length of its key is negative")
+
+            if pos >= last:
+                return self._wrong(index, "it ends within its key")
+            length = data[pos]
+            pos += 1
+            if length > 0x7F:
+                length = self._more(length, pos, last, _INT)
+                pos = self._pos
+            if not length & 1:
+                pos += length >> 1
+            elif length != 1:
+                return self._wrong(index, "the length of its value is negative")
+
+            if pos >= last:
+                return self._wrong(index, "it ends within its value")
+            headers: i64 = data[pos]
+            pos += 1
+            if headers:
+                if headers > 0x7F:
+                    headers = self._more(headers, pos, last, _INT)
+                    pos = self._pos
+                # Two bytes each are the least.
+                if headers & 1 or headers > last - pos:
+                    return self._wrong(index, "the number of its headers cannot be")
+                pos = self._after_headers(headers >> 1, pos, last)
+            if pos != last:
+                return self._wrong(index, "its fields do not fill it exactly")
+            index += 1
+        self._pos, self._index, self._newest, self._wanted = pos, index, newest, wanted
+        if index < self._count:
+            return False
+        if pos != end:
+            self.problem = "something follows the last record"
+        return True
+
+    def _after_headers(self, count: i64, pos: i64, last: i64) -> i64:
+        """Where so many headers end; -1 if they do not."""
+        data = self._data
+        for _ in range(count):
+            if pos >= last:
+                return -1
+            length: i64 = data[pos]
+            pos += 1
+            if length > 0x7F:
+                length = self._more(length, pos, last, _INT)
+                pos = self._pos
+            if length & 1:  # negative: a header has a key
+                return -1
+            pos += length >> 1
+            if pos >= last:
+                return -1
+            length = data[pos]
+            pos += 1
+            if length > 0x7F:
+                length = self._more(length, pos, last, _INT)
+                pos = self._pos
+            if not length & 1:
+                pos += length >> 1
+            elif length != 1:
+                return -1
+        return pos
+
+    def _more(self, first: i64, pos: i64, last: i64, most: i64) -> i64:
+        """The zigzag number whose first byte stands before ``pos``, and in ``_pos`` where it ends.
+
+        One that is longer than ``most`` bytes, or goes beyond ``last``, ends there and is 3. That stands for -2, and is
+        no length of anything.
+        """
+        data = self._data
+        number = first & 0x7F
+        shift: i64 = 7
+        while pos < last and shift < 7 * most:
+            byte: i64 = data[pos]
+            pos += 1
+            number |= (byte & 0x7F) << shift
+            if byte <= 0x7F:
+                self._pos = pos
+                return number
+            shift += 7
+        self._pos = last
+        return 3
+
+    def _wrong(self, index: i64, problem: str) -> bool:
+        self.problem = f"record {index}: {problem}"
+        return True
