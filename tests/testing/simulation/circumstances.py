@@ -64,6 +64,18 @@ def impatient(scenario: Scenario) -> Scenario | None:
     return replace(found, applications=[replace(plan, by_hand=0.0, work=replace(plan.work, cancels=0.5))])
 
 
+def withdrawing(scenario: Scenario) -> Scenario | None:
+    """In one life; there is little memory, and whoever waits for a record is often cancelled."""
+    found = in_one_life(scenario)
+    if found is None:
+        return None
+    (plan,) = found.applications
+    work = replace(plan.work, waits=1.0, enqueues=False, cancels=0.5, records=20, burst=5, large=0.3)
+    config = {**found.config, "batch_size": 1000, "buffer_memory": 3500, "linger_ms": 20}
+    config |= {"max_block_ms": 3000, "delivery_timeout_ms": 20_000}
+    return replace(found, config=config, applications=[replace(plan, work=work, by_hand=1.0, aborts=0.0)])
+
+
 def with_rivals(scenario: Scenario) -> Scenario | None:
     """Three applications have one transactional id."""
     found = in_one_life(scenario)

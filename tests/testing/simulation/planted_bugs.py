@@ -73,15 +73,9 @@ def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callab
     monkeypatch.setattr(owner, name, lambda *args, **kwargs: wrapper(original, *args, **kwargs))
 
 
-@bug(only(crowded, unanswered=0.2, codes=0.3))
+@bug(only(of_many_records, limits=0.3, unanswered=0.3))
 def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def decide_rashly(code: ErrorCode, batch: Any, *args: Any, **kwargs: Any) -> Action:
-        before, batch.maybe_appended = batch.maybe_appended, False
-        action = decide(code, batch, *args, **kwargs)
-        batch.maybe_appended = before
-        return action
-
-    monkeypatch.setattr(batch_completer, "decide", decide_rashly)
+    monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch: True)
 
 
 @bug()
@@ -174,15 +168,6 @@ def a_gap_does_not_wait_for_batches_under_way(monkeypatch: pytest.MonkeyPatch) -
         return bool(original(self)) or (self.broken and self._ids.current is not None)
 
     wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
-
-
-@bug()
-def a_failed_batch_leaves_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    def abandon(original: Any, self: Any, batch: Any) -> None:
-        original(self, batch)
-        self.broken = False
-
-    wrap(monkeypatch, PartitionSequences, "abandon", abandon)
 
 
 @bug()
