@@ -32,8 +32,8 @@ from aioproducer.testing.simulation.vanished import Found, Vanished
 from aioproducer.testing.simulation.violations import Violations
 from aioproducer.types import TimestampType
 
-FORGETTING = ("codes", "recreate", "windows", "truncation", "retention", "expiry")
-"""Kinds of faults after which brokers may miss sequences though no batch was given up."""
+FORGETTING = ("codes", "recreate", "windows", "limits", "truncation", "retention", "expiry")
+"""Kinds of faults after which brokers may miss sequences, or not recognise batches, though no batch was given up."""
 
 
 class BatchWatch:
@@ -214,6 +214,8 @@ def _may_fail(scenario: Scenario, entry: Entry) -> bool:
         return _may_be_too_large(scenario, entry)  # else its batch would have been split
     if entry.cancelled or (entry.parked and entry.awaited):
         return True  # withdrawn if whoever awaited it was cancelled
+    if isinstance(failure, OutOfOrderSequenceException) and "limits" in scenario.rates:
+        return True  # a whole batch that is in the log is too large by now, and its parts nobody recognises
     if isinstance(failure, TimeoutException) and scenario.faults_until > scenario.milliseconds("delivery_timeout_ms"):
         return True  # faults last longer than the record
     plan = {plan.name: plan for plan in scenario.topics}[entry.record.topic]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from aioproducer.testing.simulation.drawing import AMPLE
 from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
 from aioproducer.testing.simulation.scenario import Ending, Promise, Scenario, TopicPlan
@@ -63,6 +64,18 @@ def impatient(scenario: Scenario) -> Scenario | None:
     return replace(found, applications=[replace(plan, by_hand=0.0, work=replace(plan.work, cancels=0.5))])
 
 
+def withdrawing(scenario: Scenario) -> Scenario | None:
+    """In one life; there is little memory, and whoever waits for a record is often cancelled."""
+    found = in_one_life(scenario)
+    if found is None:
+        return None
+    (plan,) = found.applications
+    work = replace(plan.work, waits=1.0, enqueues=False, cancels=0.5, records=20, burst=5, large=0.3)
+    config = {**found.config, "batch_size": 1000, "buffer_memory": 3500, "linger_ms": 20}
+    config |= {"max_block_ms": 3000, "delivery_timeout_ms": 20_000}
+    return replace(found, config=config, applications=[replace(plan, work=work, by_hand=1.0, aborts=0.0)])
+
+
 def with_rivals(scenario: Scenario) -> Scenario | None:
     """Three applications have one transactional id."""
     found = in_one_life(scenario)
@@ -107,6 +120,59 @@ def undisturbed(before: Circumstances) -> Circumstances:
         )
 
     return changed
+
+
+def patient(before: Circumstances) -> Circumstances:
+    """Faults pass and there is ample time: what fails all the same is a violation."""
+
+    def changed(scenario: Scenario) -> Scenario | None:
+        found = before(scenario)
+        if found is None or found.applications or found.promise is not Promise.EXACTLY_ONCE:
+            return None
+        config = {name: value for name, value in found.config.items() if name not in ("retries", "partitioner_class")}
+        conditions = replace(found.conditions, bandwidth=1e8, window=256 * 1024)
+        return replace(found, ample=True, config=config | AMPLE, conditions=conditions, ending=Ending.AFTER_ALL)
+
+    return changed
+
+
+def of_topics_with_ids(before: Circumstances) -> Circumstances:
+    """Producers can tell a topic that was created anew from old news, and it has as many partitions as before."""
+
+    def changed(scenario: Scenario) -> Scenario | None:
+        found = before(scenario)
+        if found is None:
+            return None
+        configs = {**found.broker_configs, "auto.create.topics.enable": False}
+        return replace(found, release=NEWEST, broker_configs=configs)
+
+    return changed
+
+
+def poisoned(scenario: Scenario) -> Scenario | None:
+    """Crowded, and now and then a record is too large for its topic."""
+    found = crowded(scenario)
+    if found is None:
+        return None
+    return replace(
+        found,
+        broker_configs={**found.broker_configs, "message.max.bytes": 500},
+        work=[replace(plan, large=0.1) for plan in found.work],
+    )
+
+
+def resting(scenario: Scenario) -> Scenario | None:
+    """Crowded, and all that is sent rests for so long, again and again, that the producer may be forgotten."""
+    found = crowded(scenario)
+    if found is None:
+        return None
+    found = replace(found, config={**found.config, "delivery_timeout_ms": 5000})
+    return replace(
+        found,
+        producers=1,
+        work=[replace(found.work[0], producer=0, burst=10, rests=6)],
+        faults_until=found.faults_until + 9 * found.expiry,
+    )
 
 
 def crowded(scenario: Scenario) -> Scenario | None:

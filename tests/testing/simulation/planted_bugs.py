@@ -37,7 +37,11 @@ from .circumstances import (
     forgetful,
     near_the_end_of_sequences,
     of_many_records,
+    of_topics_with_ids,
     only,
+    patient,
+    poisoned,
+    resting,
     with_a_dead_address,
     without_topic_ids,
 )
@@ -69,15 +73,9 @@ def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callab
     monkeypatch.setattr(owner, name, lambda *args, **kwargs: wrapper(original, *args, **kwargs))
 
 
-@bug(only(crowded, unanswered=0.2, codes=0.3))
+@bug(only(of_many_records, limits=0.3, unanswered=0.3))
 def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def decide_rashly(code: ErrorCode, batch: Any, *args: Any, **kwargs: Any) -> Action:
-        before, batch.maybe_appended = batch.maybe_appended, False
-        action = decide(code, batch, *args, **kwargs)
-        batch.maybe_appended = before
-        return action
-
-    monkeypatch.setattr(batch_completer, "decide", decide_rashly)
+    monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch: True)
 
 
 @bug()
@@ -170,15 +168,6 @@ def a_gap_does_not_wait_for_batches_under_way(monkeypatch: pytest.MonkeyPatch) -
         return bool(original(self)) or (self.broken and self._ids.current is not None)
 
     wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
-
-
-@bug()
-def a_failed_batch_leaves_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    def abandon(original: Any, self: Any, batch: Any) -> None:
-        original(self, batch)
-        self.broken = False
-
-    wrap(monkeypatch, PartitionSequences, "abandon", abandon)
 
 
 @bug()
@@ -338,11 +327,45 @@ def epochs_go_on_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @bug(only(of_many_records, limits=0.3, unanswered=0.3))
-def a_batch_that_may_be_in_the_log_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+def the_parts_of_a_batch_that_may_be_in_the_log_do_not_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def split_carelessly(batch: Any, *args: Any) -> Any:
+        children = split(batch, *args)
+        for child in children:
+            child.maybe_appended = child.reshaped = False
+        return children
+
+    monkeypatch.setattr(batch_completer, "split", split_carelessly)
+
+
+@bug(only(patient(of_many_records), limits=0.3, lost=0.3))
+def what_was_disturbed_is_not_split(monkeypatch: pytest.MonkeyPatch) -> None:
     def may_split(code: ErrorCode, batch: Any) -> bool:
-        return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1
+        return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and not batch.maybe_appended
 
     monkeypatch.setattr(completion, "may_split", may_split)
+
+
+@bug(only(patient(poisoned), reset=0.05))
+def a_record_that_is_too_large_takes_others_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch: not batch.maybe_appended)
+
+
+@bug(only(patient(crowded), codes=0.3))
+def an_error_that_passes_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decide_hastily(code: ErrorCode, *args: Any, **kwargs: Any) -> Action:
+        return Action.FAIL if code is ErrorCode.NOT_ENOUGH_REPLICAS else decide(code, *args, **kwargs)
+
+    monkeypatch.setattr(batch_completer, "decide", decide_hastily)
+
+
+@bug(only(of_topics_with_ids(poisoned), recreate=0.1, codes=0.3))
+def what_is_behind_a_batch_that_is_stamped_anew_keeps_its_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PartitionSequences, "is_void", lambda self, batch: False)
+
+
+@bug(only(resting, expiry=1.0, codes=0.3))
+def a_producer_is_known_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequences, "KNOWN_FOR", float("inf"))
 
 
 @bug(only(any_scenario, upgrades=0.3))

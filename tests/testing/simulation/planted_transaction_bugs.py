@@ -12,6 +12,7 @@ import pytest
 from aioproducer.errors import InvalidTxnStateException, ProducerFencedException
 from aioproducer.net.coordinators import Coordinators
 from aioproducer.producer.operation import Operation
+from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.transaction_coordinator import TransactionCoordinator
@@ -27,6 +28,7 @@ from .circumstances import (
     transactions,
     undisturbed,
     with_rivals,
+    withdrawing,
 )
 from .planted_bugs import bug, wrap
 
@@ -72,10 +74,10 @@ def the_epoch_that_the_end_of_a_transaction_brings_is_ignored(monkeypatch: pytes
 
 @bug(undisturbed(of_the_second_protocol))
 def sequences_go_on_in_the_next_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stamp(original: Any, self: PartitionSequences, batch: Any) -> None:
+    def stamp(original: Any, self: PartitionSequences, batch: Any, now: float) -> None:
         if self.transactional and self.identity is not None:
             self.identity = self._ids.current
-        original(self, batch)
+        original(self, batch, now)
 
     wrap(monkeypatch, PartitionSequences, "stamp", stamp)
 
@@ -179,3 +181,15 @@ def offsets_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
 @bug(only(in_one_life, coordinators=0.3))
 def a_coordinator_is_never_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coordinators, "forget", lambda *args: None)
+
+
+@bug(only(withdrawing, late=0.2, metadata=0.2))
+def a_withdrawn_record_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def withdraw(original: Any, self: ParkingLot, record: Any) -> None:
+        failed, self.on_failed = self.on_failed, lambda error: None
+        try:
+            original(self, record)
+        finally:
+            self.on_failed = failed
+
+    wrap(monkeypatch, ParkingLot, "withdraw", withdraw)
