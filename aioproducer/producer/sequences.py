@@ -213,18 +213,17 @@ class PartitionSequences:
         """Whether no attempt to send the lowest unresolved batch is in the log, nor will be, if the broker misses
         sequences before it.
 
-        The broker would have recognised the batch among the last ``window`` of its producer. It would not if the batch
-        is a part of one that may be there as a whole, unless something before it is missing, too. And attempts that
-        were never answered may still arrive; they would be accepted after an earlier batch that may still arrive.
+        It is absent if a batch before it is. Else the broker would have recognised it among the last batches of its
+        producer, unless it is a part of one that may be there as a whole. How many it remembers may have changed since
+        it said so, but there are never fewer than ``WINDOW``. And attempts that were never answered may still arrive;
+        they would be accepted after an earlier batch that may still arrive.
         """
-        if not batch.maybe_appended:
+        if not batch.maybe_appended or self._absent_from < self._places[0]:
             return True
-        if self._doubtful and batch.unanswered:
-            return False
-        if batch.reshaped and self._absent_from >= self._places[0]:
+        if batch.reshaped or (self._doubtful and batch.unanswered):
             return False
         ended_since = self._stamped - self._places[0] - len(self.unresolved)
-        return ended_since + sum(one.maybe_appended or one.in_flight for one in self.unresolved[1:]) < self.window
+        return ended_since + sum(one.maybe_appended or one.in_flight for one in self.unresolved[1:]) < WINDOW
 
     def resolve(self, batch: ProducerBatch, now: float) -> None:
         """The batch's sequences are used in the log."""
@@ -250,7 +249,7 @@ class PartitionSequences:
         ``refused``: the broker refused the batch for its content, so no attempt that is still on its way is accepted.
         """
         self.break_off()
-        if refused or not batch.maybe_appended:
+        if not batch.maybe_appended:
             self._absent_from = min(self._absent_from, self._places[self.unresolved.index(batch)])
         elif batch.unanswered and not refused:
             self._doubtful = True
