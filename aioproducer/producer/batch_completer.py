@@ -47,7 +47,8 @@ class BatchCompleter:
     """Every batch from its first record on, until it has ended (Kafka's ``IncompleteBatches``), and its end.
 
     ``again(queue, when, now)`` is called when a queue may have something to send at ``when``: a retry, or what a
-    batch's end let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here.
+    batch's end let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here;
+    ``ask(queue, batch)`` to have :meth:`found` called when the leader has said whether the log has the batch.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class BatchCompleter:
         sealer: Sealer,
         *,
         again: Callable[[PartitionQueue, float, float], None],
+        ask: Callable[[PartitionQueue, ProducerBatch], object],
         compress: Callable[[PartitionQueue, ProducerBatch], object],
         history: WaitHistory,
     ) -> None:
@@ -68,6 +70,7 @@ class BatchCompleter:
         self._metrics = metrics
         self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self._again = again
+        self._ask = ask
         self._compress = compress
         self._failures = failures
         self._history = history
@@ -151,6 +154,9 @@ class BatchCompleter:
             if stamped is not None:
                 stamped.interrupted()
             self._retry(queue, batch, code, now)
+            if action is Action.ASK:
+                batch.asked_about = True
+                self._ask(queue, batch)
             return
         self._again(queue, now, now)
 
@@ -163,6 +169,33 @@ class BatchCompleter:
         log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
         queue.insert_retry(batch)
         self._again(queue, batch.retry_at, now)
+
+    def found(self, queue: PartitionQueue, batch: ProducerBatch, in_log: bool | None) -> None:
+        """The leader has said whether the log has the batch; None if it cannot tell."""
+        now = self._accumulator.loop.time()
+        sequences = queue.sequences
+        if batch.result.done() or sequences is None:
+            return
+        batch.asked_about = False
+        if not batch.has_sequence() or batch.log != sequences.log:
+            pass  # there is another log now: the batch is sent to that one
+        elif in_log is None or (not in_log and sequences.may_still_arrive(batch)):
+            queue.batches.remove(batch)
+            sequences.abandon(batch)
+            self._fail(queue, batch, self._error(queue, batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "", now))
+        elif in_log:
+            log.info("%r is in the log", batch)
+            queue.batches.remove(batch)
+            sequences.resolve(batch, now)
+            self._metrics.records_delivered(batch.count, now)
+            self._release(batch)
+            batch.succeed(-1, -1)
+            self.incomplete.pop(batch, None)
+        else:
+            log.info("%r is not in the log; it is sent again under the producer's next epoch", batch)
+            sequences.unstamp(batch)
+            queue.put_in_order()
+        self._again(queue, now, now)
 
     def _split(self, queue: PartitionQueue, batch: ProducerBatch, message: str, now: float) -> None:
         """The batch was refused as too large: smaller ones replace it."""

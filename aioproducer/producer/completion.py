@@ -25,6 +25,7 @@ class Action(Enum):
     RETRY = "send it again after the back-off"
     SPLIT = "it is too large: send it again in smaller ones"
     RESTAMP = "it is proven absent, and its stamp is of no further use: send it again under the next epoch"
+    ASK = "only the log can tell whether the batch is there: ask the leader"
     FAIL = "end it with the error"
 
 
@@ -108,4 +109,6 @@ def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: Partit
         return Action.RETRY  # an earlier batch is still to be resolved, and then this one is in order
     if fenced and batch.maybe_appended:
         return Action.FAIL  # of the epochs before its last one a broker remembers nothing
-    return Action.RESTAMP if sequences.proves_absence(batch) else Action.FAIL
+    if sequences.proves_absence(batch):
+        return Action.RESTAMP
+    return Action.ASK if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER else Action.FAIL

@@ -178,6 +178,8 @@ def _in_the_queue(
             f"the partition's window of {sequences.window} batches is full: "
             f"{len(sequences.unresolved)} of them are not resolved",
         )
+    if reason is Reason.RECOVERY and queue.batches and queue.batches[0].asked_about:
+        return Obstacle(reason, "its leader is being asked whether the log has it already (DescribeProducers)")
     if sequences is not None and reason is Reason.RECOVERY:
         ahead = counted(len(sequences.unresolved), "batch has", "batches have")
         return Obstacle(

@@ -36,6 +36,7 @@ class ProducerBatch:
     # For the interpreter, whose batches would take three times as much memory with so many attributes in a dict.
     __slots__ = (
         "allocated",
+        "asked_about",
         "attempts",
         "base_sequence",
         "base_timestamp",
@@ -118,6 +119,8 @@ class ProducerBatch:
         """An attempt may have put it, or the batch that it is a part of, into the log."""
         self.unanswered = False
         """An attempt was never answered: it may still be on its way."""
+        self.asked_about = False
+        """Its leader is being asked whether it is in the log."""
         self.reshaped = False
         """It is a part of a batch that may be in the log as a whole."""
         self.last_error: str = ""

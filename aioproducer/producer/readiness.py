@@ -23,6 +23,8 @@ def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reaso
         head = queue.batches[0]
         if head.compressing:
             return Reason.COMPRESSION
+        if head.asked_about:
+            return Reason.RECOVERY
         # A leader that was elected since the last attempt owes us no patience.
         if head.retry_at > now and queue.leader_epoch <= head.leader_epoch:
             return Reason.BACKOFF

@@ -24,6 +24,7 @@ from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.explain import Situation, explain, why_not_delivered
 from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.log_inquiry import LogInquiry
 from aioproducer.producer.metadata_waits import MetadataWaits
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
@@ -109,6 +110,7 @@ class Sender:
             random,
             sealer,
             again=self._schedule.again,
+            ask=lambda queue, batch: self._inquiry.begin(queue, batch),
             compress=self._compressor.begin,
             history=self._history,
         )
@@ -136,6 +138,7 @@ class Sender:
             topics_in_use=self._topics_in_use,
             metrics=metrics.network,
         )
+        self._inquiry = LogInquiry(config, self._client, self._supervisor, random, on_answer=self._found)
         self._id_source = ProducerIdSource(
             config,
             self._client,
@@ -288,6 +291,10 @@ class Sender:
     def _id_refused(self, error: KafkaError) -> None:
         self._lot.fail_all(error)
         self._completer.fail_all(error)
+        self._alarm.ring()
+
+    def _found(self, queue: PartitionQueue, batch: ProducerBatch, in_log: bool | None) -> None:
+        self._completer.found(queue, batch, in_log)
         self._alarm.ring()
 
     def _link_changed(self, link: BrokerLink) -> None:

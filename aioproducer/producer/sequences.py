@@ -220,10 +220,14 @@ class PartitionSequences:
         """
         if not batch.maybe_appended or self._absent_from < self._places[0]:
             return True
-        if batch.reshaped or (self._doubtful and batch.unanswered):
+        if batch.reshaped or self.may_still_arrive(batch):
             return False
         ended_since = self._stamped - self._places[0] - len(self.unresolved)
         return ended_since + sum(one.maybe_appended or one.in_flight for one in self.unresolved[1:]) < WINDOW
+
+    def may_still_arrive(self, batch: ProducerBatch) -> bool:
+        """Whether an attempt that was never answered may be accepted yet, behind one of an earlier batch."""
+        return self._doubtful and batch.unanswered
 
     def resolve(self, batch: ProducerBatch, now: float) -> None:
         """The batch's sequences are used in the log."""

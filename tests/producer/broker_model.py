@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.describe_producers import ProducerState
 from aioproducer.records.record_batch import RecordBatch
 
 RETAINED = 5
@@ -91,3 +92,11 @@ class Partition:
     def bump(self, producer_id: int, epoch: int) -> None:
         """A marker of the next epoch is written: sequences begin anew, and earlier epochs are over."""
         self.entries[producer_id] = Entry(epoch)
+
+
+def states_of(partition: Partition) -> list[ProducerState]:
+    """What it answers to DescribeProducers."""
+    return [
+        ProducerState(producer_id, entry.epoch, entry.batches[-1][1] if entry.batches else -1)
+        for producer_id, entry in partition.entries.items()
+    ]

@@ -19,6 +19,7 @@ from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.log_inquiry import is_in_log
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadySet
@@ -28,7 +29,7 @@ from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 
-from .broker_model import Partition, Request
+from .broker_model import Partition, Request, states_of
 from .parts import Accumulation
 
 
@@ -73,6 +74,8 @@ class PartitionSimulation(Accumulation):
         self.ready = ReadySet()
         self.timers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self.failures = FailureLog()
+        self.questions: list[tuple[PartitionQueue, ProducerBatch]] = []
+        """Batches of which the broker is asked whether they are in the log."""
         self.completer = BatchCompleter(
             self.config,
             self.accumulator,
@@ -81,6 +84,7 @@ class PartitionSimulation(Accumulation):
             Random(0),
             self.sealer,
             again=self.again,
+            ask=lambda queue, batch: self.questions.append((queue, batch)),
             compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
             history=WaitHistory(),
         )
@@ -167,6 +171,15 @@ class PartitionSimulation(Accumulation):
         sent, code, offset = self.answers.popleft()
         self.completer.ended(sent.drained, code, "", self.loop.now, base_offset=offset)
         self._check_ledger(sent.drained.batch)
+
+    def answer_question(self, *, told: bool = True) -> None:
+        """The broker says how far the log has come; or that it may not (``told``)."""
+        queue, batch = self.questions.pop(0)
+        in_log = is_in_log(batch, states_of(self.broker)) if told else None
+        if not batch.result.done() and batch.asked_about and in_log is not None:
+            assert in_log == self.in_log(batch)
+        self.completer.found(queue, batch, in_log)
+        self._check_ledger(batch)
 
     def expire_oldest(self) -> None:
         """Time passes until the oldest batch has had its time."""
@@ -275,6 +288,8 @@ class PartitionSimulation(Accumulation):
             if self.ids.current is None:
                 self.grant_producer_id()
             self.accumulator.close_batch(self.queue)
+            while self.questions:
+                self.answer_question()
             self.round_trip()
         assert not self.completer.incomplete, f"stuck: {list(self.completer.incomplete)}"
         while self.zombies:
@@ -299,7 +314,8 @@ class PartitionSimulation(Accumulation):
         assert self.pool.total - self.pool.available == sum(batch.allocated for batch in held)
         for value, delivery in self.deliveries.items():
             if delivery.done() and delivery.outcome is None:
-                assert self.broker.log[delivery.result().offset] == value
+                offset = delivery.result().offset
+                assert value in self.broker.log if offset < 0 else self.broker.log[offset] == value
             elif delivery.outcome is Outcome.NOT_SENT:
                 assert value not in self.broker.log
 

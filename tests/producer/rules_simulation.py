@@ -21,6 +21,7 @@ from aioproducer.net.cluster import Cluster, Node, TopicMetadata
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.drain import Drained, drain
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.log_inquiry import is_in_log
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -37,6 +38,7 @@ from aioproducer.types import PartitionInfo
 from tests.support.exhaust import exhaust
 
 from . import broker_model
+from .broker_model import states_of
 from .parts import Accumulation
 from .window_model import WindowModel
 
@@ -80,6 +82,8 @@ class RulesSimulation(Accumulation):
             self.ids if idempotent else None,
         )
         self.sealer = Sealer(CompressionType.NONE, None, self.accumulator)
+        self.questions: list[tuple[PartitionQueue, ProducerBatch]] = []
+        """Batches of which the leader is asked whether they are in the log."""
         self.completer = BatchCompleter(
             producer_config({"bootstrap.servers": "b:1", "enable.idempotence": idempotent}),
             self.accumulator,
@@ -87,6 +91,7 @@ class RulesSimulation(Accumulation):
             FailureLog(),
             Random(0),
             again=self.schedule.again,
+            ask=lambda queue, batch: self.questions.append((queue, batch)),
             compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
             history=WaitHistory(),
             sealer=self.sealer,
@@ -251,6 +256,13 @@ class RulesSimulation(Accumulation):
     def append_to_log(self, place: Place, request: broker_model.Request, remembered: int) -> tuple[ErrorCode, int]:
         return self.logs[place].produce(request, remembered)
 
+    def answer_question(self, *, told: bool = True) -> None:
+        """The leader says how far its log has come; or that it may not (``told``)."""
+        queue, batch = self.questions.pop(0)
+        log = self.logs[queue.topic, queue.partition]
+        self.completer.found(queue, batch, is_in_log(batch, states_of(log)) if told else None)
+        self.woken = True
+
     def remember(self, node: int, batches: int) -> None:
         """The node's config is another one; what is too much is forgotten at once."""
         self.remembered[node] = batches
@@ -362,7 +374,9 @@ class RulesSimulation(Accumulation):
                 logs = [log, *self.deleted[place]]
                 if delivery.done() and delivery.outcome is None:
                     offset = delivery.result().offset
-                    assert any(log[offset : offset + 1] == [value] for log in logs)
+                    # Of a batch that was found in the log nobody says where.
+                    there = [value in log if offset < 0 else log[offset : offset + 1] == [value] for log in logs]
+                    assert any(there)
                 elif delivery.outcome is Outcome.NOT_SENT:
                     assert not any(value in log for log in logs)
 
@@ -394,6 +408,8 @@ class RulesSimulation(Accumulation):
             if not (self.completer.incomplete or self.waiting or any(self.wire.values())):
                 break
             self.loop.now += 2
+            while self.questions:
+                self.answer_question()
             self.turn()
             self.check_nothing_forgotten()
             for node in NODES:

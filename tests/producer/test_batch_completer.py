@@ -810,7 +810,7 @@ def course(random: Random, steps: int) -> None:
         here.round_trip()
     trouble = random.choice([0.05, 0.2, 0.5])
     for _ in range(steps):
-        match random.choices(range(10), weights=[25, 20, 20, 15, 5, 3, 5, 1, 5, 0.5])[0]:
+        match random.choices(range(10), weights=[25, 20, 20, 15, 5, 3, 5, 1, 5, 5 if here.questions else 0.5])[0]:
             case 0:
                 for _ in range(random.randint(1, 4)):
                     here.add_batch(random.randint(1, 2))
@@ -837,6 +837,8 @@ def course(random: Random, steps: int) -> None:
                 here.loop.now += random.choice([0.1, 1.2])
                 if here.ids.current is None:
                     here.grant_producer_id()
+            case 9 if here.questions and random.random() < 0.9:
+                here.answer_question(told=random.random() < 0.8)
             case 9:
                 here.completer.fail_all(KafkaError("refused"))
         here.check()

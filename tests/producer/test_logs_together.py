@@ -61,6 +61,12 @@ class LogsMachine(RuleBasedStateMachine):
             self.here.late.clear()
         self.turn(2.0)
 
+    @precondition(lambda self: self.here.questions)
+    @rule(told=st.booleans())
+    def answer_question(self, told: bool) -> None:
+        self.here.answer_question(told=told)
+        self.turn(0.0)
+
     @precondition(lambda self: self.here.late)
     @rule()
     def arrive_late(self) -> None:
@@ -81,6 +87,8 @@ class LogsMachine(RuleBasedStateMachine):
         self.metadata()
         while self.here.completer.incomplete or self.here.wire[NODE]:
             self.turn(2.0)
+            while self.here.questions:
+                self.here.answer_question()
             while self.here.wire[NODE]:
                 self.here.answer(NODE, [])
 

@@ -76,6 +76,11 @@ class RulesMachine(RuleBasedStateMachine):
         self.here.up[node] = up
         self.here.woken = True
 
+    @precondition(lambda self: self.here.questions)
+    @rule(told=st.booleans())
+    def answer_question(self, told: bool) -> None:
+        self.here.answer_question(told=told)
+
     @precondition(lambda self: self.here.late)
     @rule()
     def arrive_late(self) -> None:

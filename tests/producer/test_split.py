@@ -19,7 +19,7 @@ from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
-from tests.support.scripted_broker import ScriptedCluster, answer, drop, error
+from tests.support.scripted_broker import ScriptedCluster, answer, drop, edited, error
 from tests.support.virtual_time import World, virtual
 
 from .parts import NOW_MS, Loop, make_batch
@@ -256,19 +256,30 @@ async def test_a_batch_that_an_earlier_attempt_may_have_appended_is_split(troubl
             assert await send_all(producer, [b"%d:" % n + bytes(50) for n in range(30)]) == list(range(1, 31))
 
 
-async def test_parts_of_a_batch_that_is_in_the_log_are_not_appended_again() -> None:
-    """Nobody can tell whether it is there, as a broker checks the size before it looks for a duplicate."""
+@pytest.mark.parametrize("may_ask", [False, True])
+async def test_parts_of_a_batch_that_is_in_the_log_are_not_appended_again(*, may_ask: bool) -> None:
+    """A broker checks the size before it looks for a duplicate; how far its log has come it tells whoever may read."""
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.script(ApiKey.PRODUCE, drop(appended=True), error(ErrorCode.MESSAGE_TOO_LARGE))
-        async with make_producer(cluster.bootstrap_servers, linger_ms=5) as producer:
+        if not may_ask:
+            cluster.broker.always(ApiKey.DESCRIBE_PRODUCERS, edited(unauthorized))
+        async with make_producer(cluster.bootstrap_servers, linger_ms=5, retry_backoff_ms=1) as producer:
             values = [b"%d:" % n + bytes(50) for n in range(6)]
             deliveries = [producer.send("t", value) for value in values]
             ended = [await end_of(delivery) for delivery in deliveries]
-            assert all(isinstance(one, OutOfOrderSequenceException) for one in ended)
-            assert {delivery.outcome for delivery in deliveries} == {Outcome.UNKNOWN}
+            if may_ask:
+                assert [delivery.result().offset for delivery in deliveries] == [-1] * 6  # nobody says where
+            else:
+                assert all(isinstance(one, OutOfOrderSequenceException) for one in ended)
+                assert {delivery.outcome for delivery in deliveries} == {Outcome.UNKNOWN}
             assert (await producer.send("t", b"next")).offset == 6
+            assert all_memory_free(producer)
         assert cluster.values("t") == [*values, b"next"]
+
+
+def unauthorized(response: Any) -> None:
+    response.topics[0].partitions[0].error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 async def test_it_is_said_once_per_topic(caplog: pytest.LogCaptureFixture) -> None:

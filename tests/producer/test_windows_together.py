@@ -65,6 +65,12 @@ class WindowsMachine(RuleBasedStateMachine):
             self.here.late.clear()
         self.turn(0.0)
 
+    @precondition(lambda self: self.here.questions)
+    @rule(told=st.booleans())
+    def answer_question(self, told: bool) -> None:
+        self.here.answer_question(told=told)
+        self.turn(0.0)
+
     @precondition(lambda self: self.here.late)
     @rule()
     def arrive_late(self) -> None:
