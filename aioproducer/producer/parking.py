@@ -58,6 +58,7 @@ class ParkingLot:
         self.on_withdrawn: Callable[[], object] = lambda: None
         """Called when a withdrawal may have given others their turn: the only change that its owner does not cause."""
         self._expiring = Turn(accumulator.loop)
+        self._placing = False
         self._count = 0
         self._shut = True
         self._waited = (False, False)
@@ -167,6 +168,16 @@ class ParkingLot:
 
     def place(self) -> None:
         """Places records from the head for as long as there is memory."""
+        if self._placing:
+            return  # a partitioner that is asked below has sent a record
+        self._placing = True
+        try:
+            self._place_from_the_head()
+        finally:
+            self._placing = False
+        self._gate()
+
+    def _place_from_the_head(self) -> None:
         memory = self.memory
         while len(memory) > 0:
             record = memory.first()
@@ -179,20 +190,36 @@ class ParkingLot:
                 record.headers,
                 record.size,
             )
-            if placed is None and self._has_metadata(record):
+            if placed is not None:
+                memory.remove(record)
+                record.result.on_abandoned = None
+                record.result.forward([(0, placed._result, placed._index)])
+                if record.intercepted is not None:
+                    placed._result.intercept(placed._index, record.headers or ())
+                self._leave(record)
+            elif self._has_metadata(record):
                 break
-            memory.remove(record)
-            if placed is None:  # its topic was created anew, with fewer partitions
-                if record.choose is not None:
-                    record.partition = None
+            elif record.choose is not None:
+                self._choose_again(record)
+            else:  # its topic was created anew, with fewer partitions
+                memory.remove(record)
                 self._wait_for_metadata(record)
-                continue
-            record.result.on_abandoned = None
-            record.result.forward([(0, placed._result, placed._index)])
-            if record.intercepted is not None:
-                placed._result.intercept(placed._index, record.headers or ())
-            self._leave(record)
-        self._gate()
+
+    def _choose_again(self, record: ParkedRecord) -> None:
+        """The topic was created anew, without the partition that the user's partitioner has chosen for the record.
+
+        The record keeps its turn: those behind it may be for the partition that is chosen now.
+        """
+        try:
+            record.partition = None if record.choose is None else record.choose()
+        except PartitionerException as error:
+            if record.waiting():
+                self._take_out(record)
+                self._fail_each([(record, error)])
+            return
+        if record.waiting() and not self._has_metadata(record):
+            self.memory.remove(record)
+            self._wait_for_metadata(record)
 
     def withdraw(self, record: ParkedRecord) -> None:
         """Takes back a record nobody wants any more; it will never be in the log."""

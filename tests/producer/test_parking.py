@@ -15,6 +15,7 @@ from aioproducer.errors import (
     InvalidTopicException,
     KafkaError,
     Outcome,
+    PartitionerException,
     TimeoutException,
     TopicAuthorizationException,
 )
@@ -178,6 +179,76 @@ def test_a_topic_made_anew_with_fewer_partitions_lets_others_go_and_keeps_who_wa
     here.learn("t", 3)
     assert here.values("t", 2) == [b"1", b"3"]
     assert not any(delivery.done() for delivery in waiting)
+
+
+class TestChoosingAgain:
+    """A topic is created anew with fewer partitions, and the user's partitioner has to choose again for who waits."""
+
+    def waiting(self, *chosen: int | Exception | None) -> tuple[Parking, list[ParkedRecord]]:
+        """Records 1 and 2 wait for memory; the partitioner chose partition 2 for the first, and then as it is told."""
+        here = Parking(memory=2600, batch_size=2600)
+        here.learn("t", 3)
+        here.send("t", bytes(900), partition=1)
+        again = iter(chosen)
+
+        def choose() -> int | None:
+            choice = next(again)
+            if isinstance(choice, Exception):
+                raise choice
+            return choice
+
+        records = [here.park("t", b"1", partition=2), here.park("t", b"2", partition=0)]
+        records[0].choose = choose
+        del here.accumulator.topics["t"]
+        here.add_topic("t", 1)
+        return here, records
+
+    def finish(self, here: Parking) -> None:
+        here.pool.deallocate(here.opened[0].allocated)
+        here.lot.place()
+
+    def test_a_record_keeps_its_turn(self) -> None:
+        here, _ = self.waiting(0)
+        self.finish(here)
+        assert here.values("t", 0) == [b"1", b"2"]
+
+    @pytest.mark.parametrize("nowhere", [None, 2])
+    def test_who_is_for_no_partition_waits_for_metadata(self, nowhere: int | None) -> None:
+        here, _ = self.waiting(nowhere, 1)
+        self.finish(here)
+        assert here.values("t", 0) == [b"2"]
+        assert [record.value for record in here.lot.metadata["t"]] == [b"1"]
+
+    def test_what_the_partitioner_raises_ends_the_record(self) -> None:
+        here, (first, _) = self.waiting(PartitionerException("cannot"))
+        self.finish(here)
+        assert isinstance(first.result.raised(0), PartitionerException)
+        assert here.values("t", 0) == [b"2"]
+        assert here.lot.bytes == len(here.lot) == 0
+
+    def test_the_partitioner_may_send_a_record_itself(self) -> None:
+        here, (first, _) = self.waiting()
+
+        def choose() -> int:
+            here.park("t", b"3", partition=0)
+            here.lot.place()  # as whoever parks a record does
+            return 0
+
+        first.choose = choose
+        self.finish(here)
+        assert here.values("t", 0) == [b"1", b"2", b"3"]
+
+    def test_the_record_may_be_withdrawn_meanwhile(self) -> None:
+        here, (first, _) = self.waiting()
+
+        def choose() -> int:
+            here.lot.withdraw(first)
+            return 0
+
+        first.choose = choose
+        self.finish(here)
+        assert here.values("t", 0) == [b"2"]
+        assert here.lot.bytes == len(here.lot) == 0
 
 
 def test_a_topic_that_will_never_be_known_fails_its_records_alone() -> None:

@@ -8,6 +8,8 @@ from enum import Enum
 from random import Random
 from typing import Any
 
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS
 from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.releases import Release
 from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan
@@ -111,6 +113,16 @@ class Scenario:
         configs = self.broker_configs
         anew = "recreate" in self.rates and configs["auto.create.topics.enable"]
         return "growth" in self.rates or (anew and plan.partitions != configs["num.partitions"])
+
+    @property
+    def mixes_logs(self) -> bool:
+        """Requests name topics by their names, so of those under way while a topic is created anew, the first may reach
+        the old log and the second the new one. With one at a time none is under way with another.
+        """
+        by_name = (
+            self.release.get(ApiKey.PRODUCE, FIRST_WITH_TOPIC_IDS) < FIRST_WITH_TOPIC_IDS or "upgrades" in self.rates
+        )
+        return "recreate" in self.rates and by_name and self.config["max_in_flight_requests_per_connection"] > 1
 
     @property
     def reuses_offsets(self) -> bool:

@@ -15,6 +15,7 @@ from aioproducer.records.record import Record
 from aioproducer.testing.simulation.drawing import draw
 from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.network import Conditions
+from aioproducer.testing.simulation.releases import NEWEST
 from aioproducer.testing.simulation.scenario import Promise, Scenario, TopicPlan
 from aioproducer.testing.simulation.trace import Trace
 from aioproducer.testing.simulation.vanished import Vanished
@@ -65,6 +66,7 @@ class History:
             work=[],
             conditions=Conditions(),
             calm=not rates,
+            release=NEWEST,
             topics=[TopicPlan("t", 2, 0.0)],
             broker_configs={
                 **drawn.broker_configs,
