@@ -123,9 +123,9 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
         raise RecordTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than max.message.bytes={config.max_message_bytes}"
         )
-    found = scan(batch) if scanned is None else scanned
-    if found.crc != batch.crc:
-        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {found.crc:#010x}")
+    crc, max_timestamp, _, problem = scan(batch) if scanned is None else scanned
+    if crc != batch.crc:
+        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {crc:#010x}")
     if batch.size_in_bytes > config.segment_bytes:
         raise RecordBatchTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than segment.bytes={config.segment_bytes}"
@@ -142,10 +142,10 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
         )
     if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
-    if found.problem is not None:
-        raise found.problem
-    _validate_timestamps(batch, found.max_timestamp, config, now_ms)
-    return found.max_timestamp
+    if problem is not None:
+        raise problem
+    _validate_timestamps(batch, max_timestamp, config, now_ms)
+    return max_timestamp
 
 
 def _validate_timestamps(batch: RecordBatch, max_timestamp: int, config: TopicConfig, now_ms: int) -> None:

@@ -17,7 +17,7 @@ from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
 from aioproducer.broker.leader_epoch import check_leader_epoch
-from aioproducer.broker.long_work import Steps
+from aioproducer.broker.long_work import Steps, finish
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
@@ -118,15 +118,18 @@ class _Fetch:
         return self._size >= self._min_bytes
 
     def answer(self) -> None:
-        self._context.long_work.run(self._request, self.read())
+        if len(self._wanted) < _PARTITIONS_AT_ONCE:
+            self._request.respond(finish(self.read()))
+        else:
+            self._context.long_work.run(self._request, self.read())
 
     # reading
 
     def read(self) -> Steps[FetchResponse]:
         leaders: dict[int, Node] = {}
         response = FetchResponse()
-        taken = self._context.response_memory.take(self._request, self._max_bytes)
-        most = taken.size
+        memory = self._context.response_memory
+        most = min(self._max_bytes, memory.share)
         size = count = 0
         for wanted in self._topics:
             topic = self._topic(wanted)
@@ -139,7 +142,7 @@ class _Fetch:
                 size += read
                 count += 1
                 partitions.append(data)
-        taken.settle(size)
+        memory.take(self._request, size)
         response.node_endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in leaders.values()]
         return response
 
