@@ -25,17 +25,20 @@ from aioproducer.errors import (
     RecordTooLargeException,
     UnsupportedCompressionTypeException,
 )
+from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Records
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, check_codec, decompress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, read_batches
-from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, BATCH_OVERHEAD, MAGIC, MAGIC_OFFSET
+from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, BATCH_OVERHEAD, LOG_OVERHEAD, MAGIC, MAGIC_OFFSET
 from aioproducer.types import TimestampType
 
 MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
 """Bytes a batch may have decompressed. Kafka has no such limit; here the whole batch is decompressed at once."""
 
 ZSTD_MIN_PRODUCE_VERSION = 7
+
+_LENGTH_AT = 8
 
 _RECORDS_AT_ONCE = 20_000
 """Read before other threads may have their turn."""
@@ -52,6 +55,19 @@ def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
     if records[MAGIC_OFFSET] != MAGIC:
         error = InvalidRecordException if records[MAGIC_OFFSET] < MAGIC else CorruptRecordException
         raise error(f"record batches must be of format v{MAGIC}, not v{records[MAGIC_OFFSET]}")
+    if int.from_bytes(records[_LENGTH_AT:LOG_OVERHEAD], "big") + LOG_OVERHEAD == len(records):
+        batch = RecordBatch(records)
+    else:
+        batch = _first_of(records)
+    if batch.codec is CompressionType.ZSTD and produce_version < ZSTD_MIN_PRODUCE_VERSION:
+        raise UnsupportedCompressionTypeException(
+            f"zstd needs Produce {ZSTD_MIN_PRODUCE_VERSION}, not {produce_version}"
+        )
+    return batch
+
+
+def _first_of(records: Buffer) -> RecordBatch:
+    """The one batch that is whole; what is left after it is passed over, as in Kafka."""
     batches = read_batches(records, allow_partial=True)
     batch = next(batches, None)
     if batch is None:
@@ -59,10 +75,6 @@ def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
     if next(batches, None) is not None:
         raise InvalidRecordException(
             "a produce request must have one record batch for each of its partitions, not more"
-        )
-    if batch.codec is CompressionType.ZSTD and produce_version < ZSTD_MIN_PRODUCE_VERSION:
-        raise UnsupportedCompressionTypeException(
-            f"zstd needs Produce {ZSTD_MIN_PRODUCE_VERSION}, not {produce_version}"
         )
     return batch
 
