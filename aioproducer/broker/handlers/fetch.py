@@ -61,7 +61,7 @@ def handle(
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     fetch = _Fetch(context, request, message)
     if message.max_wait_ms <= 0:
-        return fetch.read()
+        return fetch.read() if fetch.is_wide else finish(fetch.read())
     context.purgatories.fetch.wait_for(fetch.partitions(), DelayedFetch(request, message.max_wait_ms, fetch))
     return None
 
@@ -95,6 +95,11 @@ class _Fetch:
                     found.append(partition)
         return found
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether to read it may take long."""
+        return len(self._topics) > 1 or any(len(topic.partitions) >= _PARTITIONS_AT_ONCE for topic in self._topics)
+
     # waiting
 
     def is_enough(self) -> bool:
@@ -118,10 +123,10 @@ class _Fetch:
         return self._size >= self._min_bytes
 
     def answer(self) -> None:
-        if len(self._wanted) < _PARTITIONS_AT_ONCE:
-            self._request.respond(finish(self.read()))
-        else:
+        if self.is_wide:
             self._context.long_work.run(self._request, self.read())
+        else:
+            self._request.respond(finish(self.read()))
 
     # reading
 
