@@ -30,7 +30,14 @@ from aioproducer.protocol.schema import Records
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, check_codec, decompress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, read_batches
-from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, BATCH_OVERHEAD, LOG_OVERHEAD, MAGIC, MAGIC_OFFSET
+from aioproducer.records.record_batch_header import (
+    ATTRIBUTES_OFFSET,
+    BATCH_OVERHEAD,
+    CODEC_MASK,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_OFFSET,
+)
 from aioproducer.types import TimestampType
 
 MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
@@ -59,7 +66,8 @@ def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
         batch = RecordBatch(records)
     else:
         batch = _first_of(records)
-    if batch.codec is CompressionType.ZSTD and produce_version < ZSTD_MIN_PRODUCE_VERSION:
+    is_packed = batch.attributes & CODEC_MASK
+    if is_packed and batch.codec is CompressionType.ZSTD and produce_version < ZSTD_MIN_PRODUCE_VERSION:
         raise UnsupportedCompressionTypeException(
             f"zstd needs Produce {ZSTD_MIN_PRODUCE_VERSION}, not {produce_version}"
         )
@@ -101,8 +109,8 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE) -> S
     start, decompressed, newest = BATCH_OVERHEAD - ATTRIBUTES_OFFSET, 0, batch.max_timestamp
     if crc != batch.crc:
         return Scan(crc, newest, decompressed)
-    codec = batch.codec
-    if codec is not CompressionType.NONE:
+    if batch.attributes & CODEC_MASK:
+        codec = batch.codec
         try:
             check_codec(codec)
         except ConfigException:  # Without the library there is no telling; whoever reads the records will.
