@@ -117,6 +117,8 @@ APIS: dict[int, Api] = {
 }
 """Every API but ApiVersions, whose answer is made of this table."""
 
+_REQUESTS = {key: MESSAGES[ApiKey(key)].request for key in APIS}
+
 
 class KafkaApis:
     """The APIs of one node; ``newest`` has the versions of those that go less far than they could."""
@@ -150,8 +152,7 @@ class KafkaApis:
             return
         api = APIS[header.api_key]
         # Bytes after the end are passed over, as Kafka does: librdkafka sends some with Metadata (its issue 5049).
-        schema = MESSAGES[ApiKey(header.api_key)].request
-        message, _ = decode_prefix(schema, header.api_version, frame, body_at, MAX_ELEMENTS)
+        message, _ = decode_prefix(_REQUESTS[header.api_key], header.api_version, frame, body_at, MAX_ELEMENTS)
         response = api.handle(self._context, request, message)
         if isinstance(response, Response):
             request.respond(response)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
@@ -21,7 +20,7 @@ class LogIndex:
         self.base_offsets = list(base_offsets)
         self.max_timestamps = list(max_timestamps)
         # Where each batch ends, in bytes that were ever appended; the first one begins at _start.
-        self._ends = array("q", accumulate(sizes))
+        self._ends = list(accumulate(sizes))
         self._start = 0
 
     def __len__(self) -> int:

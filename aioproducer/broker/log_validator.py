@@ -25,17 +25,27 @@ from aioproducer.errors import (
     RecordTooLargeException,
     UnsupportedCompressionTypeException,
 )
+from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Records
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, check_codec, decompress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, read_batches
-from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, BATCH_OVERHEAD, MAGIC, MAGIC_OFFSET
+from aioproducer.records.record_batch_header import (
+    ATTRIBUTES_OFFSET,
+    BATCH_OVERHEAD,
+    CODEC_MASK,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_OFFSET,
+)
 from aioproducer.types import TimestampType
 
 MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
 """Bytes a batch may have decompressed. Kafka has no such limit; here the whole batch is decompressed at once."""
 
 ZSTD_MIN_PRODUCE_VERSION = 7
+
+_LENGTH_AT = 8
 
 _RECORDS_AT_ONCE = 20_000
 """Read before other threads may have their turn."""
@@ -52,6 +62,20 @@ def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
     if records[MAGIC_OFFSET] != MAGIC:
         error = InvalidRecordException if records[MAGIC_OFFSET] < MAGIC else CorruptRecordException
         raise error(f"record batches must be of format v{MAGIC}, not v{records[MAGIC_OFFSET]}")
+    if int.from_bytes(records[_LENGTH_AT:LOG_OVERHEAD], "big") + LOG_OVERHEAD == len(records):
+        batch = RecordBatch(records)
+    else:
+        batch = _first_of(records)
+    is_packed = batch.attributes & CODEC_MASK
+    if is_packed and batch.codec is CompressionType.ZSTD and produce_version < ZSTD_MIN_PRODUCE_VERSION:
+        raise UnsupportedCompressionTypeException(
+            f"zstd needs Produce {ZSTD_MIN_PRODUCE_VERSION}, not {produce_version}"
+        )
+    return batch
+
+
+def _first_of(records: Buffer) -> RecordBatch:
+    """The one batch that is whole; what is left after it is passed over, as in Kafka."""
     batches = read_batches(records, allow_partial=True)
     batch = next(batches, None)
     if batch is None:
@@ -59,10 +83,6 @@ def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
     if next(batches, None) is not None:
         raise InvalidRecordException(
             "a produce request must have one record batch for each of its partitions, not more"
-        )
-    if batch.codec is CompressionType.ZSTD and produce_version < ZSTD_MIN_PRODUCE_VERSION:
-        raise UnsupportedCompressionTypeException(
-            f"zstd needs Produce {ZSTD_MIN_PRODUCE_VERSION}, not {produce_version}"
         )
     return batch
 
@@ -89,8 +109,8 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE) -> S
     start, decompressed, newest = BATCH_OVERHEAD - ATTRIBUTES_OFFSET, 0, batch.max_timestamp
     if crc != batch.crc:
         return Scan(crc, newest, decompressed)
-    codec = batch.codec
-    if codec is not CompressionType.NONE:
+    if batch.attributes & CODEC_MASK:
+        codec = batch.codec
         try:
             check_codec(codec)
         except ConfigException:  # Without the library there is no telling; whoever reads the records will.
@@ -123,9 +143,9 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
         raise RecordTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than max.message.bytes={config.max_message_bytes}"
         )
-    found = scan(batch) if scanned is None else scanned
-    if found.crc != batch.crc:
-        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {found.crc:#010x}")
+    crc, max_timestamp, _, problem = scan(batch) if scanned is None else scanned
+    if crc != batch.crc:
+        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {crc:#010x}")
     if batch.size_in_bytes > config.segment_bytes:
         raise RecordBatchTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than segment.bytes={config.segment_bytes}"
@@ -142,10 +162,10 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
         )
     if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
-    if found.problem is not None:
-        raise found.problem
-    _validate_timestamps(batch, found.max_timestamp, config, now_ms)
-    return found.max_timestamp
+    if problem is not None:
+        raise problem
+    _validate_timestamps(batch, max_timestamp, config, now_ms)
+    return max_timestamp
 
 
 def _validate_timestamps(batch: RecordBatch, max_timestamp: int, config: TopicConfig, now_ms: int) -> None:

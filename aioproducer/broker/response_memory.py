@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aioproducer.broker.request import Request
 
 SIZE = 128 * 1024 * 1024
 """Bytes of all responses of a node that are not over."""
 
 _SHARE = 4
+
+_SMALL = 64 * 1024
+"""Bytes of a response that is not counted: most are smaller, and a connection has one at a time."""
 
 
 class ResponseMemory:
@@ -18,41 +23,19 @@ class ResponseMemory:
     """
 
     def __init__(self, size: int = SIZE) -> None:
-        self._left = size
+        self.left = size
+        """Bytes; negative by as much as single batches exceed the limit."""
 
     @property
-    def left(self) -> int:
-        """Bytes; negative by as much as single batches exceed the limit."""
-        return self._left
+    def share(self) -> int:
+        """Bytes that the next response may have."""
+        return max(self.left // _SHARE, 0)
 
-    def take(self, request: Request, wanted: int) -> Taken:
-        """As many bytes as a response may have of the ``wanted``, until the request is over."""
-        taken = Taken(self, max(min(wanted, self._left // _SHARE), 0))
-        request.when_over(taken.give_back)
-        return taken
+    def take(self, request: Request, size: int) -> None:
+        """The response to a request has this many bytes, until the request is over."""
+        if size > _SMALL:
+            self.left -= size
+            request.when_over(partial(self._give_back, size))
 
-    def add(self, count: int) -> None:
-        self._left -= count
-
-
-class Taken:
-    """The part of one request."""
-
-    __slots__ = ("_is_over", "_memory", "size")
-
-    def __init__(self, memory: ResponseMemory, size: int) -> None:
-        self._memory = memory
-        self._is_over = False
-        self.size = size
-        memory.add(size)
-
-    def settle(self, size: int) -> None:
-        """It is this much in the end."""
-        if not self._is_over:
-            self._memory.add(size - self.size)
-            self.size = size
-
-    def give_back(self) -> None:
-        """The request is over."""
-        self.settle(0)
-        self._is_over = True
+    def _give_back(self, size: int) -> None:
+        self.left += size

@@ -60,6 +60,10 @@ class TestBatchOfRequest:
         with pytest.raises(InvalidRecordException):
             batch_of_request(records, 9)
 
+    def test_part_of_another_one_is_passed_over(self) -> None:
+        batch = make_batch(b"a")
+        assert batch_of_request(batch + batch[:-1], 9).size_in_bytes == len(batch)
+
     def test_there_must_not_be_two(self) -> None:
         with pytest.raises(InvalidRecordException, match="one record batch"):
             batch_of_request(make_batch(b"a") * 2, 9)

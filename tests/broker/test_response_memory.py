@@ -12,38 +12,39 @@ def make() -> Request:
     return Request(RequestHeader(1, 12, 1, None), channel, channel)
 
 
+LARGE = 100_000
+
+
 def test_a_quarter_of_what_is_left_until_the_request_is_over() -> None:
-    memory = ResponseMemory(1000)
-    requests = [make() for _ in range(3)]
-    taken = [memory.take(request, 600) for request in requests]
-    assert [one.size for one in taken] == [250, 187, 140]
-    taken[0].settle(100)
-    assert memory.left == 1000 - 100 - 187 - 140
+    memory = ResponseMemory(10 * LARGE)
+    requests = [make(), make(), WrappedRequest(make())]
+    assert memory.share == 10 * LARGE // 4
+    for request in requests:
+        memory.take(request, 2 * LARGE)
+    assert (memory.left, memory.share) == (4 * LARGE, LARGE)
     requests[0].over()
     requests[0].over()
     requests[1].abandon()
     requests[1].over()
-    assert memory.left == 1000 - 140
-    taken[1].settle(300)
-    assert memory.left == 1000 - 140, "it was over before it was read"
+    assert memory.left == 8 * LARGE
+    requests[2]._request.over()  # type: ignore[attr-defined]
+    assert memory.left == 10 * LARGE
 
 
 def test_single_batches_may_exceed_it() -> None:
-    memory = ResponseMemory(100)
-    one, other = make(), WrappedRequest(make())
-    memory.take(one, 10).settle(500)
-    taken = memory.take(other, 10)
-    assert (memory.left, taken.size) == (-400, 0)
-    taken.settle(500)
-    assert memory.left == -900
-    one.over()
-    other._request.over()
-    assert memory.left == 100
-
-
-def test_a_client_that_is_gone_takes_nothing() -> None:
-    memory = ResponseMemory(100)
+    memory = ResponseMemory(LARGE)
     request = make()
+    memory.take(request, 3 * LARGE)
+    assert (memory.left, memory.share) == (-2 * LARGE, 0)
+    request.over()
+    assert memory.left == LARGE
+
+
+def test_small_responses_and_those_of_clients_that_are_gone_do_not_count() -> None:
+    memory = ResponseMemory(LARGE)
+    request = make()
+    memory.take(request, 1000)
+    assert memory.left == LARGE
     request.abandon()
-    memory.take(request, 10).settle(50)
-    assert memory.left == 100
+    memory.take(request, LARGE)
+    assert memory.left == LARGE

@@ -17,7 +17,7 @@ from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
 from aioproducer.broker.leader_epoch import check_leader_epoch
-from aioproducer.broker.long_work import Steps
+from aioproducer.broker.long_work import Steps, finish
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
@@ -61,7 +61,7 @@ def handle(
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     fetch = _Fetch(context, request, message)
     if message.max_wait_ms <= 0:
-        return fetch.read()
+        return fetch.read() if fetch.is_wide else finish(fetch.read())
     context.purgatories.fetch.wait_for(fetch.partitions(), DelayedFetch(request, message.max_wait_ms, fetch))
     return None
 
@@ -95,6 +95,11 @@ class _Fetch:
                     found.append(partition)
         return found
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether to read it may take long."""
+        return len(self._topics) > 1 or any(len(topic.partitions) >= _PARTITIONS_AT_ONCE for topic in self._topics)
+
     # waiting
 
     def is_enough(self) -> bool:
@@ -118,15 +123,18 @@ class _Fetch:
         return self._size >= self._min_bytes
 
     def answer(self) -> None:
-        self._context.long_work.run(self._request, self.read())
+        if self.is_wide:
+            self._context.long_work.run(self._request, self.read())
+        else:
+            self._request.respond(finish(self.read()))
 
     # reading
 
     def read(self) -> Steps[FetchResponse]:
         leaders: dict[int, Node] = {}
         response = FetchResponse()
-        taken = self._context.response_memory.take(self._request, self._max_bytes)
-        most = taken.size
+        memory = self._context.response_memory
+        most = min(self._max_bytes, memory.share)
         size = count = 0
         for wanted in self._topics:
             topic = self._topic(wanted)
@@ -139,7 +147,7 @@ class _Fetch:
                 size += read
                 count += 1
                 partitions.append(data)
-        taken.settle(size)
+        memory.take(self._request, size)
         response.node_endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in leaders.values()]
         return response
 

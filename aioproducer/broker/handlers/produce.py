@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_replication import DelayedReplication
 from aioproducer.broker.log_validator import Scan, batch_of_request, scan
-from aioproducer.broker.long_work import Steps, finish
+from aioproducer.broker.long_work import Steps
 from aioproducer.broker.producer_state import NUM_BATCHES_TO_RETAIN
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
@@ -83,31 +83,37 @@ _DECOMPRESSED_AT_ONCE = 1024 * 1024
 _Scans = Mapping[int, Scan]
 """Of batches that were read before they are appended, by the ``id`` of what the request has for their partition."""
 
+_NO_SCANS: _Scans = {}
+
 
 def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
     topics = _distinct(message.topic_data)
     scans = None if context.order.is_busy(request.connection) else _scan_now(topics, request.header.api_version)
     if scans is not None:
-        return finish(_append(context, request, message, topics, scans))
+        append = _Append(context, request, message, scans)
+        for data in topics:
+            append.add(data, data.partition_data)
+        return append.end()
     context.order.run(request, partial(_scan_elsewhere, context, request, message, topics))
     return None
 
 
 def _scan_now(topics: Sequence[TopicProduceData], version: int) -> _Scans | None:
     """Decompresses what is compressed; None if all that the request has to have done takes too long for the loop."""
-    plain, packed = 0, []
-    if sum(len(topic.partition_data) for topic in topics) > _PARTITIONS_AT_ONCE:
-        return None
+    count = size = 0
+    packed: list[PartitionProduceData] = []
     for topic in topics:
         for wanted in topic.partition_data:
+            count += 1
             records = wanted.records
-            if not isinstance(records, (bytes, bytearray, memoryview)) or len(records) <= _CODEC_AT:
-                continue
-            if records[_CODEC_AT] & CODEC_MASK:
-                packed.append(wanted)
-            plain += len(records)
-    if plain > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
+            if isinstance(records, (memoryview, bytes, bytearray)) and len(records) > _CODEC_AT:
+                size += len(records)
+                if records[_CODEC_AT] & CODEC_MASK:
+                    packed.append(wanted)
+    if count > _PARTITIONS_AT_ONCE or size > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
         return None
+    if not packed:
+        return _NO_SCANS
     scans: dict[int, Scan] = {}
     left = _DECOMPRESSED_AT_ONCE
     for wanted in packed:
@@ -138,8 +144,7 @@ def _scan_elsewhere(
                     batches[id(wanted)] = batch
 
     def append(found: asyncio.Future[list[Scan]]) -> None:
-        steps = _append_in_order(context, request, message, topics, dict(zip(batches, found.result(), strict=True)))
-        context.long_work.run(request, steps, needed=True)
+        context.long_work.run(request, _append_in_order(context, request, message, topics, found, batches), needed=True)
 
     def scanned(found: asyncio.Future[list[Scan]]) -> None:
         if not found.cancelled():  # else the node has stopped
@@ -153,36 +158,18 @@ def _append_in_order(
     request: Request,
     message: ProduceRequest,
     topics: Sequence[TopicProduceData],
-    scans: _Scans,
+    found: asyncio.Future[list[Scan]],
+    batches: Iterable[int],
 ) -> Steps[ProduceResponse | None]:
     try:
-        return (yield from _append(context, request, message, topics, scans))
+        append = _Append(context, request, message, dict(zip(batches, found.result(), strict=True)))
+        for data in topics:
+            for start in range(0, len(data.partition_data), _PARTITIONS_AT_ONCE):
+                append.add(data, data.partition_data[start : start + _PARTITIONS_AT_ONCE])
+                yield
+        return append.end()
     finally:
         context.order.ended(request.connection)
-
-
-def _append(
-    context: BrokerContext,
-    request: Request,
-    message: ProduceRequest,
-    topics: Sequence[TopicProduceData],
-    scans: _Scans,
-) -> Steps[ProduceResponse | None]:
-    append = _Append(context, request, message, scans)
-    response = yield from append.answer(topics)
-    if append.replicating:
-        waiting = DelayedReplication(request, message.timeout_ms, context.node_id, response, append.replicating)
-        context.purgatories.produce.wait_for(waiting.partitions, waiting)
-        return None
-    if message.acks != _ACKS_NONE:
-        return response
-    if append.failures:
-        # Nobody waits for an answer; a closed connection at least makes the producer ask for new metadata.
-        log.info("produce with acks=0 failed: %s", "; ".join(append.failures))
-        request.close_connection("a produce request with acks=0 failed")
-    else:
-        request.no_response()
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +192,11 @@ class _Append:
 
     def __init__(self, context: BrokerContext, request: Request, message: ProduceRequest, scans: _Scans) -> None:
         self._context = context
+        self._request = request
         self._scans = scans
+        self._timeout_ms = message.timeout_ms
+        self._responses: list[TopicProduceResponse] = []
+        self._data: TopicProduceData | None = None
         self._version = request.header.api_version
         self._listener = request.connection.listener
         self._acks = message.acks
@@ -215,37 +206,47 @@ class _Append:
         self._now = context.clock.monotonic()
         self._leaders: dict[int, Node] = {}
         self._appended_to: list[Partition] = []
-        self.replicating: list[_Replicating] = []
-        self.failures: list[str] = []
+        self._replicating: list[_Replicating] = []
+        self._failures: list[str] = []
 
-    def answer(self, topics: Sequence[TopicProduceData]) -> Steps[ProduceResponse]:
+    def add(self, data: TopicProduceData, wanted: Sequence[PartitionProduceData]) -> None:
+        """Appends to some of the partitions of a topic."""
         faults, node_id = self._context.faults, self._context.node_id
-        responses = []
-        count = 0
-        for data in topics:
-            topic = _topic(self._context, self._version, data)
-            answers = []
-            for wanted in data.partition_data:
-                answers.append(self._answer_partition(data, topic, wanted))
-                count += 1
-                if count % _PARTITIONS_AT_ONCE == 0:
-                    self._notify()
-                    yield
-            if topic is not None:
-                rates = self._context.topic_metrics.of(topic.name)
-                for answer in answers:
-                    rates.produced(answer.error_code != ErrorCode.NONE, self._now)
-            told = [answer for answer in answers if not faults.leaves_out(node_id)]
-            responses.append(TopicProduceResponse(data.name, data.topic_id, told))
-        self._notify()
-        endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in self._leaders.values()]
-        return ProduceResponse(responses, faults.throttle_ms(node_id), endpoints)
-
-    def _notify(self) -> None:
-        """Those who wait for what was appended read it."""
+        topic = _topic(self._context, self._version, data)
+        answers = [self._answer_partition(data, topic, one) for one in wanted]
+        if topic is not None:
+            rates = self._context.topic_metrics.of(topic.name)
+            for answer in answers:
+                rates.produced(answer.error_code != ErrorCode.NONE, self._now)
+        told = [answer for answer in answers if not faults.leaves_out(node_id)]
+        if self._responses and self._data is data:
+            self._responses[-1].partition_responses += told
+        else:
+            self._data = data
+            self._responses.append(TopicProduceResponse(data.name, data.topic_id, told))
+        # Those who wait for what was appended read it.
         for partition in self._appended_to:
             partition.notify()
         self._appended_to.clear()
+
+    def end(self) -> ProduceResponse | None:
+        """Responds, at once or when all is replicated."""
+        request, faults, node_id = self._request, self._context.faults, self._context.node_id
+        endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in self._leaders.values()]
+        response = ProduceResponse(self._responses, faults.throttle_ms(node_id), endpoints)
+        if self._replicating:
+            waiting = DelayedReplication(request, self._timeout_ms, node_id, response, self._replicating)
+            self._context.purgatories.produce.wait_for(waiting.partitions, waiting)
+            return None
+        if self._acks != _ACKS_NONE:
+            return response
+        if self._failures:
+            # Nobody waits for an answer; a closed connection at least makes the producer ask for new metadata.
+            log.info("produce with acks=0 failed: %s", "; ".join(self._failures))
+            request.close_connection("a produce request with acks=0 failed")
+        else:
+            request.no_response()
+        return None
 
     def _answer_partition(
         self, data: TopicProduceData, topic: Topic | None, wanted: PartitionProduceData
@@ -258,7 +259,7 @@ class _Append:
                 raise UnknownTopicOrPartitionException(f"there is no partition {data.name}-{wanted.index}")
             return self._append(partition, wanted)
         except ApiException as error:
-            self.failures.append(f"{data.name or data.topic_id}-{wanted.index}: {error.code.name}: {error}")
+            self._failures.append(f"{data.name or data.topic_id}-{wanted.index}: {error.code.name}: {error}")
             answer = PartitionProduceResponse(wanted.index, error.code, -1, error_message=str(error))
             if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 answer.current_leader = self._current_leader(partition)
@@ -301,7 +302,7 @@ class _Append:
             producer_state_batches_to_retain=self._told(partition),
         )
         if self._acks == _ACKS_ALL and info.last_offset >= partition.log.high_watermark:
-            self.replicating.append(_Replicating(partition, info.last_offset, answer))
+            self._replicating.append(_Replicating(partition, info.last_offset, answer))
         return answer
 
     def _remembered(self, partition: Partition) -> int:

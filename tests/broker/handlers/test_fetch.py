@@ -170,10 +170,10 @@ class TestMemory:
     ) -> None:
         sizes = [append(cluster, bytes(1000)) for _ in range(3)]
         (memory,) = [server.context.response_memory for server in cluster._servers.values()]
-        memory.add(SIZE)
+        memory.left = 0
         answer = await only(client, fetch(cluster, 0))
         assert len(answer.records) == sizes[0]
-        memory.add(-8 * sizes[0])
+        memory.left = 8 * sizes[0]
         answer = await only(client, fetch(cluster, 0))
         assert len(answer.records) == 2 * sizes[0]
 
