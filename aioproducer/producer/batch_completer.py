@@ -8,7 +8,6 @@ Compiled when there is a compiler.
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from random import Random
 
@@ -29,6 +28,7 @@ from aioproducer.producer.completion import (
 from aioproducer.producer.drain import Drained
 from aioproducer.producer.explanation import counted
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.incomplete_batches import IncompleteBatches
 from aioproducer.producer.ledger import Ledger, duration, in_words
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class BatchCompleter:
-    """Every batch from its first record on, until it has ended (Kafka's ``IncompleteBatches``), and its end.
+    """Every batch from its first record on, until it has ended, and its end.
 
     ``again(queue, when, now)`` is called when a queue may have something to send at ``when``: a retry, or what a
     batch's end let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here;
@@ -80,7 +80,7 @@ class BatchCompleter:
         self._expiring = Turn(accumulator.loop)
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
         """Told of every batch that fails, before its records are."""
-        self.incomplete: OrderedDict[ProducerBatch, PartitionQueue] = OrderedDict()
+        self.incomplete = IncompleteBatches()
         """In the order they were created, and so in the order they expire."""
 
     def ended(
@@ -128,7 +128,7 @@ class BatchCompleter:
                 self._release(batch)
             finally:
                 batch.succeed(base_offset if known else -1, append_time if known else -1)
-                self.incomplete.pop(batch, None)  # not before: what a bug keeps from being told is ended by abort
+                self.incomplete.remove(batch)  # not before: what a bug keeps from being told is ended by abort
         elif action is Action.FAIL:
             if stamped is not None:
                 stamped.abandon(batch, refused=code in REFUSES_CONTENT)
@@ -216,23 +216,11 @@ class BatchCompleter:
                 self._compress(queue, child)
             child.last_error = ErrorCode.MESSAGE_TOO_LARGE.name
             child.ledger = ledger.copy()
-            self.incomplete[child] = queue
         for child in reversed(children):
             queue.insert_retry(child)
+        self.incomplete.replace(batch, children)
         batch.result.forward([(int(child.first - batch.first), child.result, 0) for child in children])
-        self._put_in_place_of(batch, children)
         self._metrics.batch_split(now)
-
-    def _put_in_place_of(self, batch: ProducerBatch, children: list[ProducerBatch]) -> None:
-        """Children are as old as their batch, so they stand where it stood: whatever was sent is among the oldest."""
-        older: list[ProducerBatch] = []
-        for one in self.incomplete:
-            if one is batch:
-                break
-            older.append(one)
-        del self.incomplete[batch]
-        for one in reversed([*older, *children]):
-            self.incomplete.move_to_end(one, last=False)
 
     def _tell_of_split(self, queue: PartitionQueue, batch: ProducerBatch, parts: int, message: str) -> None:
         level = logging.DEBUG if queue.topic in self._split_topics else logging.WARNING
@@ -251,13 +239,8 @@ class BatchCompleter:
 
     def next_expiry(self) -> float | None:
         """When the oldest batch has used up delivery.timeout.ms."""
-        oldest = self._oldest()
+        oldest = self.incomplete.oldest()
         return None if oldest is None else oldest.created + self._timeout
-
-    def _oldest(self) -> ProducerBatch | None:
-        for batch in self.incomplete:  # next(iter(…)) would be two calls
-            return batch
-        return None
 
     def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
         """Fails the batches whose delivery.timeout.ms is over, wherever they are; the oldest first, for a turn.
@@ -265,8 +248,8 @@ class BatchCompleter:
         ``next_expiry`` is a time that has passed if that was not enough for all of them.
         """
         self._expiring.begin()
-        while (batch := self._oldest()) is not None and batch.created + self._timeout <= now:
-            queue = self.incomplete[batch]
+        while (batch := self.incomplete.oldest()) is not None and batch.created + self._timeout <= now:
+            queue = self.incomplete.queue_of(batch)
             if batch.in_flight:
                 ledger = self._waited(queue, batch, batch.sent_at)
                 ledger.book(now, Reason.IN_FLIGHT.value)
@@ -312,13 +295,13 @@ class BatchCompleter:
     def fail_all(self, error: KafkaError) -> None:
         """Fails everything that has not ended; what comes after it goes on."""
         now = self._accumulator.loop.time()
-        for batch, queue in tuple(self.incomplete.items()):
+        for batch, queue in self.incomplete.items():
             self._give_up(queue, batch, error)
             self._again(queue, now, now)
 
     def give_up_waiting(self, error: KafkaError) -> None:
         """Fails what is not under way."""
-        for batch, queue in tuple(self.incomplete.items()):
+        for batch, queue in self.incomplete.items():
             if not batch.in_flight:
                 self._give_up(queue, batch, error)
 
@@ -327,8 +310,9 @@ class BatchCompleter:
 
         It comes after bugs, too, so it relies on nothing but the batches themselves.
         """
-        while self.incomplete:
-            batch, queue = self.incomplete.popitem(last=False)
+        while (batch := self.incomplete.oldest()) is not None:
+            queue = self.incomplete.queue_of(batch)
+            self.incomplete.remove(batch)
             batch.maybe_appended |= batch.in_flight
             queue.open = None
             queue.batches.clear()
@@ -355,7 +339,7 @@ class BatchCompleter:
 
     def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
         self._end(queue, batch, error, aborted=False)
-        self.incomplete.pop(batch, None)
+        self.incomplete.remove(batch)
         self.on_failed(error)  # not before: it may end everything that has not ended
 
     def _end(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool) -> None:

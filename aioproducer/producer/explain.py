@@ -12,6 +12,7 @@ from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.explanation import Explanation, Obstacle, counted
+from aioproducer.producer.incomplete_batches import IncompleteBatches
 from aioproducer.producer.ledger import Ledger, duration, in_words
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
@@ -35,8 +36,7 @@ class Situation:
     config: ProducerConfig
     client: KafkaClient
     topics: Mapping[str, TopicQueues]
-    incomplete: Mapping[ProducerBatch, PartitionQueue]
-    """In the order they were created."""
+    incomplete: IncompleteBatches
     lot: ParkingLot
     ids: ProducerIdSource
     coordinator_error: Callable[[], KafkaError | None] = lambda: None

@@ -18,9 +18,11 @@ from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.ledger import Ledger
 from aioproducer.producer.produce_result import ProduceResult
+from aioproducer.producer.record_sizes import key_size_at, timestamp_delta_at, value_size_at
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.records.record_columns import NO_BYTES, RecordColumns
 from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
+from aioproducer.records.written_records import WrittenRecords
 
 BATCH_COST: Final = 1536
 """Bytes of memory that a batch takes besides its records (measured by ``benchmarks/memory_cost.py``)."""
@@ -208,6 +210,35 @@ class ProducerBatch:
         self.count = index + 1
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
+
+    def append_part(self, whole: ProducerBatch, records: WrittenRecords, index: i64, limit: i64) -> i64:
+        """Adds records of another batch, which is closed: the one at which ``records`` stands, with this index, and
+        those after it while all together take ``limit`` bytes at most. Answers which comes next.
+        """
+        buffer = self.buffer
+        if buffer is None:
+            raise IllegalStateException("the batch is closed for appends")
+        written = buffer.records
+        sizes = whole.sizes
+        later = whole.base_timestamp - self.base_timestamp
+        overhead: i64 = BATCH_OVERHEAD + MAX_RECORD_OVERHEAD
+        alone = overhead + records.rest
+        while True:
+            delta = timestamp_delta_at(sizes, index) + later
+            records.write_to(written, self.count, delta)
+            buffer.sizes.append(delta, key_size_at(sizes, index), value_size_at(sizes, index))
+            self.count += 1
+            if alone > self.largest:
+                self.largest = alone
+            if self.base_timestamp + delta > self.max_timestamp:
+                self.max_timestamp = self.base_timestamp + delta
+            index += 1
+            if index == whole.count:
+                return index
+            records.next()
+            alone = overhead + records.rest
+            if written.size() + alone > limit:
+                return index
 
     def size(self) -> i64:
         """Bytes of records so far, uncompressed, without the batch's header."""

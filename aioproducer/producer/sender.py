@@ -145,7 +145,7 @@ class Sender:
             self._ids,
             self._supervisor,
             random,
-            on_id=lambda: self._schedule.look_at(*self._completer.incomplete.values()),
+            on_id=lambda: self._schedule.look_at(*self._completer.incomplete.queues()),
             on_refused=self._id_refused,
             on_fatal=self._fatal,
         )
@@ -286,7 +286,7 @@ class Sender:
 
     def _topics_in_use(self) -> set[str]:
         """Topics with records that have not ended: not to be forgotten, however long that takes."""
-        return {queue.topic for queue in self._completer.incomplete.values()} | set(self._lot.metadata)
+        return {queue.topic for queue in self._completer.incomplete.queues()} | set(self._lot.metadata)
 
     def _id_refused(self, error: KafkaError) -> None:
         self._lot.fail_all(error)

@@ -1,19 +1,22 @@
-"""What becomes of a batch that a broker refuses as too large (``ProducerBatch.split``, seed 000).
+"""What becomes of a batch that a broker refuses as too large (``ProducerBatch.split``).
 
 It is cut into smaller ones, in order, under exactly its own sequence numbers: the broker sees what it would have seen
 of the whole. If an earlier attempt may have appended the whole, its parts say so. Rules only: no asyncio, no clock.
+
+Compiled when there is a compiler.
 """
 
 from __future__ import annotations
+
+from mypy_extensions import i64
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.buffer_pool import BatchBuffer
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.record_sizes import timestamp_delta_at
 from aioproducer.producer.sequences import increment_sequence
-from aioproducer.records.record_batch_header import BATCH_OVERHEAD
-from aioproducer.records.record_reader import read_records
-from aioproducer.records.record_writer import record_size_upper_bound
+from aioproducer.records.written_records import WrittenRecords
 
 
 def may_split(code: ErrorCode, batch: ProducerBatch) -> bool:
@@ -37,34 +40,22 @@ def split(batch: ProducerBatch, records: bytes, target: int) -> list[ProducerBat
     records were in the batch, ``first`` tells, counted from the one that was drained.
     """
     children: list[ProducerBatch] = []
-    child: ProducerBatch | None = None
-    everything = read_records(
-        records,
-        count=batch.count,
-        base_offset=0,
-        last_offset_delta=batch.count - 1,
-        base_timestamp=batch.base_timestamp,
-    )
-    for record in everything:
-        key, value, headers = record.key, record.value, record.headers
-        size = BATCH_OVERHEAD + record_size_upper_bound(
-            -1 if key is None else len(key), -1 if value is None else len(value), headers
-        )
-        if child is None or child.size() + size > target:
-            child = _child(batch, record.offset, record.timestamp_ms)
-            children.append(child)
-        child.largest = max(child.largest, size)
-        _ = child.append(record.timestamp_ms, key, value, headers)
-    for child in children:
-        child.freeze()
+    walk = WrittenRecords(records)
+    index: i64 = 0
+    while index < batch.count:
+        child = _child(batch, index)
+        index = child.append_part(batch, walk, index, target)
+        _ = child.freeze()
+        children.append(child)
     return children
 
 
-def _child(batch: ProducerBatch, index: int, timestamp_ms: int) -> ProducerBatch:
+def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
     """An empty batch for the records from ``index`` on."""
     parent = batch.result
     result = ProduceResult(parent.loop, parent.topic, parent.partition, parent.hooks)
-    child = ProducerBatch(result, BatchBuffer(), 0, timestamp_ms, batch.created)
+    timestamp = batch.base_timestamp + timestamp_delta_at(batch.sizes, index)
+    child = ProducerBatch(result, BatchBuffer(), 0, timestamp, batch.created)
     child.expected_ratio = batch.expected_ratio
     child.drain_order = batch.drain_order
     child.first = batch.first + index

@@ -22,7 +22,7 @@ from mypy_extensions import i16, i32, i64, u8
 if TYPE_CHECKING:
     # No import at run time: compiled code reaches BytesWriter through librt's C interface, and interpreted code never
     # gets to use it, so librt need not even be installed.
-    from librt.strings import BytesWriter, write_i16_le, write_i32_le
+    from librt.strings import BytesWriter, read_i64_le, write_i16_le, write_i32_le, write_i64_le
 
 __all__ = ["MAX_RECORD_OVERHEAD", "RecordWriter", "record_size_upper_bound", "varint_size"]
 
@@ -31,6 +31,9 @@ MAX_RECORD_OVERHEAD: Final = 21
 
 _SHORT: Final[i64] = 0x1FFF - 5
 """Bytes that a record may have from its key on for its length to be two bytes, whatever comes before the key."""
+
+_BY_WORDS: Final[i64] = 64
+"""Bytes up to which it is cheaper to copy words than to make an object to copy from."""
 
 # Signed shifts drag the sign along; without these bits they do not.
 _WITHOUT_TOP_7_BITS: Final[i64] = 0x01FF_FFFF_FFFF_FFFF
@@ -174,6 +177,21 @@ class RecordWriter:
             records.append(u8(0))
         else:
             records.write(encoded_headers)
+
+    def append_rest(self, offset_delta: i64, timestamp_delta: i64, data: bytes, begin: i64, end: i64) -> None:
+        """Writes a record whose bytes from the length of its key on are those of ``data`` from ``begin`` to ``end``."""
+        records = self._records
+        write_head(records, end - begin, timestamp_delta, offset_delta)
+        if end - begin > _BY_WORDS:
+            records.write(data[begin:end])
+            return
+        at = begin
+        while at + 8 <= end:
+            write_i64_le(records, read_i64_le(data, at))
+            at += 8
+        while at < end:
+            records.append(u8(data[at]))
+            at += 1
 
     def _encode_headers(self, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
         writer = self._headers

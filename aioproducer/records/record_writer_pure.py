@@ -125,6 +125,12 @@ class RecordWriter:
         records += _encode_varint(len(record)) if length is None else length
         records += record
 
+    def append_rest(self, offset_delta: int, timestamp_delta: int, data: bytes, begin: int, end: int) -> None:
+        """Writes a record whose bytes from the length of its key on are those of ``data`` from ``begin`` to ``end``."""
+        timestamp, offset = _varint(timestamp_delta), _varint(offset_delta)
+        length = _varint(1 + len(timestamp) + len(offset) + end - begin)
+        self._records += b"".join((length, b"\0", timestamp, offset, data[begin:end]))
+
     def size(self) -> int:
         """Bytes written so far."""
         return len(self._records)

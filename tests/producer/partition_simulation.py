@@ -107,7 +107,7 @@ class PartitionSimulation(Accumulation):
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         super().batch_opened(queue, batch)
-        self.completer.incomplete[batch] = queue
+        self.completer.incomplete.add(batch, queue)
 
     def batch_full(self, queue: PartitionQueue) -> None:
         queue.batches[-1].ready_at = self.loop.now

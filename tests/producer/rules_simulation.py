@@ -157,7 +157,7 @@ class RulesSimulation(Accumulation):
     # As the Sender
 
     def batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        self.completer.incomplete[batch] = queue
+        self.completer.incomplete.add(batch, queue)
         self.schedule.opened(queue, batch)
 
     def batch_full(self, queue: PartitionQueue) -> None:

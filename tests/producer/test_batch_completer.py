@@ -64,7 +64,7 @@ def test_a_batch_that_is_acknowledged() -> None:
     here.process()
     here.receive()
     assert [delivery.result().offset for delivery in here.deliveries.values()] == [0, 1, 2]
-    assert here.completer.incomplete == {}
+    assert not here.completer.incomplete
     assert here.pool.available == here.pool.total
     assert batch.body == b""
     metrics = here.metrics.snapshot(here.loop.now)
@@ -599,7 +599,7 @@ def test_abort_ends_everything_and_says_what_is_known() -> None:
     ]
     assert open_one.outcome is Outcome.NOT_SENT
     assert "aborted" in repr(open_one)
-    assert here.completer.incomplete == {}
+    assert not here.completer.incomplete
     assert here.queue.open is None
     assert not here.queue.batches
     here.disconnect(0)

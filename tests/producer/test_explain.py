@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -25,6 +24,7 @@ from aioproducer.net.broker_link import LinkState
 from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.producer.explain import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.incomplete_batches import IncompleteBatches
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.pipeline import Pipeline
@@ -95,7 +95,7 @@ class Scene(Accumulation):
         self.sequences = PartitionSequences(self.ids)
         self.sequences.known_id = 7
         (self.queue,) = self.add_topic("t", 1, sequences=lambda: self.sequences)
-        self.incomplete: OrderedDict[Any, Any] = OrderedDict()
+        self.incomplete = IncompleteBatches()
         self.lot = ParkingLot(self.accumulator, 10**6, FailureLog(), ProducerMetrics())
         self.lot.open()
         self.client: Any = Client(Link() if link is None else link)
@@ -104,7 +104,7 @@ class Scene(Accumulation):
 
     def batch_opened(self, queue: Any, batch: Any) -> None:
         super().batch_opened(queue, batch)
-        self.incomplete[batch] = queue
+        self.incomplete.add(batch, queue)
         queue.close_at = batch.created + self.config.linger_ms / 1000
 
     def full(self, records: int = 1) -> Any:

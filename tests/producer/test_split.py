@@ -16,7 +16,8 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.split import may_split, split, target_size
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
+from aioproducer.records.record_writer import record_size_upper_bound
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer
 from tests.support.scripted_broker import ScriptedCluster, answer, drop, edited, error
@@ -110,6 +111,47 @@ def test_children_are_the_batch_in_order(records: list[Any], limit: int, base_se
         assert (child.producer_id, child.producer_epoch) == (9, 3)
         assert (child.created, child.drain_order, child.attempts) == (5.0, 17, 1)
         assert (child.buffer, child.in_flight, child.maybe_appended, child.retry_at) == (None, False, False, 0.0)
+
+
+def by_the_record(batch: ProducerBatch, target: int) -> list[ProducerBatch]:
+    """The children as they are when each record is read and appended like a new one."""
+    children: list[ProducerBatch] = []
+    child: ProducerBatch | None = None
+    for timestamp_ms, key, value, some_headers in read(batch, batch.records):
+        key_size, value_size = (-1 if one is None else len(one) for one in (key, value))
+        size = BATCH_OVERHEAD + record_size_upper_bound(key_size, value_size, some_headers)
+        if child is None or child.size() + size > target:
+            child = make_batch(Loop())
+            child.base_timestamp = child.max_timestamp = timestamp_ms
+            children.append(child)
+        child.largest = max(child.largest, size)
+        _ = child.append(timestamp_ms, key, value, some_headers)
+    for child in children:
+        child.freeze()
+    return children
+
+
+lasting = st.integers(0, 2**62) | st.integers(NOW_MS - 9000, NOW_MS + 9000)
+large = data | st.integers(8100, 8250).map(bytes)
+
+
+@given(
+    records=st.lists(st.tuples(lasting, large, large, headers), min_size=2, max_size=40)
+    | st.just([(5, None, b"", None)] * 300),
+    target=st.integers(1, 20_000),
+)
+def test_children_are_byte_for_byte_what_their_records_would_be_as_new_ones(records: list[Any], target: int) -> None:
+    batch = make_batch(Loop())
+    batch.base_timestamp = batch.max_timestamp = records[0][0]
+    for record in records:
+        _ = batch.append(*record)
+    batch.freeze()
+    children, expected = split(batch, batch.records, target), by_the_record(batch, target)
+    assert [child.records for child in children] == [child.records for child in expected]
+    for child, other in zip(children, expected, strict=True):
+        assert child.sizes == other.sizes
+        assert (child.count, child.largest, child.written) == (other.count, other.largest, other.written)
+        assert (child.base_timestamp, child.max_timestamp) == (other.base_timestamp, other.max_timestamp)
 
 
 @given(sizes=st.lists(st.integers(0, 2000), min_size=2, max_size=60))

@@ -58,6 +58,21 @@ def test_writes_the_format(module: Any, records: list[Any]) -> None:
     assert writer.size() == len(expected)
 
 
+@pytest.mark.parametrize("module", MODULES)
+@settings(max_examples=150)
+@given(each=record, before=st.binary(max_size=20), after=st.binary(max_size=20), offset_delta=int32, delta=int64)
+def test_the_rest_of_a_record_is_written_behind_other_deltas(
+    module: Any, each: Any, before: bytes, after: bytes, offset_delta: int, delta: int
+) -> None:
+    _, _, key, value, some_headers = each
+    rest = sized(key) + sized(value) + zigzag_varint(len(some_headers or ()))
+    rest += b"".join(sized(name.encode()) + sized(content) for name, content in some_headers or ())
+    writer = module.RecordWriter()
+    writer.append(*each)
+    writer.append_rest(offset_delta, delta, before + rest + after, len(before), len(before + rest))
+    assert writer.freeze() == by_the_book(*each) + by_the_book(offset_delta, delta, key, value, some_headers)
+
+
 @pytest.mark.skipif(not NATIVE, reason="record_writer runs interpreted here: it is the pure twin itself")
 @settings(max_examples=300)
 @given(records=st.lists(record, max_size=5), key_size=st.integers(-1, 2**31 - 1), value_size=st.integers(-1, 2**31 - 1))
