@@ -15,7 +15,7 @@ from mypy_extensions import i64
 
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
 from aioproducer.metrics.network_metrics import NodeMetrics
-from aioproducer.net.in_flight_request import InFlightRequest, MessageRequest
+from aioproducer.net.in_flight_request import AT_ONCE, InFlightRequest, MessageRequest
 from aioproducer.protocol.api_keys import APIS, VERSIONS_RESPONSE
 from aioproducer.protocol.big_endian import int32_at
 from aioproducer.protocol.frame_reader import FrameReader
@@ -236,9 +236,8 @@ class Connection:
         with self._guard:
             try:
                 frames = self._frames.buffer_updated(nbytes)
-                large = self._frames.take_large()
-                if large is not None:
-                    self._received(large)
+                if self._frames.large is not None:
+                    self._received(self._frames.take_large())
                 for frame in frames:
                     self._received(frame)
             except (InvalidReceiveException, SchemaException) as error:
@@ -269,7 +268,7 @@ class Connection:
                 f"{self.peer} answered request {correlation_id}; "
                 f"the next one due is {request.name} {request.correlation_id}"
             )
-        if request.begin_reading(frame):
+        if len(frame) > AT_ONCE and request.begin_reading(frame):
             self._read = frame
             self._receive(False)
             self._loop.call_soon(self._read_on)

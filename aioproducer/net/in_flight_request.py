@@ -48,7 +48,7 @@ class InFlightRequest:
         raise NotImplementedError
 
     def begin_reading(self, frame: bytes | memoryview) -> bool:
-        """Begins to read a large answer step by step; False if ``read`` is to do it in one go."""
+        """Begins to read an answer of more than ``AT_ONCE`` bytes step by step; False if ``read`` is to do it."""
         return False
 
     def read_on(self) -> i64:
@@ -83,7 +83,7 @@ class MessageRequest(InFlightRequest):
         return self._throttle()
 
     def begin_reading(self, frame: bytes | memoryview) -> bool:
-        if len(frame) <= AT_ONCE or self.api_key == ApiKey.API_VERSIONS:
+        if self.api_key == ApiKey.API_VERSIONS:
             return False
         self._decoding = decoding_response(APIS[self.api_key].response, self.version, frame)
         return True

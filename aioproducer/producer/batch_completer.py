@@ -109,7 +109,7 @@ class BatchCompleter:
             if code in APPENDED:
                 log.info("%r was appended after all, after it had been given up", batch)
                 if stamped is not None:
-                    stamped.resolve(batch, now)
+                    stamped.resolve(batch)
             elif stamped is not None:
                 stamped.abandon(batch, refused=code in REFUSES_CONTENT)
             self._release(batch)
@@ -119,7 +119,7 @@ class BatchCompleter:
         action = decide(code, batch, sequences, retries=self._config.retries, expired=expired)
         if action is SUCCEED or action is SUCCEED_DUPLICATE:
             if stamped is not None:
-                stamped.resolve(batch, now)
+                stamped.resolve(batch)
             self._metrics.records_delivered(batch.count, now)
             known = action is SUCCEED
             if batch.attempts > 1 and append_time == batch.max_timestamp:
@@ -186,11 +186,11 @@ class BatchCompleter:
         elif in_log:
             log.info("%r is in the log", batch)
             queue.batches.remove(batch)
-            sequences.resolve(batch, now)
+            sequences.resolve(batch)
             self._metrics.records_delivered(batch.count, now)
             self._release(batch)
             batch.succeed(-1, -1)
-            self.incomplete.pop(batch, None)
+            self.incomplete.remove(batch)
         else:
             log.info("%r is not in the log; it is sent again under the producer's next epoch", batch)
             sequences.unstamp(batch)
@@ -247,8 +247,11 @@ class BatchCompleter:
 
         ``next_expiry`` is a time that has passed if that was not enough for all of them.
         """
+        batch = self.incomplete.oldest()
+        if batch is None or batch.created + self._timeout > now:
+            return
         self._expiring.begin()
-        while (batch := self.incomplete.oldest()) is not None and batch.created + self._timeout <= now:
+        while batch is not None and batch.created + self._timeout <= now:
             queue = self.incomplete.queue_of(batch)
             if batch.in_flight:
                 ledger = self._waited(queue, batch, batch.sent_at)
@@ -260,6 +263,7 @@ class BatchCompleter:
             self._again(queue, now, now)
             if self._expiring.over():
                 return
+            batch = self.incomplete.oldest()
 
     def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
         """Books what the batch waited for since its last attempt, or since its first record."""
@@ -343,7 +347,7 @@ class BatchCompleter:
         self.on_failed(error)  # not before: it may end everything that has not ended
 
     def _end(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool) -> None:
-        outcome = Outcome.UNKNOWN if batch.maybe_appended else Outcome.NOT_SENT
+        outcome = Outcome.UNKNOWN if batch.maybe_appended or batch.maybe_before else Outcome.NOT_SENT
         ended = DeliveryError.of(error, outcome, (queue.topic, queue.partition))
         try:
             now = self._accumulator.loop.time()

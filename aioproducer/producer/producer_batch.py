@@ -60,6 +60,7 @@ class ProducerBatch:
         "log",
         "max_timestamp",
         "maybe_appended",
+        "maybe_before",
         "producer_epoch",
         "producer_id",
         "ready_at",
@@ -118,7 +119,9 @@ class ProducerBatch:
         self.log: i64 = 0
         """Which of the partition's logs it was sent to last (``PartitionSequences.log``)."""
         self.maybe_appended = False
-        """An attempt may have put it, or the batch that it is a part of, into the log."""
+        """An attempt under its present stamp may have put it, or the batch that it is a part of, into the log."""
+        self.maybe_before = False
+        """An attempt under an earlier stamp may have put it into a log, if only for a time."""
         self.unanswered = False
         """An attempt was never answered: it may still be on its way."""
         self.asked_about = False

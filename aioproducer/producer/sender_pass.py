@@ -130,7 +130,7 @@ class SenderPass:
         self._completer.expire(now, self._why_not_delivered)
         if self._somebody_parked():
             self._lot.expire(now, self._no_metadata)
-        self._schedule.hurry(now, wanted=bool(self._lot.memory))
+        self._schedule.hurry(now, wanted=bool(self._lot.memory.records))
         if self._id_source.ids.current is None and self.transactions is None:
             self._id_source.ask_if_missing(work=len(self._completer.incomplete) > 0)
         self._alarm.up()  # whatever has rung by now is seen to below
@@ -144,7 +144,7 @@ class SenderPass:
             self._wake_at(self._lot.next_deadline())
 
     def _somebody_parked(self) -> bool:
-        return len(self._lot.memory) > 0 or len(self._lot.metadata) > 0
+        return bool(self._lot.memory.records or self._lot.metadata)
 
     def _wake_at(self, when: float | None) -> None:
         if when is not None:
@@ -179,7 +179,7 @@ class SenderPass:
             if not drained:
                 break
             self._exchange.send(link, drained, now)
-            if self._lot.memory:
+            if self._lot.memory.records:
                 self._alarm.ring()  # a batch that is closed takes less than it was charged
             if self._sending.over():  # everybody else has a turn first
                 if ready:

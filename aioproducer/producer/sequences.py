@@ -229,11 +229,11 @@ class PartitionSequences:
         """Whether an attempt that was never answered may be accepted yet, behind one of an earlier batch."""
         return self._doubtful and batch.unanswered
 
-    def resolve(self, batch: ProducerBatch, now: float) -> None:
+    def resolve(self, batch: ProducerBatch) -> None:
         """The batch's sequences are used in the log."""
         if batch.log == self.log:
             self.known_id = batch.producer_id
-            self._known_at = now
+            self._known_at = batch.sent_at
         self._remove(batch)
         self._renew_if_used_up()
 
@@ -273,8 +273,6 @@ class PartitionSequences:
         """The batch is proven absent: it is as if new. So are those behind it that wait; those under way follow."""
         self.break_off()
         self._void = True
-        if batch.log >= self._new_from:
-            batch.maybe_appended = False  # else the log before the present one may have it
         self._take_stamp(batch)
         self._unstamp_waiting()
         self._renew_if_used_up()
@@ -288,7 +286,8 @@ class PartitionSequences:
         self._remove(batch)
         batch.producer_id = batch.producer_epoch = batch.base_sequence = -1
         batch.header = b""
-        batch.unanswered = batch.reshaped = False
+        batch.maybe_before |= batch.maybe_appended
+        batch.maybe_appended = batch.unanswered = batch.reshaped = False
 
     def _remove(self, batch: ProducerBatch) -> None:
         place = self.unresolved.index(batch)

@@ -68,6 +68,7 @@ def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
     child.leader_epoch = batch.leader_epoch
     child.log = batch.log
     child.maybe_appended = batch.maybe_appended
+    child.maybe_before = batch.maybe_before
     child.unanswered = batch.unanswered
     child.reshaped = batch.maybe_appended or batch.reshaped
     return child

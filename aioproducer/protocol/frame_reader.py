@@ -59,7 +59,8 @@ class FrameReader:
         self._gathered = bytearray()
         self._missing: i64 = 0
         """Bytes of the frame that is being gathered."""
-        self._large: memoryview | None = None
+        self.large: memoryview | None = None
+        """The large frame that is complete since the last update, if one is: it came before the others."""
         self._spare = spare
         self._use(bytearray(self.INITIAL_SIZE) if spare is None else _NO_BUFFER)
         self._start: i64 = 0
@@ -75,9 +76,10 @@ class FrameReader:
         gathered: i64 = 4 + len(self._gathered) if self._missing > 0 else 0
         return gathered + self._end - self._start
 
-    def take_large(self) -> memoryview | None:
-        """The large frame that is complete since the last update, if one is: it came before the others."""
-        large, self._large = self._large, None
+    def take_large(self) -> memoryview:
+        """``large``, which must be there, and is not any more."""
+        large, self.large = self.large, None
+        assert large is not None
         return large
 
     def get_buffer(self, sizehint: int = -1) -> memoryview:
@@ -97,7 +99,7 @@ class FrameReader:
         if self._missing > 0:
             self._gather()
         while self._end - self._start >= 4:
-            wanted = 4 + self._frame_size(len(frames) if self._large is None else len(frames) + 1)
+            wanted = 4 + self._frame_size(len(frames) if self.large is None else len(frames) + 1)
             end = self._start + wanted
             if end > self._end:
                 if self._gathers and wanted > self.LARGE:
@@ -119,7 +121,7 @@ class FrameReader:
         self._missing -= end - self._start
         self._start = end
         if self._missing == 0:
-            self._large = memoryview(self._gathered)
+            self.large = memoryview(self._gathered)
             self._gathered = bytearray()
 
     def close(self) -> None:

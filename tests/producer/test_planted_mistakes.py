@@ -37,7 +37,7 @@ def a_gap_is_overlooked(patch: pytest.MonkeyPatch) -> None:
 
 def a_lost_batch_counts_as_written(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: PartitionSequences, batch: ProducerBatch, *, refused: bool = False) -> None:
-        self.resolve(batch, 0.0)
+        self.resolve(batch)
 
     patch.setattr(PartitionSequences, "abandon", wrong)
 
@@ -137,9 +137,9 @@ def stamps_outlive_their_log(patch: pytest.MonkeyPatch) -> None:
 def any_log_may_answer(patch: pytest.MonkeyPatch) -> None:
     right = PartitionSequences.resolve
 
-    def wrong(self: PartitionSequences, batch: ProducerBatch, now: float) -> None:
+    def wrong(self: PartitionSequences, batch: ProducerBatch) -> None:
         batch.log = self.log
-        right(self, batch, now)
+        right(self, batch)
 
     patch.setattr(PartitionSequences, "resolve", wrong)
 

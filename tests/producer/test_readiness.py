@@ -82,7 +82,7 @@ def test_a_new_batch_needs_a_place_in_the_window_and_a_retry_has_one() -> None:
     assert why(queue) is None
     queue.batches.popleft()
     queue.batches.popleft()
-    sequences.resolve(sent[0], 0.0)
+    sequences.resolve(sent[0])
     assert why(queue) is None
 
 
@@ -106,7 +106,7 @@ def test_after_a_gap_new_batches_and_those_that_lost_their_sequence_wait_for_the
     assert queue.batches[0] is third
     assert why(queue) is None
     queue.batches.popleft()
-    sequences.resolve(third, 0.0)
+    sequences.resolve(third)
     assert why(queue) is None
 
 

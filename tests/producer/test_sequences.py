@@ -52,7 +52,7 @@ def stamp_of(batch: ProducerBatch) -> tuple[int, int, int]:
 def known(ids: ProducerIds, window: int = WINDOW) -> PartitionSequences:
     """The sequences of a partition whose log has a batch of the producer, of 10 records."""
     sequences = PartitionSequences(ids, window)
-    sequences.resolve(stamped(sequences, 10), 0.0)
+    sequences.resolve(stamped(sequences, 10))
     return sequences
 
 
@@ -77,7 +77,7 @@ def test_sequences_follow_each_other_by_the_number_of_records(counts: list[int],
         batch = stamped(sequences, count)
         assert stamp_of(batch) == (7, 3, expected)
         expected = (expected + count) % 2**31
-        sequences.resolve(batch, 0.0)
+        sequences.resolve(batch)
 
 
 def test_without_a_producer_id_nothing_goes() -> None:
@@ -89,7 +89,7 @@ def test_at_most_a_window_is_unresolved(window: int) -> None:
     sequences = known(ids_of(), window)
     batches = [stamped(sequences) for _ in range(window)]
     assert not sequences.may_drain_new()
-    sequences.resolve(batches[0], 0.0)
+    sequences.resolve(batches[0])
     assert sequences.is_lowest(batches[1]) if window > 1 else not sequences.unresolved
     assert sequences.may_drain_new()
 
@@ -100,9 +100,9 @@ def test_the_window_begins_with_the_lowest_unresolved(window: int) -> None:
     sequences = known(ids_of(), window)
     late, *others = [stamped(sequences) for _ in range(window)]
     for batch in others[:-1]:
-        sequences.resolve(batch, 0.0)
+        sequences.resolve(batch)
         assert not sequences.may_drain_new()
-    sequences.resolve(late, 0.0)
+    sequences.resolve(late)
     assert sequences.is_lowest(others[-1])
     for _ in range(window - 1):
         assert sequences.may_drain_new()
@@ -116,9 +116,9 @@ def test_a_window_may_become_smaller_while_it_is_full() -> None:
     sequences.window = 5
     for batch in batches[:7]:
         assert not sequences.may_drain_new()
-        sequences.resolve(batch, 0.0)
+        sequences.resolve(batch)
     assert not sequences.may_drain_new()
-    sequences.resolve(batches[7], 0.0)
+    sequences.resolve(batches[7])
     assert sequences.may_drain_new()
 
 
@@ -130,7 +130,7 @@ def test_until_the_broker_knows_the_producer_one_batch_goes_at_a_time() -> None:
     sequences.abandon(first)  # refused for good: still nothing is in the log
     second = stamped(sequences)
     assert not sequences.may_drain_new()
-    sequences.resolve(second, 0.0)
+    sequences.resolve(second)
     for _ in range(WINDOW):
         stamped(sequences)
 
@@ -142,7 +142,7 @@ def test_a_new_log_knows_nobody(proven: bool) -> None:
     batch = sent(sequences)
     assert stamp_of(batch) == (7, 0, 10)  # it takes any sequence
     assert not sequences.may_drain_new()
-    sequences.resolve(batch, 0.0)
+    sequences.resolve(batch)
     for _ in range(WINDOW):
         stamped(sequences)
 
@@ -152,11 +152,11 @@ def test_an_answer_of_the_old_log_says_nothing_of_the_new_one() -> None:
     late = sent(sequences)
     late.in_flight = True
     sequences.log_is_new(proven=False)
-    sequences.resolve(late, 0.0)
+    sequences.resolve(late)
     assert sequences.known_id == -1
     first = sent(sequences)
     assert not sequences.may_drain_new()
-    sequences.resolve(first, 0.0)
+    sequences.resolve(first)
     assert sequences.known_id == 7
 
 
@@ -168,7 +168,8 @@ def test_what_waits_for_a_log_that_is_proven_new_gets_new_stamps() -> None:
     maybe.maybe_appended = maybe.unanswered = True
     sequences.log_is_new(proven=True)
     assert stamp_of(waits) == stamp_of(maybe) == (-1, -1, -1)
-    assert maybe.maybe_appended  # in the old log, which its sender is told
+    assert [batch.maybe_before for batch in (waits, under_way, maybe)] == [False, False, True]
+    assert not maybe.maybe_appended
     assert not maybe.unanswered
     assert sequences.unresolved == [under_way]
     assert sequences.is_void(under_way)
@@ -180,7 +181,7 @@ def test_what_waits_for_a_log_that_is_proven_new_gets_new_stamps() -> None:
         send(sequences, batch)
         assert stamp_of(batch) == (7, 1, place)
         assert not sequences.may_drain_new()  # one at a time
-        sequences.resolve(batch, 0.0)
+        sequences.resolve(batch)
         sequences.known_id = -1
 
 
@@ -211,7 +212,8 @@ def test_after_a_pause_one_batch_goes_alone() -> None:
     batch = make_batch(Loop(), records=1)
     sequences.stamp(batch, KNOWN_FOR + 0.001)
     assert not sequences.may_drain_new()
-    sequences.resolve(batch, 2.0)
+    batch.sent_at = 2.0
+    sequences.resolve(batch)
     for _ in range(2):
         assert sequences.may_drain_new()
         sequences.stamp(make_batch(Loop(), records=1), 2.0 + KNOWN_FOR)
@@ -224,7 +226,7 @@ def test_while_a_batch_has_to_be_sent_again_no_new_one_goes_beside_it() -> None:
     batch = sent(sequences)
     sequences.interrupted()
     assert not sequences.may_drain_new()
-    sequences.resolve(batch, 0.0)
+    sequences.resolve(batch)
     stamped(sequences)
     assert sequences.may_drain_new()
 
@@ -233,11 +235,11 @@ def test_the_lowest_is_the_first_that_is_unresolved() -> None:
     sequences = known(ids_of())
     first, second, third = (stamped(sequences) for _ in range(3))
     assert [sequences.is_lowest(batch) for batch in (first, second, third)] == [True, False, False]
-    sequences.resolve(second, 0.0)
+    sequences.resolve(second)
     assert sequences.is_lowest(first)
-    sequences.resolve(first, 0.0)
+    sequences.resolve(first)
     assert sequences.is_lowest(third)
-    sequences.resolve(third, 0.0)
+    sequences.resolve(third)
     assert not sequences.is_lowest(third)
 
 
@@ -246,7 +248,7 @@ def test_after_a_gap_the_rest_is_resolved_before_the_next_epoch_begins_at_zero()
     first, second, third = (stamped(sequences, 5) for _ in range(3))
     sequences.abandon(first)
     assert not sequences.may_drain_new()
-    sequences.resolve(second, 0.0)
+    sequences.resolve(second)
     assert not sequences.may_drain_new()
     sequences.abandon(third)
     assert stamp_of(stamped(sequences, 2)) == (7, 4, 0)
@@ -295,7 +297,7 @@ def test_what_waits_behind_a_batch_that_lost_its_stamp_loses_its_own(by_name: bo
     sequences.unstamp(under_way)
     if by_name:
         assert not sequences.is_void(maybe)
-        sequences.resolve(maybe, 0.0)
+        sequences.resolve(maybe)
     send(sequences, first)
     assert stamp_of(first) == (7, 1, 0)
     assert not sequences.is_void(first)
@@ -315,7 +317,7 @@ class TestProvingAbsence:
         first, *others = [sent(sequences) for _ in range(window)]
         first.maybe_appended = True
         for count, batch in enumerate(others, start=1):
-            sequences.resolve(batch, 0.0)
+            sequences.resolve(batch)
             assert sequences.proves_absence(first) == (count < WINDOW)
 
     def test_batches_that_were_refused_do_not_take_up_what_the_broker_remembers(self) -> None:
@@ -323,7 +325,7 @@ class TestProvingAbsence:
         first, *others, maybe, under_way = (sent(sequences) for _ in range(7))
         first.maybe_appended = True
         for batch in others[:3]:
-            sequences.resolve(batch, 0.0)
+            sequences.resolve(batch)
         assert sequences.proves_absence(first)
         maybe.maybe_appended = True
         assert sequences.proves_absence(first)
@@ -399,7 +401,7 @@ def test_after_the_last_epoch_comes_another_producer_id() -> None:
     first, second = stamped(sequences), stamped(sequences)
     sequences.abandon(first)
     assert ids.current == (7, MAX_EPOCH)  # one is still unresolved
-    sequences.resolve(second, 0.0)
+    sequences.resolve(second)
     assert ids.current is None
     assert not any(each.may_drain_new() for each in (sequences, other, untouched))
     ids.current = ProducerIdAndEpoch(8, 0)
@@ -438,9 +440,9 @@ def test_children_of_a_split_batch_take_its_place_and_places_in_the_window() -> 
     sequences.split(large, children)
     assert sequences.unresolved == [first, *children, last]
     assert not sequences.may_drain_new()  # from the first on there are five now, and the broker remembers four
-    sequences.resolve(first, 0.0)
+    sequences.resolve(first)
     assert not sequences.may_drain_new()
-    sequences.resolve(children[0], 0.0)
+    sequences.resolve(children[0])
     assert sequences.is_lowest(children[1])
     assert stamp_of(stamped(sequences))[2] == last.base_sequence + 2
     sequences.abandon(children[1])

@@ -186,7 +186,7 @@ def feed_gathering(reader: FrameReader, data: bytes, step: int) -> list[bytes]:
         count = min(step, len(room), len(data))
         room[:count] = data[:count]
         others = reader.buffer_updated(count)
-        if (large := reader.take_large()) is not None:
+        if reader.large is not None and (large := reader.take_large()):
             frames.append(bytes(large))
         frames += others
         data = data[count:]
@@ -209,7 +209,7 @@ def test_what_is_gathered_is_pending() -> None:
     assert feed_gathering(reader, stream[:-1], 60_000) == []
     assert reader.pending == len(stream) - 1
     assert feed_gathering(reader, stream[-1:], 1) == [bytes(LARGE + 1)]
-    assert reader.take_large() is None
+    assert reader.large is None
 
 
 def test_each_frame_may_have_a_limit_of_its_own() -> None:

@@ -12,9 +12,10 @@ import copy
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.batch_scanner import BatchScanner
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.kafka_apis import KafkaApis
@@ -31,6 +32,8 @@ from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Response
+
+T = TypeVar("T")
 
 
 class Drop(Exception):
@@ -218,6 +221,18 @@ class _AtRest(SystemClock):
     monotonic = staticmethod(lambda: 0.0)
 
 
+class _Here(BatchScanner):
+    """Reads batches here and now."""
+
+    def run(self, read: Callable[[], T], then: Callable[[asyncio.Future[T]], object]) -> None:
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        try:
+            done.set_result(read())
+        except Exception as error:
+            done.set_exception(error)
+        then(done)
+
+
 class ScriptedCluster(EmbeddedCluster):
     """An :class:`EmbeddedCluster` of scripted brokers: ``cluster.brokers[0].script(ApiKey.PRODUCE, drop())``."""
 
@@ -231,7 +246,7 @@ class ScriptedCluster(EmbeddedCluster):
 
     def _context(self, node_id: int) -> BrokerContext:
         """Whatever a request asks for is done at once: steps are given a response, not what will be one."""
-        return replace(super()._context(node_id), long_work=LongWork(_AtRest()))
+        return replace(super()._context(node_id), long_work=LongWork(_AtRest()), scanner=_Here())
 
     @property
     def broker(self) -> ScriptedBroker:
