@@ -70,9 +70,11 @@ class Application:
 
     # A life
 
-    async def _start(self, timeout_ms: int) -> _Living:
+    async def _start(self, timeout_ms: int, **more: Any) -> _Living:
         plan, around = self._plan, self._around
-        number = await self._producers.start(transactional_id=plan.transactional_id, transaction_timeout_ms=timeout_ms)
+        number = await self._producers.start(
+            transactional_id=plan.transactional_id, transaction_timeout_ms=timeout_ms, **more
+        )
         life = Life(plan.transactional_id, number, around.loop.exact_time())
         around.transactions.lives.append(life)
         return _Living(plan, around, self._producers, self._random, life)
@@ -92,7 +94,7 @@ class Application:
             using.result()
 
     async def _try_once(self) -> KafkaError | None:
-        living = await self._start(ENOUGH_MS)
+        living = await self._start(ENOUGH_MS, delivery_timeout_ms=ENOUGH_MS // 2)
         try:
             await living.write_everywhere()
         except KafkaError as error:

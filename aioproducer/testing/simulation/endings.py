@@ -99,7 +99,8 @@ class Endings:
 
     async def _check_rest(self) -> None:
         """With nothing to do, nothing is done but to authenticate again in time, and to ask for metadata now and then,
-        or, as Kafka's producer does, after each back-off if a topic is wanted that there is not."""
+        or, as Kafka's producer does, after each back-off if a topic is wanted that there is not. Who can reach nobody
+        tries to connect."""
         around, scenario = self._around, self._around.scenario
         for number in range(len(self._producers)):
             await wait_all(around.ledger.deliveries(number))
@@ -110,6 +111,9 @@ class Endings:
         rounds = 5 / scenario.milliseconds("retry_backoff_ms" if wanting else "metadata_max_age_ms")
         session = scenario.broker_configs.get("connections.max.reauth.ms", 0) / 1000
         rounds += scenario.nodes * 5 / (0.85 * session) if session else 0
+        producers = [self._producers[number] for number in range(len(self._producers))]
+        if any(producer.metrics()["unreachable-age"] > 0 for producer in producers):
+            rounds += 5 / (0.8 * scenario.milliseconds("reconnect_backoff_ms"))
         turns = around.loop.steps - before
         if turns > 200 + 50 * rounds * scenario.producers:
             around.violations.add("an idle producer rests", f"the loop has turned {turns} times in 5 s")
