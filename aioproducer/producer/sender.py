@@ -110,6 +110,7 @@ class Sender:
             sealer,
             again=self._schedule.again,
             compress=self._compressor.begin,
+            decompress=self._compressor.undo,
             history=self._history,
         )
         self._ids = ProducerIds()

@@ -88,6 +88,7 @@ class RulesSimulation(Accumulation):
             Random(0),
             again=self.schedule.again,
             compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
+            decompress=lambda queue, batch, then: False,
             history=WaitHistory(),
             sealer=self.sealer,
         )

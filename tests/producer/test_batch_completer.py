@@ -706,6 +706,7 @@ class PartitionMachine(RuleBasedStateMachine):
         known=st.sampled_from([True, True, False]),
         most_records=st.sampled_from([10**6, 10**6, 3, 1]),
         codec=st.sampled_from([CompressionType.NONE, CompressionType.GZIP]),
+        threads=st.booleans(),
     )
     def begin(
         self,
@@ -716,6 +717,7 @@ class PartitionMachine(RuleBasedStateMachine):
         known: bool,
         most_records: int,
         codec: CompressionType,
+        threads: bool,
     ) -> None:
         self.here = PartitionSimulation(
             window=window,
@@ -724,6 +726,7 @@ class PartitionMachine(RuleBasedStateMachine):
             retries=retries,
             most_records=most_records,
             codec=codec,
+            threads=threads,
         )
         if known:
             self.here.add_batch()
@@ -762,6 +765,11 @@ class PartitionMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def process_zombie(self, data: st.DataObject) -> None:
         self.here.process_zombie(data.draw(st.integers(0, len(self.here.zombies) - 1)))
+
+    @precondition(lambda self: self.here.jobs)
+    @rule(data=st.data())
+    def decompressed(self, data: st.DataObject) -> None:
+        self.here.decompressed(data.draw(st.integers(0, len(self.here.jobs) - 1)))
 
     @precondition(lambda self: self.here.completer.incomplete)
     @rule(then_drain=st.booleans())
