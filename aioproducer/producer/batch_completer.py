@@ -221,7 +221,7 @@ class BatchCompleter:
 
     def next_expiry(self) -> float | None:
         """When the oldest batch has used up delivery.timeout.ms."""
-        oldest = self.incomplete.oldest()
+        oldest = self.incomplete.oldest
         return None if oldest is None else oldest.created + self._timeout
 
     def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
@@ -230,7 +230,7 @@ class BatchCompleter:
         ``next_expiry`` is a time that has passed if that was not enough for all of them.
         """
         self._expiring.begin()
-        while (batch := self.incomplete.oldest()) is not None and batch.created + self._timeout <= now:
+        while (batch := self.incomplete.oldest) is not None and batch.created + self._timeout <= now:
             queue = self.incomplete.queue_of(batch)
             if batch.in_flight:
                 ledger = self._waited(queue, batch, batch.sent_at)
@@ -292,7 +292,7 @@ class BatchCompleter:
 
         It comes after bugs, too, so it relies on nothing but the batches themselves.
         """
-        while (batch := self.incomplete.oldest()) is not None:
+        while (batch := self.incomplete.oldest) is not None:
             queue = self.incomplete.queue_of(batch)
             self.incomplete.remove(batch)
             batch.maybe_appended |= batch.in_flight
