@@ -166,7 +166,9 @@ class PartitionSimulation(Accumulation):
         if batch.drain_order < 0:
             self.drains += 1
             batch.drain_order = self.drains
-        if queue.sequences is not None and not batch.has_sequence():
+        if queue.sequences is not None and batch.has_sequence():
+            queue.sequences.sent_again(self.loop.now)
+        elif queue.sequences is not None:
             queue.sequences.stamp(batch, self.loop.now)
             self.stamped.append((batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
         self.sealer.seal(batch)

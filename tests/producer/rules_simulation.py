@@ -187,7 +187,9 @@ class RulesSimulation(Accumulation):
                 self.drains += 1
                 batch.drain_order = self.drains
             again = batch.has_sequence()
-            if queue.sequences is not None and not again:
+            if queue.sequences is not None and again:
+                queue.sequences.sent_again(self.loop.now)
+            elif queue.sequences is not None:
                 queue.sequences.stamp(batch, self.loop.now)
             self.sealer.seal(batch)
             if queue.sequences is not None:

@@ -153,6 +153,25 @@ def test_a_batch_too_large_is_split_and_its_children_follow_in_order(codec: Comp
     here.check_end()
 
 
+def test_a_part_that_waits_goes_alone_when_the_broker_may_have_forgotten_the_producer() -> None:
+    here = PartitionSimulation(most_records=1)
+    here.add_batch()
+    here.round_trip()
+    here.add_batch(2)
+    here.round_trip()
+    here.drain()
+    here.process()
+    here.receive()
+    assert here.broker.log == [b"1", b"2"]
+    here.forget_producers()
+    here.add_batch()
+    here.drain()
+    here.process(refuse=ErrorCode.NOT_ENOUGH_REPLICAS)
+    here.settle()
+    assert here.broker.log == [b"1", b"2", b"3", b"4"]
+    here.check_end()
+
+
 def test_children_expire_with_what_was_created_with_them() -> None:
     here = PartitionSimulation(most_records=1)
     here.add_batch()
