@@ -22,6 +22,7 @@ from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import DeliveryError
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.testing import ThreadedCluster
 from benchmarks import alone, canned_broker
 from benchmarks.arguments import positive
 from benchmarks.environment import Environment
@@ -198,6 +199,46 @@ async def _answered(loop: MeasuredLoop, to: ApiKey, body: bytes) -> Held:
     return held
 
 
+async def split(loop: MeasuredLoop, size: int) -> Held:
+    """A batch of so many records is too large for the broker, as are the first parts of it."""
+    return await _split(loop, partitions=1, records=size)
+
+
+async def splits(loop: MeasuredLoop, size: int) -> Held:
+    """The same with a batch of 1000 records in each of so many partitions, all in one request."""
+    return await _split(loop, partitions=size, records=1000)
+
+
+async def _split(loop: MeasuredLoop, *, partitions: int, records: int) -> Held:
+    content = random.Random(1)
+    with ThreadedCluster() as cluster:
+        cluster.create_topic("t", partitions, configs={"max.message.bytes": str(records * 10)})
+        producer = KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            batch_size=100 * records,
+            buffer_memory=1 << 30,
+            compression_type="gzip",
+            linger_ms=600_000,
+            max_request_size=1 << 25,
+        )
+        await producer.start()
+        try:
+            await producer.partitions_for("t")
+            values = [content.randbytes(20) + bytes(30) for _ in range(records)]
+            for partition in range(partitions):
+                for value in values:
+                    _ = producer.send("t", value, partition=partition)
+            gc.collect()
+            with loop.measured() as held:
+                await producer.flush()
+            metrics = producer.metrics()
+            if metrics["batch-split-total"] < partitions or metrics["record-error-total"]:
+                raise WrongRun("not all batches were split")
+        finally:
+            await producer.close(0)
+    return held
+
+
 @dataclass(frozen=True)
 class Case:
     """Something that happens, at a size, and what is held meanwhile."""
@@ -219,6 +260,8 @@ CASES = (
     Case("hostile-metadata", "bytes of metadata, all empty partitions", 8 << 20, hostile_metadata),
     Case("zeros", "bytes of zeros as the first answer", 95_000_000, zeros),
     Case("zeros-of-metadata", "bytes of zeros as metadata", 95_000_000, zeros_of_metadata),
+    Case("split", "records of one batch that is too large", 100_000, split),
+    Case("splits", "batches of 1000 records, each too large, in one request", 200, splits),
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 
 from aioproducer.backoff import ExponentialBackoff
@@ -48,7 +49,9 @@ class BatchCompleter:
 
     ``again(queue, when, now)`` is called when a queue may have something to send at ``when``: a retry, or what a
     batch's end let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here;
-    ``ask(queue, batch)`` to have :meth:`found` called when the leader has said whether the log has the batch.
+    ``ask(queue, batch)`` to have :meth:`found` called when the leader has said whether the log has the batch;
+    ``decompress(queue, batch, then)`` with a batch to split that is too large to be decompressed here:
+    ``then(batch, records)`` is to follow, unless it ends before, and if that is not possible the answer is False.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class BatchCompleter:
         again: Callable[[PartitionQueue, float, float], None],
         ask: Callable[[PartitionQueue, ProducerBatch], object],
         compress: Callable[[PartitionQueue, ProducerBatch], object],
+        decompress: Callable[[PartitionQueue, ProducerBatch, Callable[[ProducerBatch, bytes], object]], bool],
         history: WaitHistory,
     ) -> None:
         self._config = config
@@ -72,6 +76,7 @@ class BatchCompleter:
         self._again = again
         self._ask = ask
         self._compress = compress
+        self._decompress = decompress
         self._failures = failures
         self._history = history
         self._sealer = sealer
@@ -198,29 +203,39 @@ class BatchCompleter:
         self._again(queue, now, now)
 
     def _split(self, queue: PartitionQueue, batch: ProducerBatch, message: str, now: float) -> None:
-        """The batch was refused as too large: smaller ones replace it."""
-        ledger = self._attempt_ended(queue, batch, ErrorCode.MESSAGE_TOO_LARGE, now)
+        """The batch was refused as too large: it stays in line until it is decompressed and smaller ones replace it."""
+        self._attempt_ended(queue, batch, ErrorCode.MESSAGE_TOO_LARGE, now)
+        batch.last_error = ErrorCode.MESSAGE_TOO_LARGE.name
         sequences = queue.sequences
         if sequences is not None and batch.has_sequence() and sequences.is_void(batch):
             sequences.unstamp(batch)
             queue.put_in_order()
-        records = self._sealer.records_of(batch)
-        children = split(batch, records, target_size(batch, self._sealer.limit(batch)))
+        queue.insert_retry(batch)
+        then = partial(self._replace, queue, target_size(batch, self._sealer.limit(batch)), message)
+        if batch.size() < self._sealer.thread_bytes or not self._decompress(queue, batch, then):
+            then(batch, self._sealer.records_of(batch))
+
+    def _replace(self, queue: PartitionQueue, target: int, message: str, batch: ProducerBatch, records: bytes) -> None:
+        """A batch in line, whose uncompressed records these are, becomes smaller ones."""
+        children = split(batch, records, target)
         self._tell_of_split(queue, batch, len(children), message)
+        sequences = queue.sequences
         if sequences is not None and batch.has_sequence():
             sequences.split(batch, children)
+        ledger = batch.ledger
         self._release(batch)
         for child in children:
             self._accumulator.trim(child)
             if child.size() >= self._sealer.thread_bytes:
                 self._compress(queue, child)
-            child.last_error = ErrorCode.MESSAGE_TOO_LARGE.name
-            child.ledger = ledger.copy()
+            child.last_error = batch.last_error
+            child.ledger = None if ledger is None else ledger.copy()
+        queue.batches.remove(batch)
         for child in reversed(children):
             queue.insert_retry(child)
         self.incomplete.replace(batch, children)
         batch.result.forward([(int(child.first - batch.first), child.result, 0) for child in children])
-        self._metrics.batch_split(now)
+        self._metrics.batch_split(self._accumulator.loop.time())
 
     def _tell_of_split(self, queue: PartitionQueue, batch: ProducerBatch, parts: int, message: str) -> None:
         level = logging.DEBUG if queue.topic in self._split_topics else logging.WARNING
@@ -239,7 +254,7 @@ class BatchCompleter:
 
     def next_expiry(self) -> float | None:
         """When the oldest batch has used up delivery.timeout.ms."""
-        oldest = self.incomplete.oldest()
+        oldest = self.incomplete.oldest
         return None if oldest is None else oldest.created + self._timeout
 
     def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
@@ -247,7 +262,7 @@ class BatchCompleter:
 
         ``next_expiry`` is a time that has passed if that was not enough for all of them.
         """
-        batch = self.incomplete.oldest()
+        batch = self.incomplete.oldest
         if batch is None or batch.created + self._timeout > now:
             return
         self._expiring.begin()
@@ -263,7 +278,7 @@ class BatchCompleter:
             self._again(queue, now, now)
             if self._expiring.over():
                 return
-            batch = self.incomplete.oldest()
+            batch = self.incomplete.oldest
 
     def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
         """Books what the batch waited for since its last attempt, or since its first record."""
@@ -314,7 +329,7 @@ class BatchCompleter:
 
         It comes after bugs, too, so it relies on nothing but the batches themselves.
         """
-        while (batch := self.incomplete.oldest()) is not None:
+        while (batch := self.incomplete.oldest) is not None:
             queue = self.incomplete.queue_of(batch)
             self.incomplete.remove(batch)
             batch.maybe_appended |= batch.in_flight

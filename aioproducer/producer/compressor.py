@@ -2,7 +2,8 @@
 
 The codecs release the GIL while they work. A batch is compressed once it takes no more records, and is not drained
 before that is done: it has no sequence yet, and keeps its place in its partition. So order, sequences and retries know
-nothing of threads. It may end meanwhile, by its time-out or an abort; then what the thread made is dropped.
+nothing of threads. A batch that is to be split is decompressed likewise: it waits in its place like one that is to be
+sent again. Either may end meanwhile, by its time-out or an abort; then what the thread made is dropped.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from aioproducer.producer.sealer import Sealer
 
 MOST_THREADS = 4
 
+Then = Callable[[ProducerBatch, bytes], object]
+"""What to do with what a thread has made of a batch."""
+
 
 class Compressor:
-    """``on_done(queue)`` is called when a batch of the queue has been compressed, ``on_crash(error)`` if it cannot be.
+    """``on_done(queue)`` is called when a batch of the queue is ready, ``on_crash(error)`` if it cannot be made so.
 
     The threads are the loop's ``run_in_executor``: in a simulation the loop calls at once, and takes a while to tell.
     """
@@ -44,22 +48,34 @@ class Compressor:
         self._under_way: set[asyncio.Future[bytes]] = set()
 
     def begin(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Compresses a batch that was closed."""
+        """Compresses a batch that was closed; when it is drained, if no thread does."""
+        _ = self._begin(self._sealer.compressed, queue, batch, self._sealer.take)
+
+    def undo(self, queue: PartitionQueue, batch: ProducerBatch, then: Then) -> bool:
+        """Decompresses a batch that is in line; ``then(batch, records)`` follows. False, and nothing done, if no thread
+        takes it.
+        """
+        return self._begin(self._sealer.records_of, queue, batch, then)
+
+    def _begin(
+        self, work: Callable[[ProducerBatch], bytes], queue: PartitionQueue, batch: ProducerBatch, then: Then
+    ) -> bool:
         try:
-            future = self._run(self._sealer.compressed, batch)
+            future = self._run(work, batch)
         except RuntimeError:
-            return  # the interpreter ends, and no thread takes anything any more: it is compressed when it is drained
+            return False  # the interpreter ends, and no thread takes anything any more
         batch.compressing = True
         self._under_way.add(future)
-        future.add_done_callback(partial(self._ended, queue, batch))
+        future.add_done_callback(partial(self._ended, queue, batch, then))
+        return True
 
-    def _ended(self, queue: PartitionQueue, batch: ProducerBatch, future: asyncio.Future[bytes]) -> None:
+    def _ended(self, queue: PartitionQueue, batch: ProducerBatch, then: Then, future: asyncio.Future[bytes]) -> None:
         self._under_way.discard(future)
         batch.compressing = False
         if batch.result.done() or future.cancelled():
             return
         try:
-            self._sealer.take(batch, future.result())
+            then(batch, future.result())
             self._on_done(queue)
         except Exception as bug:  # the loop would only log it, and those that wait would wait on
             self._on_crash(bug)

@@ -159,7 +159,8 @@ def _in_the_queue(
     if reason is Reason.COMPRESSION:
         head = queue.batches[0]
         whose = "it" if head is batch else "an earlier batch"
-        return Obstacle(reason, f"{whose} has {head.size()} bytes, which a worker thread is compressing")
+        work = "decompressing, to split the batch" if head.body else "compressing"
+        return Obstacle(reason, f"{whose} has {head.size()} bytes, which a worker thread is {work}")
     if reason is Reason.BACKOFF:
         head = queue.batches[0]
         left = head.retry_at - now

@@ -29,16 +29,27 @@ class _Entry:
 class IncompleteBatches:
     """Kafka's class of this name: a doubly linked list, and where each batch stands in it."""
 
-    __slots__ = ("_entries", "_newest", "_oldest")
+    __slots__ = ("_entries", "_newest", "_oldest", "oldest")
 
     def __init__(self) -> None:
         self._entries: dict[ProducerBatch, _Entry] = {}
         self._oldest: _Entry | None = None
         self._newest: _Entry | None = None
+        self.oldest: ProducerBatch | None = None
+        """The one that was created first; None without any."""
 
     def add(self, batch: ProducerBatch, queue: PartitionQueue) -> None:
         """A new batch, the newest."""
-        self._insert(_Entry(batch, queue), self._newest)
+        entry = _Entry(batch, queue)
+        newest = self._newest
+        if newest is None:
+            self._oldest = entry
+            self.oldest = batch
+        else:
+            newest.newer = entry
+            entry.older = newest
+        self._newest = entry
+        self._entries[batch] = entry
 
     def remove(self, batch: ProducerBatch) -> None:
         """The batch has ended, maybe not just now."""
@@ -48,6 +59,7 @@ class IncompleteBatches:
         older, newer = entry.older, entry.newer
         if older is None:
             self._oldest = newer
+            self.oldest = None if newer is None else newer.batch
         else:
             older.newer = newer
         if newer is None:
@@ -74,6 +86,7 @@ class IncompleteBatches:
         if older is None:
             newer = self._oldest
             self._oldest = entry
+            self.oldest = entry.batch
         else:
             newer = older.newer
             older.newer = entry
@@ -82,11 +95,6 @@ class IncompleteBatches:
             self._newest = entry
         else:
             newer.older = entry
-
-    def oldest(self) -> ProducerBatch | None:
-        """The one that was created first."""
-        entry = self._oldest
-        return None if entry is None else entry.batch
 
     def queue_of(self, batch: ProducerBatch) -> PartitionQueue:
         """The queue of a batch that has not ended."""

@@ -153,7 +153,9 @@ class ProduceExchange:
             batch.drain_order = self._drained
         sequences = queue.sequences
         if sequences is not None:
-            if not batch.has_sequence():
+            if batch.has_sequence():
+                sequences.sent_again(now)
+            else:
                 sequences.stamp(batch, now)
             batch.log = sequences.log
         self._sealer.seal(batch)

@@ -99,7 +99,7 @@ class ProducerBatch:
         self.header: bytes = b""
         self.body: bytes = b""
         self.compressing = False
-        """A worker thread makes the body."""
+        """A worker thread makes the body, or of the body the records again."""
         self.producer_id: i64 = -1
         self.producer_epoch: i64 = -1
         self.base_sequence: i64 = -1

@@ -40,8 +40,9 @@ class Sealer:
             self.thread_bytes = millisecond_of_work(codec, level)
 
     def records_of(self, batch: ProducerBatch) -> bytes:
-        """The records of a batch that was sealed, uncompressed."""
-        return decompress(self._codec, batch.body, batch.size())
+        """The records of a batch that was sealed, uncompressed; nothing if they have been let go. For any thread."""
+        body = batch.body
+        return decompress(self._codec, body, batch.size()) if body else body
 
     def limit(self, batch: ProducerBatch) -> int:
         """Bytes of records, uncompressed, of a new batch, after one that has turned out too large."""

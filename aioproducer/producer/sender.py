@@ -112,6 +112,7 @@ class Sender:
             again=self._schedule.again,
             ask=lambda queue, batch: self._inquiry.begin(queue, batch),
             compress=self._compressor.begin,
+            decompress=self._compressor.undo,
             history=self._history,
         )
         self._ids = ProducerIds()

@@ -132,7 +132,7 @@ class SenderPass:
             self._lot.expire(now, self._no_metadata)
         self._schedule.hurry(now, wanted=bool(self._lot.memory.records))
         if self._id_source.ids.current is None and self.transactions is None:
-            self._id_source.ask_if_missing(work=len(self._completer.incomplete) > 0)
+            self._id_source.ask_if_missing(work=self._completer.incomplete.oldest is not None)
         self._alarm.up()  # whatever has rung by now is seen to below
         for node in self._schedule.ready.nodes():
             self._send_to(node, now)

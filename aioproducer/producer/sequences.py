@@ -178,6 +178,11 @@ class PartitionSequences:
         self._places.append(self._stamped)
         self._stamped += 1
 
+    def sent_again(self, now: float) -> None:
+        """The lowest unresolved batch, which has its stamp, goes out once more. This, too, may come after a pause."""
+        if now - self._known_at > KNOWN_FOR and not any(one.in_flight for one in self.unresolved):
+            self.known_id = -1
+
     def _next_identity(self, mine: ProducerIdAndEpoch, current: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
         if mine.producer_id != current.producer_id:
             return current

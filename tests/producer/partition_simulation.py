@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
@@ -54,12 +55,17 @@ class PartitionSimulation(Accumulation):
         keep_order: bool = False,
         most_records: int = 10**6,
         codec: CompressionType = CompressionType.NONE,
+        threads: bool = False,
     ) -> None:
         ratios = None if codec is CompressionType.NONE else CompressionRatioEstimator()
         super().__init__(memory=10**6, batch_size=1000, max_request_size=10**6, ratios=ratios)
         self.most_records = most_records
         """A batch of more than these is too large for the broker."""
         self.sealer = Sealer(codec, None, self.accumulator)
+        if threads:
+            self.sealer.thread_bytes = 0
+        self.jobs: list[tuple[PartitionQueue, ProducerBatch, Callable[[ProducerBatch, bytes], object]]] = []
+        """What worker threads decompress, and what follows."""
         self.window = window
         self.keep_order = keep_order
         self.ids = ProducerIds()
@@ -86,6 +92,7 @@ class PartitionSimulation(Accumulation):
             again=self.again,
             ask=lambda queue, batch: self.questions.append((queue, batch)),
             compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
+            decompress=self.decompress,
             history=WaitHistory(),
         )
         self.broker = Partition()
@@ -118,6 +125,21 @@ class PartitionSimulation(Accumulation):
             self.timers.push(when, queue)
         self.ready.add(queue)
 
+    def decompress(
+        self, queue: PartitionQueue, batch: ProducerBatch, then: Callable[[ProducerBatch, bytes], object]
+    ) -> bool:
+        batch.compressing = True
+        self.jobs.append((queue, batch, then))
+        return True
+
+    def decompressed(self, number: int = 0) -> None:
+        """A worker thread is done, as the Compressor is told."""
+        queue, batch, then = self.jobs.pop(number)
+        batch.compressing = False
+        if not batch.result.done():
+            then(batch, self.sealer.records_of(batch))
+            self.ready.add(queue)
+
     def add_batch(self, records: int = 1) -> ProducerBatch:
         values = [b"%d" % (self.count + number) for number in range(1, records + 1)]
         self.count += records
@@ -148,7 +170,9 @@ class PartitionSimulation(Accumulation):
         if batch.drain_order < 0:
             self.drains += 1
             batch.drain_order = self.drains
-        if queue.sequences is not None and not batch.has_sequence():
+        if queue.sequences is not None and batch.has_sequence():
+            queue.sequences.sent_again(self.loop.now)
+        elif queue.sequences is not None:
             queue.sequences.stamp(batch, self.loop.now)
             self.stamped.append((batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
         self.sealer.seal(batch)
@@ -287,6 +311,8 @@ class PartitionSimulation(Accumulation):
             self.loop.now += 1.5
             if self.ids.current is None:
                 self.grant_producer_id()
+            while self.jobs:
+                self.decompressed()
             self.accumulator.close_batch(self.queue)
             while self.questions:
                 self.answer_question()

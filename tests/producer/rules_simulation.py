@@ -93,6 +93,7 @@ class RulesSimulation(Accumulation):
             again=self.schedule.again,
             ask=lambda queue, batch: self.questions.append((queue, batch)),
             compress=lambda queue, batch: None,  # nothing here is too large to be compressed when it is drained
+            decompress=lambda queue, batch, then: False,
             history=WaitHistory(),
             sealer=self.sealer,
         )
@@ -191,7 +192,9 @@ class RulesSimulation(Accumulation):
                 self.drains += 1
                 batch.drain_order = self.drains
             again = batch.has_sequence()
-            if queue.sequences is not None and not again:
+            if queue.sequences is not None and again:
+                queue.sequences.sent_again(self.loop.now)
+            elif queue.sequences is not None:
                 queue.sequences.stamp(batch, self.loop.now)
             self.sealer.seal(batch)
             if queue.sequences is not None:

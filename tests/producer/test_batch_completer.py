@@ -153,6 +153,25 @@ def test_a_batch_too_large_is_split_and_its_children_follow_in_order(codec: Comp
     here.check_end()
 
 
+def test_a_part_that_waits_goes_alone_when_the_broker_may_have_forgotten_the_producer() -> None:
+    here = PartitionSimulation(most_records=1)
+    here.add_batch()
+    here.round_trip()
+    here.add_batch(2)
+    here.round_trip()
+    here.drain()
+    here.process()
+    here.receive()
+    assert here.broker.log == [b"1", b"2"]
+    here.forget_producers()
+    here.add_batch()
+    here.drain()
+    here.process(refuse=ErrorCode.NOT_ENOUGH_REPLICAS)
+    here.settle()
+    assert here.broker.log == [b"1", b"2", b"3", b"4"]
+    here.check_end()
+
+
 def test_children_expire_with_what_was_created_with_them() -> None:
     here = PartitionSimulation(most_records=1)
     here.add_batch()
@@ -706,6 +725,7 @@ class PartitionMachine(RuleBasedStateMachine):
         known=st.sampled_from([True, True, False]),
         most_records=st.sampled_from([10**6, 10**6, 3, 1]),
         codec=st.sampled_from([CompressionType.NONE, CompressionType.GZIP]),
+        threads=st.booleans(),
     )
     def begin(
         self,
@@ -716,6 +736,7 @@ class PartitionMachine(RuleBasedStateMachine):
         known: bool,
         most_records: int,
         codec: CompressionType,
+        threads: bool,
     ) -> None:
         self.here = PartitionSimulation(
             window=window,
@@ -724,6 +745,7 @@ class PartitionMachine(RuleBasedStateMachine):
             retries=retries,
             most_records=most_records,
             codec=codec,
+            threads=threads,
         )
         if known:
             self.here.add_batch()
@@ -762,6 +784,11 @@ class PartitionMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def process_zombie(self, data: st.DataObject) -> None:
         self.here.process_zombie(data.draw(st.integers(0, len(self.here.zombies) - 1)))
+
+    @precondition(lambda self: self.here.jobs)
+    @rule(data=st.data())
+    def decompressed(self, data: st.DataObject) -> None:
+        self.here.decompressed(data.draw(st.integers(0, len(self.here.jobs) - 1)))
 
     @precondition(lambda self: self.here.completer.incomplete)
     @rule(then_drain=st.booleans())

@@ -183,6 +183,9 @@ async def test_the_parts_of_a_batch_too_large_are_compressed_in_threads(world: W
         await asyncio.sleep(1)
         threads.finish()
         await asyncio.sleep(1)
+        assert producer.metrics()["batch-split-total"] == 0
+        threads.finish()  # decompressed
+        await asyncio.sleep(1)
         assert producer.metrics()["batch-split-total"] == 1
         assert len(threads.jobs) > 2
         threads.finish(len(threads.jobs) - 1)
@@ -205,8 +208,10 @@ async def test_parts_that_expire_or_are_aborted_while_they_are_compressed(world:
         cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.MESSAGE_TOO_LARGE))
         deliveries = send(producer, 8)
         await asyncio.sleep(1)
-        threads.finish()
-        await asyncio.sleep(3)
+        for _ in range(2):  # compressed, and decompressed
+            threads.finish()
+            await asyncio.sleep(0.5)
+        await asyncio.sleep(2)
         for delivery in deliveries:
             ended = delivery.exception()
             assert isinstance(ended, TimeoutException)
@@ -298,3 +303,94 @@ async def test_threads_of_its_own_that_end_with_it() -> None:
     for thread in threading.enumerate():
         if thread.name.startswith("aioproducer compression"):
             thread.join()
+
+
+# Batches that are too large for the broker
+
+
+@asynccontextmanager
+async def splitting(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer, Threads, list[Delivery]]]:
+    """A batch of eight records that the broker has refused, and a thread that is about to decompress it."""
+    async with compressing(batch_size=4000, **config) as (cluster, producer, threads):
+        before = producer.send("t", b"before")
+        await asyncio.sleep(0.1)
+        await threads.finish_all()
+        assert (await before).offset == 0
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.MESSAGE_TOO_LARGE))
+        deliveries = [producer.send("t", value) for value in values(8)]
+        await asyncio.sleep(0.1)
+        threads.finish()
+        await asyncio.sleep(0.1)
+        assert len(threads.jobs) == 1
+        assert producer.metrics()["batch-split-total"] == 0
+        yield cluster, producer, threads, deliveries
+
+
+@virtual
+async def test_what_is_to_be_split_is_decompressed_in_a_thread_and_keeps_its_place(world: World) -> None:
+    async with splitting() as (cluster, producer, threads, deliveries):
+        behind = producer.send("t", b"behind")
+        await asyncio.sleep(0.1)
+        assert producer.explain("t", 0).reason is Reason.COMPRESSION
+        assert "decompressing, to split the batch" in str(producer.explain("t", 0))
+        flushed = asyncio.create_task(producer.flush())
+        await threads.finish_all()
+        await flushed
+        assert cluster.values("t") == [b"before", *values(8), b"behind"]
+        assert [(await delivery).offset for delivery in [*deliveries, behind]] == list(range(1, 10))
+        assert producer.metrics()["batch-split-total"] == 1
+        assert all_memory_free(producer)
+
+
+@virtual
+async def test_what_expires_before_it_is_split_ends_once(world: World) -> None:
+    async with splitting(delivery_timeout_ms=2000, request_timeout_ms=1000) as (cluster, producer, threads, deliveries):
+        for delivery in deliveries:
+            ended = await end_of(delivery)
+            assert isinstance(ended, TimeoutException)
+            assert isinstance(ended, DeliveryError)
+            assert ended.outcome is Outcome.NOT_SENT
+            assert "MESSAGE_TOO_LARGE" in str(ended)
+        assert threads.finish() == b"", "its bytes were let go"
+        await asyncio.sleep(0.1)
+        after = producer.send("t", b"after")
+        await asyncio.sleep(0.1)
+        await threads.finish_all()
+        assert (await after).offset == 1
+        assert cluster.values("t") == [b"before", b"after"]
+        assert producer.metrics()["batch-split-total"] == 0
+        assert all_memory_free(producer)
+
+
+@virtual
+async def test_closing_ends_what_waits_to_be_split(world: World) -> None:
+    async with splitting() as (_, producer, threads, deliveries):
+        closing = asyncio.create_task(producer.close(0))
+        ended = [await end_of(delivery) for delivery in deliveries]
+        assert all(isinstance(one, KafkaError) for one in ended)
+        threads.finish()
+        await closing
+        assert producer.metrics()["batch-split-total"] == 0
+
+
+@virtual
+async def test_what_no_thread_decompresses_is_split_at_once(world: World) -> None:
+    def refuse(*_: object) -> asyncio.Future[bytes]:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    async with compressing(batch_size=4000) as (cluster, producer, threads):
+        producer._sender._compressor._run = refuse
+        cluster.broker.script(ApiKey.PRODUCE, error(ErrorCode.MESSAGE_TOO_LARGE))
+        deliveries = [producer.send("t", value) for value in values(8)]
+        await producer.flush()
+        assert [(await delivery).offset for delivery in deliveries] == list(range(8))
+        assert producer.metrics()["batch-split-total"] == 1
+        assert not threads.jobs
+
+
+@virtual
+async def test_what_cannot_be_decompressed_ends_the_producer(world: World) -> None:
+    async with splitting() as (_, _, threads, deliveries):
+        threads.break_down(ZeroDivisionError("bug"))
+        ended = [await end_of(delivery) for delivery in deliveries]
+        assert all(isinstance(one, KafkaError) for one in ended)

@@ -57,7 +57,7 @@ class IncompleteMachine(RuleBasedStateMachine):
         assert list(self.batches) == [batch for batch, _ in self.expected]
         assert len(self.batches) == len(self.expected)
         assert bool(self.batches) == bool(self.expected)
-        assert self.batches.oldest() is (self.expected[0][0] if self.expected else None)
+        assert self.batches.oldest is (self.expected[0][0] if self.expected else None)
         assert all(self.batches.queue_of(batch) is queue for batch, queue in self.expected)
         assert self.batches.queues() == list(dict.fromkeys(queue for _, queue in self.expected))
 
