@@ -1,5 +1,5 @@
-"""Topics, configs, offsets and quotas: list, create, describe, alter, delete. Kafka's admin client, as far as a
-producer's surroundings need it.
+"""Topics, configs, offsets, quotas, transactions: list, create, describe, alter, delete. Kafka's admin client, as far
+as a producer's surroundings need it.
 
 ::
 
@@ -8,9 +8,10 @@ producer's surroundings need it.
         await admin.alter_configs(ConfigResource.topic("orders"), {"retention.ms": "3600000"})
         await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
-``kafka_admin.py`` is the client, and its calls are in ``topic_calls.py``, ``config_calls.py``, ``offset_calls.py`` and
-``quota_calls.py``, made of what is in ``admin_calls.py``. ``topics.py``, ``configs.py``, ``offsets.py``,
-``groups.py`` and ``quotas.py`` are what is asked for, ``answers.py`` what comes of it.
+``kafka_admin.py`` is the client, and its calls are in ``topic_calls.py``, ``config_calls.py``, ``offset_calls.py``,
+``quota_calls.py`` and ``transaction_calls.py``, made of what is in ``admin_calls.py``. ``topics.py``, ``configs.py``,
+``offsets.py``, ``groups.py``, ``quotas.py`` and ``transactions.py`` are what is asked for, ``answers.py`` what comes of
+it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from aioproducer.admin.kafka_admin import KafkaAdmin
 from aioproducer.admin.offsets import ListOffsetsResultInfo, OffsetSpec
 from aioproducer.admin.quotas import ClientQuotaEntity, EntityName
 from aioproducer.admin.topics import NewTopic, TopicDescription
+from aioproducer.admin.transactions import TransactionDescription
 
 __all__ = [
     "AdminConfig",
@@ -37,4 +39,5 @@ __all__ = [
     "OffsetSpec",
     "Subtract",
     "TopicDescription",
+    "TransactionDescription",
 ]

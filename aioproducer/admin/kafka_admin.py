@@ -1,4 +1,5 @@
-"""The admin client. Its calls are in ``topic_calls``, ``config_calls``, ``offset_calls`` and ``quota_calls``."""
+"""The admin client. Its calls are in ``topic_calls``, ``config_calls``, ``offset_calls``, ``quota_calls`` and
+``transaction_calls``."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from aioproducer.admin.config_calls import ConfigCalls
 from aioproducer.admin.offset_calls import OffsetCalls
 from aioproducer.admin.quota_calls import QuotaCalls
 from aioproducer.admin.topic_calls import TopicCalls
+from aioproducer.admin.transaction_calls import TransactionCalls
 from aioproducer.client_config import client_config
 from aioproducer.config_def import read_properties
 
 
-class KafkaAdmin(TopicCalls, ConfigCalls, OffsetCalls, QuotaCalls):
-    """Describes and changes the topics, configs and quotas of a cluster.
+class KafkaAdmin(TopicCalls, ConfigCalls, OffsetCalls, QuotaCalls, TransactionCalls):
+    """Describes and changes the topics, configs, quotas and transactions of a cluster.
 
     A call for one topic or resource raises what went wrong with it (TopicExistsException,
     UnknownTopicOrPartitionException, InvalidConfigurationException, …). A call for several returns each outcome,

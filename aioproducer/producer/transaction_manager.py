@@ -20,7 +20,7 @@ from aioproducer.errors import KafkaError, TransactionAbortableException
 from aioproducer.net.client import KafkaClient
 from aioproducer.producer.operation_slot import OperationSlot
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from aioproducer.producer.transaction_coordinator import TransactionCoordinator
 from aioproducer.producer.transaction_errors import FATAL_FOR_BATCHES, PARTS, named, not_aborted
 from aioproducer.producer.transaction_offsets import Offsets, TransactionOffsets
@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 S = TransactionState
 
 COMMIT = "commit_transaction"
+HAND_OVER = "hand_over"
 
 
 class TransactionManager:
@@ -106,6 +107,31 @@ class TransactionManager:
 
     async def abort(self) -> None:
         await self._operate("abort_transaction", self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+
+    async def hand_over(self) -> ProducerIdAndEpoch:
+        """Returns when the whole transaction is in the logs; somebody else ends it, under this identity.
+
+        It stays open, also when the producer is closed. The producer can begin another one after another init().
+        """
+        self.status.require(HAND_OVER, S.IN_TRANSACTION)
+        await self._flush()
+        await self._partitions.settled()
+        await self._offsets.slot.settled()
+        self.status.require(HAND_OVER, S.IN_TRANSACTION)
+        self._gate(False)
+        self.status.become(S.COMMITTING)
+        self.status.become(S.UNINITIALIZED)
+        return self.identity
+
+    @property
+    def identity(self) -> ProducerIdAndEpoch:
+        """Whom the coordinator takes the producer for, once it is initialized."""
+        return self._coordinator.identity
+
+    @property
+    def second_protocol(self) -> bool:
+        """Whether the transaction under way is one of KIP-890."""
+        return self._coordinator.protocol.second
 
     async def finish(self) -> None:
         """For a producer that is closed in the middle of a transaction: carries on with its end, or aborts it.

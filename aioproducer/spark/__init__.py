@@ -14,8 +14,9 @@ order, beginning with ``data_source.py``, which Spark calls:
 
 - Writing: ``options.py``, ``sink_options.py`` and ``sink_schema.py`` check what the user wants before any task runs.
   ``writer.py`` is a task's write, ``topic_streams.py`` sends its rows, and ``whole_input.py`` ensures that these are
-  all. ``exactly_once.py`` and ``marker.py`` ensure that a repeated task writes nothing twice, ``epoch_commit.py`` that
-  the tasks are the same ones.
+  all. Exactly once: ``two_phases.py`` has the order of things, with the rules in ``decision.py``, ``prepared.py`` and
+  ``marker.py``. ``exactly_once.py`` is a task's part, ``epoch_commit.py`` the driver's, and ``ledger.py`` what both ask
+  brokers.
 - Reading: ``source_options.py`` and ``source_schema.py`` check. ``source.py`` and ``stream_source.py`` plan, with
   ``offset_reader.py`` (what the cluster knows) and ``offset_plan.py`` (the rules). ``range_reader.py`` is a task's
   read, ``arrow_columns.py`` makes its rows.

@@ -1,31 +1,30 @@
-"""A task's write that happens once, however often the task is run.
+"""A task's part of a write that happens once: its rows, in a transaction that it leaves open for the driver.
 
-Each task has its own transactional.id and group, named after the query and the partition. Its rows are one transaction
-together with a marker, which is the metadata of an offset of that group. An attempt first takes over the
-transactional.id, which commits or aborts whatever its predecessor left open. Then it reads the marker: if that is of
-this epoch, the rows are already there. ``docs/spark.md`` says what may crash when.
+``two_phases.py`` has the order of things.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from aioproducer import KafkaProducer, OffsetAndMetadata, TopicPartition
-from aioproducer.admin import AdminConfig, KafkaAdmin
-from aioproducer.config import known_to
+from aioproducer import KafkaProducer
 from aioproducer.errors import (
+    IllegalStateException,
     InvalidProducerEpochException,
     InvalidTxnStateException,
     KafkaError,
     ProducerFencedException,
-    UnknownTopicOrPartitionException,
 )
 from aioproducer.spark.content_digest import ContentDigest
-from aioproducer.spark.marker import Marker, MarkerMismatchException, MissingMarkerException, WholeMarker
+from aioproducer.spark.decision import Decision, check_none_is_missing, check_order
+from aioproducer.spark.ledger import ONGOING, KafkaLedger, open_ledger
+from aioproducer.spark.marker import Marker
+from aioproducer.spark.prepared import Outcome, Prepared, name_of_slot
 from aioproducer.spark.read_ahead import read_ahead
 from aioproducer.spark.topic_streams import send_rows
+from aioproducer.spark.two_phases import write
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -33,60 +32,93 @@ if TYPE_CHECKING:
     from aioproducer.spark.sink_options import SinkOptions
     from aioproducer.spark.task import Task
 
-WHOLE = "all"
-
-
 _ENDED_BY_OTHERS = (InvalidProducerEpochException, InvalidTxnStateException, ProducerFencedException)
 """What a producer is answered whose transaction the coordinator has aborted, or a newer producer."""
+
+_SLOTS: Final = 100
+"""Transactions of one partition that may be open at the same time."""
 
 
 class TransactionTooLongException(KafkaError):
     """A task took longer than its transaction may, so brokers have aborted the transaction and the task has failed."""
 
 
-def name_of(options: SinkOptions, write: str, part: int | str) -> str:
-    """The transactional.id and group of a task, by its partition, or of the whole write (``WHOLE``)."""
-    return f"{options.prefix}-{write}-{part}"
-
-
 async def write_once(
     options: SinkOptions, columns: Mapping[str, str], task: Task, batches: Iterator[RecordBatch]
-) -> Marker:
-    """Writes the rows, or finds them already written; returns their marker.
+) -> Outcome:
+    """Writes the rows, and leaves their transaction open; or finds that they were decided before.
 
-    ProducerFencedException if another attempt of the task has taken over; TransactionTooLongException if the task took
-    longer than ``transaction.timeout.ms``; MarkerMismatchException if the task was written with other rows;
-    MissingMarkerException if its epoch is not the first, and the markers of those before are gone. Whatever is raised,
-    nothing of this attempt will be read, with one exception: if the commit did not end in time
-    (TimeoutException), the next attempt finds out how it ended.
+    TransactionTooLongException if the task took longer than ``transaction.timeout.ms``; MarkerMismatchException if a
+    later epoch was written; MissingMarkerException if the epoch is not the first, and the markers of those before are
+    gone. Whatever is raised, nothing of this attempt will be read.
     """
-    name, where = name_of(options, task.write, task.partition), str(task)
-    place = options.marker_place
-    digest = ContentDigest(columns.values())
-    rows = read_ahead(digest.through(batches))
-    async with KafkaProducer.from_config({**options.configs, "transactional.id": name}) as producer:
-        await producer.init_transactions()
-        async with admin_of(options.configs) as admin:
-            await _check_marker_topic(admin, options, where)
-            last = Marker.read(await committed(admin, name, place), where)
-            await _check_that_none_is_missing(admin, options, task, last)
-        if last is not None and last.is_of(task.epoch, where):
-            async for _ in rows:
-                pass
-            last.check(Marker(task.epoch, digest.rows, digest.text()), where)
-            return last
+    where = str(task)
+
+    def check(last: Decision | None) -> None:
+        check_order(last, task.epoch, where)
+        if not options.allow_missing_marker:
+            place, streaming = str(options.marker_place), options.write_id is None
+            check_none_is_missing(last, task.epoch, where, group=ledger.whole, place=place, streaming=streaming)
+
+    async with open_ledger(options, task.write, where) as ledger:
+        await ledger.check_marker_topic()
+        return await write(ledger, _TaskRows(ledger, columns, task, batches), task.epoch, task.partition, where, check)
+
+
+class _TaskRows:
+    """The rows of a task, which can be read once."""
+
+    def __init__(
+        self, ledger: KafkaLedger, columns: Mapping[str, str], task: Task, batches: Iterator[RecordBatch]
+    ) -> None:
+        self._ledger = ledger
+        self._columns = columns
+        self._task = task
+        self._digest = ContentDigest(columns.values())
+        self._rows = read_ahead(self._digest.through(batches))
+
+    async def skip(self) -> Outcome:
+        async for _ in self._rows:
+            pass
+        return Outcome(self._task.partition, self._digest.rows, self._digest.text(), None)
+
+    async def hold(self) -> Outcome:
+        ledger, task, digest, options = self._ledger, self._task, self._digest, self._ledger.options
+        slot = await self._free_slot()
+        name = ledger.transactional_id(name_of_slot(task.partition, slot))
         time = asyncio.get_running_loop().time
-        began = time()
-        try:
-            async with producer.transaction():
-                await send_rows(producer, rows, columns, options.topic, where)
-                marker = Marker(task.epoch, digest.rows, digest.text())
-                await producer.send_offsets_to_transaction({place: marker.as_offset()}, name)
-        except KafkaError as error:
-            if (late := too_long(error, options, time() - began, where)) is not None:
-                raise late from error
-            raise
-        return marker
+        async with KafkaProducer.from_config({**options.configs, "transactional.id": name}) as producer:
+            await producer.init_transactions()
+            began = time()
+            try:
+                await producer.begin_transaction()
+                await send_rows(producer, self._rows, self._columns, options.topic, str(task))
+                marker = Marker(task.epoch, digest.rows, digest.text()).as_offset()
+                await producer.send_offsets_to_transaction(
+                    {options.marker_place: marker}, ledger.group_of(task.partition)
+                )
+                manager = producer._transactional("hold()")
+                second = manager.second_protocol
+                identity = await manager.hand_over()
+            except KafkaError as error:  # closing the producer aborts the transaction
+                if (late := too_long(error, options, time() - began, str(task))) is not None:
+                    raise late from error
+                raise
+        return Outcome.held(digest.rows, digest.text(), Prepared(task.partition, slot, *identity, second))
+
+    async def _free_slot(self) -> int:
+        """A slot that nobody has a transaction open in, so that none is ended that a finished attempt has left open.
+
+        Attempts that run at the same time begin to look at different places."""
+        for slot in range(self._task.attempt, self._task.attempt + _SLOTS):
+            name = self._ledger.transactional_id(name_of_slot(self._task.partition, slot))
+            found = (await self._ledger.admin.describe_transactions([name]))[name]
+            if found is None or found.state != ONGOING:
+                return slot
+        raise IllegalStateException(
+            f"{self._task}: {_SLOTS} transactions of this partition are open; brokers abort them after "
+            "transaction.timeout.ms"
+        )
 
 
 def too_long(error: KafkaError, options: SinkOptions, seconds: float, where: str) -> TransactionTooLongException | None:
@@ -103,54 +135,3 @@ def too_long(error: KafkaError, options: SinkOptions, seconds: float, where: str
         "kafka.transaction.timeout.ms (brokers allow at most their transaction.max.timeout.ms), or repartition the "
         "rows into more and shorter tasks"
     )
-
-
-def admin_of(configs: Mapping[str, str]) -> KafkaAdmin:
-    """An admin client, with those of a producer's configs that admin clients have."""
-    return KafkaAdmin.from_config(known_to(AdminConfig, configs))
-
-
-async def committed(admin: KafkaAdmin, group: str, place: TopicPartition) -> OffsetAndMetadata | None:
-    """What the group has committed there; waits for transactions that have not quite ended."""
-    return (await admin.list_consumer_group_offsets(group, [place], require_stable=True))[place]
-
-
-async def _check_that_none_is_missing(admin: KafkaAdmin, options: SinkOptions, task: Task, last: Marker | None) -> None:
-    """``last`` is the task's own marker, which may be missing because the epochs before had fewer partitions. Then that
-    of the whole write decides: it is older than any marker of this epoch, so brokers would have forgotten it first."""
-    if task.epoch == 0 or options.allow_missing_marker:
-        return
-    streaming = options.write_id is None
-    if last is not None and last.shows_what_was_before(task.epoch, consecutive=streaming):
-        return
-    group = name_of(options, task.write, WHOLE)
-    whole = WholeMarker.read(await committed(admin, group, options.marker_place), str(task))
-    if whole is None or not whole.shows_what_was_before(task.epoch, consecutive=streaming):
-        before = f"epoch {task.epoch - 1}" if streaming else "any earlier epoch"
-        raise MissingMarkerException(
-            f"{task}: group {group!r} has no marker of {before} at {options.marker_place}, so it is not known whether "
-            "this epoch was written before; nothing was written. Brokers forget markers after "
-            "offsets.retention.minutes; another prefix, writeId or marker topic has other markers. Undo such a change. "
-            "Otherwise make sure that no rows of this epoch are in the topic, and set option "
-            '"allowMissingMarker" to "true" until the epoch is committed'
-        )
-    if whole.is_of(task.epoch, str(task)):
-        raise MarkerMismatchException(
-            f"{task}: the epoch was committed with {whole}, and this partition has no marker of it: the query divides "
-            "its rows otherwise when it is run again, or brokers have forgotten the marker; nothing was written"
-        )
-
-
-async def _check_marker_topic(admin: KafkaAdmin, options: SinkOptions, where: str) -> None:
-    """Checks it now, because it would otherwise fail with the marker, after all rows were sent.
-
-    The topic of the rows is not checked: the first row may create it."""
-    name = options.marker_place.topic
-    if name == options.topic:
-        return
-    try:
-        await admin.describe_topic(name)
-    except UnknownTopicOrPartitionException as error:
-        raise UnknownTopicOrPartitionException(
-            f'{where}: option "markerTopic" names {name!r}, and there is no such topic; nothing was written'
-        ) from error

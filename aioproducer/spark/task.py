@@ -9,7 +9,6 @@ from aioproducer.errors import IllegalStateException
 
 QUERY_ID = "sql.streaming.queryId"
 EPOCH = "streaming.sql.batchId"
-RUN_ID = "spark.jobGroup.id"
 
 
 @dataclass(frozen=True)
@@ -22,8 +21,6 @@ class Task:
     """The stream's epoch, or the batch's writeEpoch, which is 0 by default."""
     partition: int
     attempt: int = 0
-    run: str = ""
-    """The run of the streaming query: another one each time it is started. Empty in a batch."""
 
     @classmethod
     def of_batch(cls, write_id: str, epoch: int) -> Self:
@@ -40,8 +37,7 @@ class Task:
         query, epoch = context.getLocalProperty(QUERY_ID), context.getLocalProperty(EPOCH)
         if query is None or epoch is None:
             raise IllegalStateException(f"Spark has told this task no {QUERY_ID} or no {EPOCH}: {query!r}, {epoch!r}")
-        run = context.getLocalProperty(RUN_ID) or ""
-        return cls(query, int(epoch), context.partitionId(), context.attemptNumber(), run)
+        return cls(query, int(epoch), context.partitionId(), context.attemptNumber())
 
     def __str__(self) -> str:
         of = f" of {self.write}" if self.write else ""

@@ -12,10 +12,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from aioproducer import KafkaProducer
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.event_loop import new_event_loop
-from aioproducer.spark.epoch_commit import commit_epoch
+from aioproducer.spark.epoch_commit import abort_epoch, commit_epoch
 from aioproducer.spark.exactly_once import write_once
 from aioproducer.spark.for_tasks import ForTasks
-from aioproducer.spark.marker import Marker
+from aioproducer.spark.prepared import Outcome, prepared_of
 from aioproducer.spark.read_ahead import read_ahead
 from aioproducer.spark.sink_options import SinkOptions
 from aioproducer.spark.sink_schema import record_columns
@@ -36,7 +36,7 @@ class Written(WriterCommitMessage):
 
     task: Task
     rows: int
-    marker: Marker | None
+    outcome: Outcome | None
     """With exactly-once."""
 
 
@@ -66,18 +66,30 @@ class SinkWrite:
         rows = whole(batches, input_of_worker(), str(task))
         if not options.exactly_once:
             return Written(task, _run(self._at_least_once(task, rows)), None)
-        marker = _run(write_once(options, self.columns, task, rows))
-        return Written(task, marker.rows, marker)
+        outcome = _run(write_once(options, self.columns, task, rows))
+        return Written(task, outcome.rows, outcome)
 
     def commit(self, messages: Iterable[Written | None]) -> None:
-        """Runs on the driver when all tasks have succeeded: completes the epoch, or raises MarkerMismatchException."""
-        done = [(one.task, one.marker) for one in messages if one is not None and one.marker is not None]
-        if done:
-            _run(commit_epoch(self.options, done))
+        """Runs on the driver when all tasks have succeeded: the rows of all of them become readable."""
+        if (given := _outcomes(messages)) is not None:
+            task, outcomes = given
+            _run(commit_epoch(self.options, task.write, task.epoch, outcomes))
+
+    def abort(self, messages: Iterable[Written | None]) -> None:
+        """Runs on the driver when a task has failed for good, or ``commit`` has; knows of those that succeeded."""
+        if (given := _outcomes(messages)) is not None:
+            task, outcomes = given
+            _run(abort_epoch(self.options, task.write, task.epoch, prepared_of(outcomes)))
 
     async def _at_least_once(self, task: Task, batches: Iterator[RecordBatch]) -> int:
         async with KafkaProducer.from_config(self.options.configs) as producer:
             return await send_rows(producer, read_ahead(batches), self.columns, self.options.topic, str(task))
+
+
+def _outcomes(messages: Iterable[Written | None]) -> tuple[Task, list[Outcome]] | None:
+    """One of the tasks, and what all tell that wrote exactly once; None if there is none."""
+    told = [(one.task, one.outcome) for one in messages if one is not None and one.outcome is not None]
+    return (told[0][0], [outcome for _, outcome in told]) if told else None
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
@@ -109,6 +121,9 @@ class BatchWriter(_Writer, DataSourceArrowWriter):
     def commit(self, messages: list[Written | None]) -> None:
         self._write.commit(messages)
 
+    def abort(self, messages: list[Written | None]) -> None:
+        self._write.abort(messages)
+
 
 class StreamWriter(_Writer, DataSourceStreamArrowWriter):
     """``df.writeStream``"""
@@ -117,3 +132,6 @@ class StreamWriter(_Writer, DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[Written | None], batchId: int) -> None:
         self._write.commit(messages)
+
+    def abort(self, messages: list[Written | None], batchId: int) -> None:
+        self._write.abort(messages)

@@ -1,80 +1,148 @@
-"""What the sink for Spark builds on, on real Kafka: attempts of tasks, and a foreign reader. Needs no Spark."""
+"""What the sink for Spark builds on, on real Kafka: attempts, decisions, and a foreign reader. Needs no Spark."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from aioproducer.errors import KafkaError
-from aioproducer.spark.epoch_commit import Done, commit_epoch
-from aioproducer.spark.exactly_once import write_once
+from aioproducer.admin import KafkaAdmin
+from aioproducer.spark.decision import Decision, EpochIncompleteException, EpochNotCommittedException
+from aioproducer.spark.epoch_commit import abort_epoch
+from aioproducer.spark.ledger import open_drivers_ledger
 from aioproducer.spark.marker import MarkerMismatchException
-from aioproducer.spark.sink_options import SinkOptions
-from aioproducer.spark.task import Task
+from aioproducer.spark.prepared import prepared_of
 from aioproducer.testing.apache_kafka import ApacheKafka
+from tests.spark.epochs import attempt, attempts, batches, commit, options_of, write_epoch
 from tests.spark.foreign import values
 
 from .topics import create_topic
 
 pytestmark = pytest.mark.conformance
 
-pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow")
 
 ROWS = [f"row {number}" for number in range(3000)]
+PARTS = {0: ROWS[:1000], 1: ROWS[1000:1500], 2: ROWS[1500:]}
+OTHERWISE = {0: ROWS[2000:], 1: ROWS[:2000]}
 
 
-def batches(rows: list[str]) -> Iterator[Any]:
-    for begin in range(0, len(rows), 1000):
-        yield pa.record_batch({"value": rows[begin : begin + 1000]})
+async def read(kafka: ApacheKafka, topic: str) -> list[str]:
+    return sorted(await asyncio.to_thread(values, kafka.bootstrap_servers, topic, 2))
+
+
+async def open_transactions(kafka: ApacheKafka, prefix: str) -> list[str]:
+    async with KafkaAdmin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        return [name for name in await admin.list_transactions(states=["Ongoing"]) if name.startswith(prefix)]
+
+
+async def begun(kafka: ApacheKafka, prefix: str) -> None:
+    """Returns when a transaction is open."""
+    while not await open_transactions(kafka, prefix):
+        await asyncio.to_thread(time.sleep, 0.05)
 
 
 async def test_each_row_is_read_once_whatever_becomes_of_its_task(kafka: ApacheKafka) -> None:
-    topic = "spark-exactly-once"
+    topic = "spark-tasks"
     await create_topic(kafka, topic, partitions=2)
-    options = SinkOptions.of(
-        {
-            "kafka.bootstrap.servers": kafka.bootstrap_servers,
-            "topic": topic,
-            "deliveryGuarantee": "exactly-once",
-            "allowMissingMarker": "true",
-        },
-        streaming=True,
-    )
-
-    async def write(partition: int, rows: Iterator[Any], run: str = "first") -> Done:
-        task = Task("query", 7, partition, run=run)
-        return task, await write_once(options, {"value": "value"}, task, rows)
+    options = options_of(kafka.bootstrap_servers, topic=topic, transactionalIdPrefix=topic)
 
     def broken() -> Iterator[Any]:
-        yield from batches(ROWS[:2000])
+        yield from batches(ROWS[:2000], 1000)
         raise LookupError("the task fails")
 
     half, go_on = threading.Event(), threading.Event()
 
     def slow() -> Iterator[Any]:
-        yield from batches(ROWS[:2000])
+        yield from batches(ROWS[:2000], 1000)
         half.set()
         assert go_on.wait(60)
-        yield from batches(ROWS[2000:])
+        yield from batches(ROWS[2000:], 1000)
 
     with pytest.raises(LookupError):
-        await write(0, broken())
-    lost = asyncio.ensure_future(write(0, slow()))
+        await attempt(options, 7, 0, broken())
+    assert await open_transactions(kafka, topic) == []
+    copy = asyncio.ensure_future(attempt(options, 7, 0, slow()))  # of a stage that was begun anew: the same number
     assert await asyncio.to_thread(half.wait, 60)
-    await write(0, batches(ROWS))
+    await begun(kafka, topic)
+    outcomes = [await attempt(options, 7, 0, ROWS), await attempt(options, 7, 1, ["the other task's"])]
+    assert await open_transactions(kafka, topic) == [f"{topic}-query-{slot}" for slot in ("0.0", "0.1", "1.0")]
+    assert await read(kafka, topic) == []
+    await commit(options, 7, outcomes)
     go_on.set()
-    with pytest.raises(KafkaError, match=r"(?i)fenced|newer producer"):
-        await lost
-    done = [await write(0, batches(ROWS[::-1]), "second"), await write(1, batches(["the other task's"]), "second")]
-    with pytest.raises(MarkerMismatchException, match="with 3000 rows"):
-        await write(0, batches(ROWS[1:]), "second")
-    for _ in range(2):
-        await commit_epoch(options, done)
+    with pytest.raises(Exception, match=r"(?i)fenced|abort|ended|newer|epoch"):
+        await copy
+    expected = sorted([*ROWS, "the other task's"])
+    assert await read(kafka, topic) == expected
+    again = [await attempt(options, 7, 0, ROWS[::-1]), await attempt(options, 7, 1, ["the other task's"])]
+    assert prepared_of(again) == []
+    await commit(options, 7, again)
     with pytest.raises(MarkerMismatchException, match=r"3001 rows .* in 2 partitions"):
-        await commit_epoch(options, done[:1])
-    read = await asyncio.to_thread(values, kafka.bootstrap_servers, topic, 2)
-    assert sorted(read) == sorted([*ROWS, "the other task's"])
+        await commit(options, 7, again[:1])
+    await write_epoch(options, 8, ["next"])
+    assert await read(kafka, topic) == sorted([*expected, "next"])
+    assert await open_transactions(kafka, topic) == []
+
+
+async def test_a_driver_killed_between_decision_and_end(kafka: ApacheKafka) -> None:
+    topic = "spark-driver"
+    await create_topic(kafka, topic, partitions=2)
+    options = options_of(kafka.bootstrap_servers, topic=topic, transactionalIdPrefix=topic)
+    for epoch, repeated in enumerate([PARTS, OTHERWISE, {0: ROWS}]):
+        outcomes = await attempts(options, epoch, PARTS)
+        async with open_drivers_ledger(options, "query", "here") as killed:
+            await killed.take_over()
+            await killed.propose(Decision.of(epoch, outcomes, "here"))
+            assert all(800_000 < (left or 0) <= 900_000 for left in await killed.time_left(prepared_of(outcomes)))
+            await killed.decide()
+            if epoch == 1:
+                for _ in range(2):
+                    assert await killed.end(prepared_of(outcomes)[1], committed=True)
+                assert not await killed.end(prepared_of(outcomes)[1], committed=False)
+        again = await attempts(options, epoch, repeated)
+        assert prepared_of(again) == []
+        await commit(options, epoch, again)
+        assert await read(kafka, topic) == sorted(ROWS * (epoch + 1))
+    assert await open_transactions(kafka, topic) == []
+
+
+async def test_other_partitions_after_a_driver_that_is_killed_when_tasks_have_ended(kafka: ApacheKafka) -> None:
+    topic = "spark-partitions"
+    await create_topic(kafka, topic, partitions=2)
+    options = options_of(kafka.bootstrap_servers, topic=topic, transactionalIdPrefix=topic)
+    await attempts(options, 0, PARTS)
+    assert len(await open_transactions(kafka, topic)) == 3
+    await commit(options, 0, await attempts(options, 0, OTHERWISE))
+    assert await open_transactions(kafka, topic) == []
+    assert await read(kafka, topic) == sorted(ROWS)
+
+
+async def test_transactions_that_are_lost_before_and_after_the_decision(kafka: ApacheKafka) -> None:
+    topic = "spark-lost"
+    await create_topic(kafka, topic, partitions=2)
+    options = options_of(kafka.bootstrap_servers, topic=topic, transactionalIdPrefix=topic)
+    outcomes = await attempts(options, 0, PARTS)
+    async with open_drivers_ledger(options, "query", "here") as ledger:
+        assert await ledger.end(prepared_of(outcomes)[1], committed=False)
+    with pytest.raises(EpochNotCommittedException, match="partition 1 is no longer open"):
+        await commit(options, 0, outcomes)
+    await abort_epoch(options, "query", 0, prepared_of(outcomes))
+    assert await open_transactions(kafka, topic) == []
+    assert await read(kafka, topic) == []
+    outcomes = await attempts(options, 0, PARTS)
+    async with open_drivers_ledger(options, "query", "here") as ledger:
+        await ledger.take_over()
+        await ledger.propose(Decision.of(0, outcomes, "here"))
+        await ledger.decide()
+        assert await ledger.end(prepared_of(outcomes)[2], committed=False)
+    with pytest.raises(EpochIncompleteException, match=r"1 of 3 partitions \(2\)"):
+        await commit(options, 0, await attempts(options, 0, OTHERWISE))
+    again = await attempts(options, 0, PARTS)
+    assert [one.partition for one in prepared_of(again)] == [2]
+    await commit(options, 0, again)
+    assert await read(kafka, topic) == sorted(ROWS)
+    assert await open_transactions(kafka, topic) == []

@@ -1,7 +1,8 @@
-"""A stream of text files to a topic, exactly once, three tasks an epoch; and, run by test_sink.py in a process of its
-own, a driver of it that is killed in its first epoch, when some of the tasks have committed their rows.
+"""A stream of text files to a topic, exactly once; and, run by test_sink.py in a process of its own, a driver of it
+that is killed in its first epoch.
 
-Arguments: the bootstrap servers, the topic, and a directory with the files in ``in``.
+Arguments: the bootstrap servers, the topic, a directory with the files in ``in``, and when: ``written``, when some of
+the tasks have written their rows, or ``decided``, when the driver has decided about the epoch and has ended nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import signal
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from aioproducer.spark import AioproducerDataSource
+from aioproducer.spark.ledger import KafkaDriversLedger
 from aioproducer.spark.writer import StreamWriter
 
 
-def run_query(session: Any, sink: str, servers: str, topic: str, directory: Path) -> None:
+def run_query(session: Any, sink: str, servers: str, topic: str, directory: Path, partitions: int = 3) -> None:
     """All that is there, one file an epoch."""
     lines = session.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(directory / "in"))
     options = {
@@ -25,13 +28,11 @@ def run_query(session: Any, sink: str, servers: str, topic: str, directory: Path
         "deliveryGuarantee": "exactly-once",
         "checkpointLocation": str(directory / "checkpoint"),
     }
-    writer = lines.repartition(3).writeStream.format(sink).options(**options).trigger(availableNow=True)
+    writer = lines.repartition(partitions).writeStream.format(sink).options(**options).trigger(availableNow=True)
     writer.start().awaitTermination()
 
 
 class Dying(AioproducerDataSource):
-    """Its driver is killed by the task that comes after the first ones."""
-
     @classmethod
     def name(cls) -> str:
         return "dying"
@@ -42,18 +43,32 @@ class Dying(AioproducerDataSource):
 
 class DyingWriter(StreamWriter):
     def write(self, iterator: Any) -> Any:
-        if WRITTEN.exists():
-            os.kill(DRIVER, signal.SIGKILL)
-            raise SystemExit("the driver is gone")
+        if WHEN == "written" and WRITTEN.exists():
+            die()
         written = super().write(iterator)
         WRITTEN.touch()
         return written
+
+    def commit(self, messages: Any, batchId: int) -> None:
+        decide = KafkaDriversLedger.decide
+
+        async def and_die(ledger: KafkaDriversLedger) -> None:
+            await decide(ledger)
+            die()
+
+        with patch.object(KafkaDriversLedger, "decide", and_die if WHEN == "decided" else decide):
+            super().commit(messages, batchId)
+
+
+def die() -> None:
+    os.kill(DRIVER, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
     from pyspark.sql import SparkSession
 
-    servers, topic, directory = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    servers, topic, directory, WHEN = sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4]
     DRIVER = os.getpid()
     WRITTEN = directory / "a-task-has-written"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -13,20 +13,20 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import KafkaError, ProducerFencedException, TimeoutException, UnknownTopicOrPartitionException
+from aioproducer.errors import KafkaError, ProducerFencedException, UnknownTopicOrPartitionException
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.spark.exactly_once import TransactionTooLongException, name_of, too_long, write_once
-from aioproducer.spark.marker import Marker, MarkerMismatchException
+from aioproducer.spark.exactly_once import TransactionTooLongException, too_long, write_once
+from aioproducer.spark.marker import MarkerMismatchException
+from aioproducer.spark.prepared import Outcome
 from aioproducer.spark.sink_options import SinkOptions
 from aioproducer.spark.task import Task
 from aioproducer.testing.fault_script import FaultScript
 
+from .epochs import COLUMNS, attempt, attempts, batches, commit, open_transactions, options, read, write_epoch
 from .foreign import values
 
 pa = pytest.importorskip("pyarrow")
 
-COLUMNS = {"value": "value"}
-TASK = Task("query", 3, 0)
 ROWS = [f"row {number}" for number in range(40)]
 
 
@@ -44,22 +44,9 @@ async def cluster(faults: FaultScript) -> AsyncIterator[EmbeddedCluster]:
         yield cluster
 
 
-def options(cluster: EmbeddedCluster, **more: str) -> SinkOptions:
-    """All rows go to topic t, unless ``markerTopic`` is given: then each names its topic."""
-    given = {
-        "kafka.bootstrap.servers": cluster.bootstrap_servers,
-        "kafka.retry.backoff.ms": "5",
-        "kafka.linger.ms": "0",
-        "deliveryGuarantee": "exactly-once",
-        "allowMissingMarker": "true",  # tests begin with any epoch
-    }
-    topic = {} if "markerTopic" in more else {"topic": "t"}
-    return SinkOptions.of({**given, **topic, **more}, streaming=True)
-
-
-def batches(rows: list[str], size: int = 8) -> Iterator[Any]:
-    for begin in range(0, len(rows), size):
-        yield pa.record_batch({"value": rows[begin : begin + size]})
+@pytest.fixture
+def chosen(cluster: EmbeddedCluster) -> SinkOptions:
+    return options(cluster)
 
 
 def broken_after(rows: list[str]) -> Iterator[Any]:
@@ -67,70 +54,61 @@ def broken_after(rows: list[str]) -> Iterator[Any]:
     raise LookupError("the task fails")
 
 
-async def write(cluster: EmbeddedCluster, rows: Iterator[Any], task: Task = TASK) -> Marker:
-    return await write_once(options(cluster), COLUMNS, task, rows)
+async def test_rows_are_read_when_the_driver_has_committed_them(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    outcome = await attempt(chosen, 3, 0, ROWS)
+    assert (outcome.partition, outcome.rows) == (0, 40)
+    assert await open_transactions(cluster) == ["aioproducer-query-0.0"], "its producer is closed"
+    assert await read(cluster) == []
+    await commit(chosen, 3, [outcome])
+    assert await open_transactions(cluster) == []
+    assert await read(cluster) == ROWS
+    assert cluster.committed_offsets("aioproducer-query-0") == {("t", 0): 3}
 
 
-async def read(cluster: EmbeddedCluster) -> list[str]:
-    return await asyncio.to_thread(values, cluster.bootstrap_servers, "t")
-
-
-async def test_run_again_after_its_commit_a_task_writes_nothing(cluster: EmbeddedCluster) -> None:
-    """Lost executors, commits that Spark denied, drivers killed before they heard of it: all look like this."""
-    first = await write(cluster, batches(ROWS))
+async def test_run_again_after_its_commit_a_task_writes_nothing(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    """Drivers killed before Spark heard of the commit look like this."""
+    first = await attempt(chosen, 3, 0, ROWS)
+    await commit(chosen, 3, [first])
     end = cluster.log("t").log_end_offset
-    assert await write(cluster, batches(ROWS)) == first == Marker(3, 40, first.digest)
+    assert await attempt(chosen, 3, 0, ROWS) == Outcome(0, 40, first.digest, None)
     assert cluster.log("t").log_end_offset == end, "not even an aborted record"
     assert await read(cluster) == ROWS
-    assert cluster.committed_offsets(name_of(options(cluster), TASK.write, TASK.partition)) == {("t", 0): 3}
 
 
-async def test_rows_in_another_order_and_other_batches_are_the_same(cluster: EmbeddedCluster) -> None:
-    await write(cluster, batches(ROWS))
-    await write(cluster, batches(ROWS[::-1], size=13))
+async def test_rows_in_another_order_and_other_batches_are_the_same(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    await write_epoch(chosen, 3, ROWS)
+    again = await write_once(chosen, COLUMNS, Task("query", 3, 0), batches(ROWS[::-1], size=13))
+    await commit(chosen, 3, [again])
     assert await read(cluster) == ROWS
 
 
 @pytest.mark.parametrize("before", [0, 8, 40])
-async def test_what_a_failed_attempt_wrote_is_not_read(cluster: EmbeddedCluster, before: int) -> None:
+async def test_what_a_failed_attempt_wrote_is_not_read(
+    cluster: EmbeddedCluster, chosen: SinkOptions, before: int
+) -> None:
     with pytest.raises(LookupError, match="the task fails"):
-        await write(cluster, broken_after(ROWS[:before]))
-    await write(cluster, batches(ROWS))
+        await attempt(chosen, 3, 0, broken_after(ROWS[:before]))
+    assert await open_transactions(cluster) == []
+    await commit(chosen, 3, [await attempt(chosen, 3, 0, ROWS, number=1)])
     assert await read(cluster) == ROWS
 
 
-async def test_each_epoch_and_each_partition_is_written(cluster: EmbeddedCluster) -> None:
-    tasks = [Task("query", 3, 0), Task("query", 3, 1), Task("query", 4, 0), Task("other", 3, 0)]
-    for task in tasks:
-        await write(cluster, batches([str(task)]), task)
-    assert await read(cluster) == [str(task) for task in tasks]
-
-
-@pytest.mark.parametrize("again", [[*ROWS, "one more"], ROWS[1:], ["another", *ROWS[1:]], []])
-async def test_other_rows_fail_the_task_and_nothing_is_written(cluster: EmbeddedCluster, again: list[str]) -> None:
-    await write(cluster, batches(ROWS))
-    with pytest.raises(MarkerMismatchException, match=r"epoch 3 of query, partition 0, attempt 0: .* with 40 rows"):
-        await write(cluster, batches(again))
+async def test_an_epoch_after_which_others_were_written_is_refused(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    await write_epoch(chosen, 3, ROWS)
+    with pytest.raises(MarkerMismatchException, match=r"epoch 2 of query, partition 0.*: epoch 3 was written already"):
+        await attempt(chosen, 2, 0, ["older"])
     assert await read(cluster) == ROWS
 
 
-async def test_that_there_were_no_rows_is_remembered_too(cluster: EmbeddedCluster) -> None:
-    await write(cluster, batches([]))
-    await write(cluster, batches([]))
-    with pytest.raises(MarkerMismatchException, match="with 0 rows"):
-        await write(cluster, batches(ROWS))
-    assert await read(cluster) == []
-
-
-async def test_an_epoch_after_which_others_were_written_is_refused(cluster: EmbeddedCluster) -> None:
-    await write(cluster, batches(ROWS))
-    with pytest.raises(MarkerMismatchException, match="epoch 3 was written already"):
-        await write(cluster, batches(["older"]), Task("query", 2, 0))
-    assert await read(cluster) == ROWS
-
-
-async def test_of_two_attempts_at_once_the_later_one_writes(cluster: EmbeddedCluster) -> None:
-    """A speculative copy, or a task of a driver that was lost and lives on: it is fenced before anything is read."""
+@pytest.mark.parametrize("number", [0, 1], ids=["of another stage", "speculative"])
+async def test_a_copy_ends_nothing_that_another_attempt_holds(
+    cluster: EmbeddedCluster, chosen: SinkOptions, number: int
+) -> None:
+    """An attempt of a stage that is run again has the number of an earlier one."""
     half, go_on = threading.Event(), threading.Event()
 
     def slow() -> Iterator[Any]:
@@ -139,18 +117,47 @@ async def test_of_two_attempts_at_once_the_later_one_writes(cluster: EmbeddedClu
         assert go_on.wait(20)
         yield from batches(ROWS[20:])
 
-    first = asyncio.ensure_future(write(cluster, slow()))
+    first = await attempt(chosen, 3, 0, ROWS)
+    copy = asyncio.ensure_future(attempt(chosen, 3, 0, slow(), number=number))
     assert await asyncio.to_thread(half.wait, 20)
-    await write(cluster, batches(ROWS))
     go_on.set()
-    with pytest.raises(KafkaError, match=r"(?i)fenced|newer producer"):
-        await first
+    assert (await copy).rows == 40
+    assert await open_transactions(cluster) == ["aioproducer-query-0.0", "aioproducer-query-0.1"]
+    await commit(chosen, 3, [first])
+    assert await open_transactions(cluster) == [], "the driver aborts the other one"
+    assert await read(cluster) == ROWS
+
+
+async def test_a_copy_that_ends_after_the_driver_has_decided_leaves_nothing_open(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    ready, go_on = threading.Event(), threading.Event()
+
+    def late() -> Iterator[Any]:
+        ready.set()
+        assert go_on.wait(20)
+        yield from batches(ROWS)
+
+    copy = asyncio.ensure_future(attempt(chosen, 3, 0, late(), number=1))
+    assert await asyncio.to_thread(ready.wait, 20)
+    await write_epoch(chosen, 3, ROWS)
+    go_on.set()
+    assert (await copy).prepared is None
+    assert await open_transactions(cluster) == []
+    assert await read(cluster) == ROWS
+
+
+async def test_attempts_that_begin_at_the_same_time_have_different_ids(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
+    both = await asyncio.gather(*(attempt(chosen, 3, 0, ROWS, number=number) for number in range(2)))
+    await commit(chosen, 3, both[1:])
     assert await read(cluster) == ROWS
 
 
 @pytest.mark.parametrize("sent_then", [0, 20], ids=["before the marker", "between rows"])
 async def test_a_task_that_outlasts_its_transaction_is_told_the_config(
-    cluster: EmbeddedCluster, sent_then: int
+    cluster: EmbeddedCluster, chosen: SinkOptions, sent_then: int
 ) -> None:
     brief = options(cluster, **{"kafka.transaction.timeout.ms": "100"})
 
@@ -166,8 +173,8 @@ async def test_a_task_that_outlasts_its_transaction_is_told_the_config(
         TransactionTooLongException,
         match=r"epoch 3 of query, partition 0, attempt 0: .* after transaction\.timeout\.ms = 100, so this attempt",
     ):
-        await write_once(brief, COLUMNS, TASK, slow())
-    await write(cluster, batches(ROWS))
+        await attempt(brief, 3, 0, slow())
+    await write_epoch(chosen, 3, ROWS)
     assert await read(cluster) == ROWS
 
 
@@ -188,53 +195,48 @@ def test_what_fails_in_time_or_of_something_else_is_no_time_out() -> None:
     assert "under way for 2.1 s" in str(too_long(fenced, chosen, 2.1, "here"))
 
 
-async def test_a_commit_whose_end_was_not_heard_of_counts(cluster: EmbeddedCluster, faults: FaultScript) -> None:
-    faults.on(ApiKey.END_TXN).never_answer()
-    impatient = options(cluster, **{"kafka.max.block.ms": "300"})
-    with pytest.raises(TimeoutException, match="commit_transaction has not ended"):
-        await write_once(impatient, COLUMNS, TASK, batches(ROWS))
-    await write(cluster, batches(ROWS))
-    assert await read(cluster) == ROWS
-
-
-async def test_a_marker_that_is_not_stable_yet_is_waited_for(cluster: EmbeddedCluster, faults: FaultScript) -> None:
-    await write(cluster, batches(ROWS))
+async def test_a_decision_that_is_not_stable_yet_is_waited_for(
+    cluster: EmbeddedCluster, chosen: SinkOptions, faults: FaultScript
+) -> None:
+    await write_epoch(chosen, 3, ROWS)
     faults.on(ApiKey.OFFSET_FETCH).answer(ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    await write(cluster, batches(ROWS))
+    await write_epoch(chosen, 3, ROWS)
     assert await read(cluster) == ROWS
 
 
-async def test_who_else_uses_the_name_is_told(cluster: EmbeddedCluster) -> None:
-    name = name_of(options(cluster), TASK.write, TASK.partition)
+async def test_who_else_uses_the_name_is_told(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    name = "aioproducer-query-all"
     async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=name) as other:
         await other.init_transactions()
         async with other.transaction():
             await other.send_offsets_to_transaction({("t", 0): 5}, name)  # type: ignore[dict-item]
     with pytest.raises(MarkerMismatchException, match="no marker of this sink"):
-        await write(cluster, batches(ROWS))
+        await attempt(chosen, 3, 0, ROWS)
 
 
-async def test_a_row_that_cannot_be_sent_leaves_nothing_behind(cluster: EmbeddedCluster) -> None:
+async def test_a_row_that_cannot_be_sent_leaves_nothing_behind(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     with pytest.raises(KafkaError, match="row 39, to topic 't': RecordTooLargeException"):
-        await write(cluster, batches([*ROWS[:39], "x" * 2_000_000]))
+        await attempt(chosen, 3, 0, [*ROWS[:39], "x" * 2_000_000])
+    assert await open_transactions(cluster) == []
     assert await read(cluster) == []
 
 
-async def write_routed(cluster: EmbeddedCluster, *topics: str, marker_topic: str = "markers") -> Marker:
+async def write_routed(cluster: EmbeddedCluster, *topics: str, marker_topic: str = "markers") -> None:
     """A row for each topic, which it names."""
     rows = pa.record_batch({"value": ROWS[: len(topics)], "topic": topics})
     columns = {"value": "value", "topic": "topic"}
-    return await write_once(options(cluster, markerTopic=marker_topic), columns, TASK, iter([rows]))
+    routed = options(cluster, markerTopic=marker_topic)
+    await commit(routed, 3, [await write_once(routed, columns, Task("query", 3, 0), iter([rows]))])
 
 
 async def test_rows_that_name_their_topics_are_written_once(cluster: EmbeddedCluster) -> None:
     for name in ("u", "markers"):
         cluster.create_topic(name, 1)
-    first = await write_routed(cluster, "t", "u", "t")
-    assert await write_routed(cluster, "t", "u", "t") == first
+    await write_routed(cluster, "t", "u", "t")
+    await write_routed(cluster, "t", "u", "t")
     assert await read(cluster) == [ROWS[0], ROWS[2]]
     assert await asyncio.to_thread(values, cluster.bootstrap_servers, "u") == [ROWS[1]]
-    assert cluster.committed_offsets(name_of(options(cluster), TASK.write, TASK.partition)) == {("markers", 0): 3}
+    assert cluster.committed_offsets("aioproducer-query-0") == {("markers", 0): 3}
     with pytest.raises(MarkerMismatchException, match="with 3 rows"):
         await write_routed(cluster, "t", "t", "u")
 
@@ -245,3 +247,9 @@ async def test_a_marker_topic_that_is_not_there_is_told_before_any_row_is_sent(c
     ):
         await write_routed(cluster, "t", marker_topic="no")
     assert cluster.log("t").log_end_offset == 0
+
+
+async def test_each_epoch_is_written_whatever_partitions_it_has(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+    for epoch, parts in enumerate([["a"], ["b", "c", ""], ["d"], ["e", "f"]]):
+        await commit(chosen, epoch, await attempts(chosen, epoch, {n: [row] for n, row in enumerate(parts)}))
+    assert await read(cluster) == ["a", "b", "c", "", "d", "e", "f"]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.spark.epoch_commit import Done, commit_epoch
-from aioproducer.spark.exactly_once import write_once
 from aioproducer.spark.marker import MarkerMismatchException, MissingMarkerException
+from aioproducer.spark.prepared import Outcome
 from aioproducer.spark.sink_options import SinkOptions
-from aioproducer.spark.task import Task
 
-from .foreign import values
+from . import epochs
+from .epochs import attempts, commit, read
 
-pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow")
 
 
 @pytest.fixture
@@ -28,32 +26,16 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 
 
 def options(cluster: EmbeddedCluster, **more: str) -> SinkOptions:
-    """A stream's, unless there is a ``writeId``."""
-    given = {
-        "kafka.bootstrap.servers": cluster.bootstrap_servers,
-        "kafka.retry.backoff.ms": "5",
-        "topic": "t",
-        "deliveryGuarantee": "exactly-once",
-    }
-    return SinkOptions.of({**given, **more}, streaming="writeId" not in more)
+    return epochs.options(cluster, topic="t", **{"allowMissingMarker": "false", **more})
 
 
-async def write(chosen: SinkOptions, epoch: int, *partitions: int) -> list[Done]:
+async def write(chosen: SinkOptions, epoch: int, *partitions: int) -> list[Outcome]:
     """A row for each partition; it names both."""
-    done: list[Done] = []
-    for partition in partitions:
-        task = Task("w", epoch, partition, run="run" if chosen.write_id is None else "")
-        rows = iter([pa.record_batch({"value": [f"{epoch}/{partition}"]})])
-        done.append((task, await write_once(chosen, {"value": "value"}, task, rows)))
-    return done
+    return await attempts(chosen, epoch, {partition: [f"{epoch}/{partition}"] for partition in partitions})
 
 
 async def write_whole(chosen: SinkOptions, epoch: int, *partitions: int) -> None:
-    await commit_epoch(chosen, await write(chosen, epoch, *partitions))
-
-
-async def read(cluster: EmbeddedCluster) -> list[str]:
-    return await asyncio.to_thread(values, cluster.bootstrap_servers, "t")
+    await commit(chosen, epoch, await write(chosen, epoch, *partitions))
 
 
 async def test_epochs_of_a_stream_follow_each_other_with_any_partitions(cluster: EmbeddedCluster) -> None:
@@ -72,7 +54,7 @@ async def test_other_names_than_before_are_refused_unless_an_option_allows_it(
     end = cluster.log("t").log_end_offset
     with pytest.raises(
         MissingMarkerException,
-        match=r"^epoch 1 of w, partition 0, attempt 0: group '.*-w-all' has no marker of epoch 0 at .* nothing was",
+        match=r"^epoch 1 of query, partition 0, .*: group '.*-query-all' has no marker of epoch 0 at .* nothing was",
     ):
         await write(options(cluster, **more), 1, 0)
     assert cluster.log("t").log_end_offset == end
@@ -102,8 +84,7 @@ async def test_a_batch_begins_with_epoch_0_and_may_leave_some_out(cluster: Embed
 async def test_a_new_partition_of_an_epoch_that_is_whole_writes_nothing(cluster: EmbeddedCluster) -> None:
     for epoch in range(2):
         await write_whole(options(cluster), epoch, 0)
-    with pytest.raises(MarkerMismatchException, match=r"epoch was committed with 1 rows .* in 1 partitions, and this"):
-        await write(options(cluster), 1, 1)
+    assert [one.prepared for one in await write(options(cluster), 1, 1)] == [None]
     with pytest.raises(MarkerMismatchException, match="epoch 1 was written already"):
         await write(options(cluster, allowMissingMarker="false"), 0, 0)
     assert await read(cluster) == ["0/0", "1/0"]

@@ -2,7 +2,7 @@
 
 Arguments: the bootstrap servers, the topic, and a directory, where each attempt of a task leaves a file. A first batch
 has a task that is slow, so that Spark runs a speculative copy of it; of the tasks of a second one, each loses its
-executor, one between its rows and one after its transaction was committed.
+executor, one between its rows and one when all of its rows were written.
 
 Spark runs a speculative copy on another host only. So it is no ``local-cluster``, but one of two workers that have two
 of this machine's addresses, in the driver's JVM as there.
@@ -40,7 +40,7 @@ class Deadly(AioproducerDataSource):
 
 
 class DeadlyWriter(BatchWriter):
-    """The executor of the second task is lost when its rows were committed, and Spark does not know."""
+    """The executor of the second task is lost when its rows were written, and Spark does not know."""
 
     def write(self, iterator: Any) -> Any:
         written = super().write(iterator)

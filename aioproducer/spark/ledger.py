@@ -1,0 +1,190 @@
+"""What brokers know of a write: ``two_phases.Ledger``, by requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from aioproducer import KafkaProducer, OffsetAndMetadata
+from aioproducer.admin import AdminConfig, KafkaAdmin
+from aioproducer.config import known_to
+from aioproducer.errors import (
+    InvalidPidMappingException,
+    InvalidProducerEpochException,
+    InvalidTxnStateException,
+    ProducerFencedException,
+    UnknownTopicOrPartitionException,
+)
+from aioproducer.spark.decision import Decision
+from aioproducer.spark.in_parallel import in_parallel
+from aioproducer.spark.marker import Marker
+from aioproducer.spark.prepared import Prepared, slot_named
+from aioproducer.spark.sink_options import SinkOptions
+
+ONGOING: Final = "Ongoing"
+"""Kafka's name for the state of a transaction that nobody has ended."""
+
+_LONGEST_DECISION_MS: Final = 20_000
+"""For how long tasks wait, at most, for a decision whose driver has crashed in the middle of it."""
+
+_IS_OVER = (
+    InvalidPidMappingException,
+    InvalidProducerEpochException,
+    InvalidTxnStateException,
+    ProducerFencedException,
+)
+
+
+class KafkaLedger:
+    """``where`` names the epoch in messages. Made by ``open_ledger``."""
+
+    def __init__(self, admin: KafkaAdmin, options: SinkOptions, write: str, where: str) -> None:
+        self.admin = admin
+        self.options = options
+        self.where = where
+        self._prefix = f"{options.prefix}-{write}-"
+
+    @property
+    def whole(self) -> str:
+        """The driver's transactional.id, and the group of its decisions."""
+        return f"{self._prefix}all"
+
+    def group_of(self, partition: int) -> str:
+        """The group of a partition's markers."""
+        return f"{self._prefix}{partition}"
+
+    def transactional_id(self, name: str) -> str:
+        """That of a partition's slot."""
+        return self._prefix + name
+
+    async def decision(self) -> Decision | None:
+        head = await self._committed(self.whole, stable=True)
+        pieces = []
+        if head is not None:
+            groups = [self._piece(number) for number in range(1, Decision.pieces_of(head, self.where) + 1)]
+            pieces = await in_parallel(groups, lambda group: self._committed(group, stable=True))
+        return Decision.read(head, pieces, self.where)
+
+    async def marker(self, partition: int, *, stable: bool) -> Marker | None:
+        return Marker.read(await self._committed(self.group_of(partition), stable=stable), self.where)
+
+    async def end(self, prepared: Prepared, *, committed: bool) -> bool:
+        try:
+            await self.admin.end_transaction(
+                self.transactional_id(prepared.name),
+                (prepared.producer_id, prepared.producer_epoch),
+                committed=committed,
+                second_protocol=prepared.second_protocol,
+            )
+        except _IS_OVER:
+            return False
+        return True
+
+    async def check_marker_topic(self) -> None:
+        """Checks it now, because it would otherwise fail with the marker, after all rows were sent.
+
+        The topic of the rows is not checked: the first row may create it."""
+        name = self.options.marker_place.topic
+        if name == self.options.topic:
+            return
+        try:
+            await self.admin.describe_topic(name)
+        except UnknownTopicOrPartitionException as error:
+            raise UnknownTopicOrPartitionException(
+                f'{self.where}: option "markerTopic" names {name!r}, and there is no such topic; nothing was written'
+            ) from error
+
+    def _piece(self, number: int) -> str:
+        return f"{self.whole}.{number}"
+
+    async def _committed(self, group: str, *, stable: bool) -> OffsetAndMetadata | None:
+        place = self.options.marker_place
+        return (await self.admin.list_consumer_group_offsets(group, [place], require_stable=stable))[place]
+
+
+class KafkaDriversLedger(KafkaLedger):
+    """With the producer of decisions. Made by ``open_drivers_ledger``."""
+
+    def __init__(
+        self, producer: KafkaProducer, admin: KafkaAdmin, options: SinkOptions, write: str, where: str
+    ) -> None:
+        super().__init__(admin, options, write, where)
+        self._producer = producer
+
+    async def take_over(self) -> None:
+        await self._producer.init_transactions()
+
+    async def propose(self, decision: Decision) -> None:
+        await self._producer.begin_transaction()
+        for number, piece in enumerate(decision.as_offsets()):
+            group = self._piece(number) if number else self.whole
+            await self._producer.send_offsets_to_transaction({self.options.marker_place: piece}, group)
+
+    async def time_left(self, prepared: Sequence[Prepared]) -> list[int | None]:
+        """By the clocks of brokers alone: the decision's own transaction has just begun."""
+        names = [self.transactional_id(one.name) for one in prepared]
+        found = await self.admin.describe_transactions([self.whole, *names])
+        mine = found[self.whole]
+        now = None if mine is None or mine.state != ONGOING else mine.start_time_ms
+        left: list[int | None] = []
+        for one, name in zip(prepared, names, strict=True):
+            its = found[name]
+            is_open = (
+                its is not None
+                and its.state == ONGOING
+                and (its.producer_id, its.producer_epoch) == (one.producer_id, one.producer_epoch)
+            )
+            left.append(its.start_time_ms + its.timeout_ms - now if its and is_open and now is not None else None)
+        return left
+
+    async def decide(self) -> None:
+        await self._producer.commit_transaction()
+
+    async def left_open(self) -> list[Prepared]:
+        found = await self.admin.list_transactions(states=[ONGOING])
+        mine = {name: slot_named(name.removeprefix(self._prefix)) for name in found if name.startswith(self._prefix)}
+        slots = {name: slot for name, slot in mine.items() if slot is not None}
+        if not slots:
+            return []
+        described = await self.admin.describe_transactions(list(slots))
+        # After that: what begins when another driver has taken over is none of this one's business.
+        driver = (await self.admin.describe_transactions([self.whole]))[self.whole]
+        manager = self._producer._transactional("left_open()")
+        if driver is None or (driver.producer_id, driver.producer_epoch) != tuple(manager.identity):
+            return []
+        return [
+            Prepared(*slots[name], one.producer_id, one.producer_epoch, manager.second_protocol)
+            for name, one in described.items()
+            if one is not None and one.state == ONGOING
+        ]
+
+    async def begun_by_older(self, partitions: int) -> dict[int, Marker | None]:
+        groups = await self.admin.list_groups(without_members=True)  # of a cluster's groups most have some
+        known = [group.removeprefix(self._prefix) for group in groups if group.startswith(self._prefix)]
+        numbers = [int(name) for name in known if re.fullmatch("[0-9]+", name) and int(name) >= partitions]
+        markers = await in_parallel(numbers, lambda number: self.marker(number, stable=False))
+        return dict(zip(numbers, markers, strict=True))
+
+
+@asynccontextmanager
+async def open_ledger(options: SinkOptions, write: str, where: str) -> AsyncIterator[KafkaLedger]:
+    """For a task."""
+    async with _admin_of(options.configs) as admin:
+        yield KafkaLedger(admin, options, write, where)
+
+
+@asynccontextmanager
+async def open_drivers_ledger(options: SinkOptions, write: str, where: str) -> AsyncIterator[KafkaDriversLedger]:
+    """For the driver. If a decision was proposed, and is not in force, it is withdrawn."""
+    name = f"{options.prefix}-{write}-all"
+    timeout = min(int(options.configs["transaction.timeout.ms"]), _LONGEST_DECISION_MS)
+    configs = {**options.configs, "transactional.id": name, "transaction.timeout.ms": str(timeout)}
+    async with KafkaProducer.from_config(configs) as producer, _admin_of(options.configs) as admin:
+        yield KafkaDriversLedger(producer, admin, options, write, where)
+
+
+def _admin_of(configs: Mapping[str, str]) -> KafkaAdmin:
+    """An admin client, with those of a producer's configs that admin clients have."""
+    return KafkaAdmin.from_config(known_to(AdminConfig, configs))
