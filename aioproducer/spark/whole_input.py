@@ -89,4 +89,4 @@ def _broke_off(where: str, rows: int, why: str = "") -> InputBrokeOffException:
 def _version() -> str:
     from pyspark import __version__
 
-    return __version__
+    return str(__version__)
