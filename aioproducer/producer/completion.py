@@ -99,16 +99,15 @@ def decide(
 
 def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences) -> Action:
     """The broker refused the batch for what it knows of this producer."""
-    fenced = code == ErrorCode.INVALID_PRODUCER_EPOCH
     if sequences.transactional:
-        out_of_order = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        return Action.RETRY if out_of_order and not sequences.is_lowest(batch) else Action.FAIL
+        in_time = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not sequences.is_lowest(batch)
+        return Action.RETRY if in_time else Action.FAIL
     if sequences.is_void(batch):
         return Action.RESTAMP
     if not sequences.is_lowest(batch):
         return Action.RETRY  # an earlier batch is still to be resolved, and then this one is in order
-    if fenced and batch.maybe_appended:
-        return Action.FAIL  # of the epochs before its last one a broker remembers nothing
-    if sequences.proves_absence(batch):
-        return Action.RESTAMP
-    return Action.ASK if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER else Action.FAIL
+    if code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and batch.maybe_appended:
+        # A broker remembers nothing of the epochs before the last one, and one before 2.5 forgets a producer with the
+        # last of its records, which may have been deleted since.
+        return Action.FAIL
+    return Action.RESTAMP if sequences.proves_absence(batch) else Action.ASK
