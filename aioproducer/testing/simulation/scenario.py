@@ -125,6 +125,13 @@ class Scenario:
         return "recreate" in self.rates and by_name and self.config["max_in_flight_requests_per_connection"] > 1
 
     @property
+    def forgets_with_records(self) -> bool:
+        """Brokers before Kafka 2.5 forget a producer with the last of its records. They append a batch again that they
+        had appended and deleted, if they are of a newer release by then.
+        """
+        return "retention" in self.rates and ("upgrades" in self.rates or bool(self.release))
+
+    @property
     def reuses_offsets(self) -> bool:
         """A log may end before an offset that a record had."""
         return not self.rates.keys().isdisjoint(("recreate", "truncation"))

@@ -147,7 +147,8 @@ class _Judged:
 
     def _check_calm(self) -> None:
         if not any(
-            isinstance(entry.failure(), RecordTooLargeException | BufferExhaustedException | TimeoutException)
+            entry.cancelled  # withdrawn, perhaps
+            or isinstance(entry.failure(), RecordTooLargeException | BufferExhaustedException | TimeoutException)
             for entry in self._entries
         ):
             self._add("without faults transactions are committed", self._entries)
