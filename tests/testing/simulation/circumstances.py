@@ -198,18 +198,6 @@ def crowded(scenario: Scenario) -> Scenario | None:
     )
 
 
-def forgetful(scenario: Scenario) -> Scenario | None:
-    """Crowded, brokers remember five batches, and a long line keeps many answers, which may be lost together."""
-    found = crowded(scenario)
-    if found is None:
-        return None
-    return replace(
-        found,
-        broker_configs={**found.broker_configs, "log.producer.state.batches.to.retain": 5},
-        conditions=Conditions(latency=0.01),
-    )
-
-
 def of_many_records(scenario: Scenario) -> Scenario | None:
     """Crowded, but a batch has many records."""
     found = crowded(scenario)

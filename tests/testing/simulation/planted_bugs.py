@@ -17,11 +17,12 @@ from aioproducer.net.link_task import LinkTask
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.producer import batch_completer, completion, produce_exchange, sender, sequences
 from aioproducer.producer.batch_completer import BatchCompleter
-from aioproducer.producer.completion import MAYBE_APPENDED, Action, decide
+from aioproducer.producer.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.produce_request import match_answers
+from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.sender import Sender
 from aioproducer.producer.sender_pass import SenderPass
@@ -34,7 +35,6 @@ from .circumstances import (
     Circumstances,
     any_scenario,
     crowded,
-    forgetful,
     near_the_end_of_sequences,
     of_many_records,
     of_topics_with_ids,
@@ -148,18 +148,6 @@ def a_retry_is_sealed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
         original(self, batch)
 
     wrap(monkeypatch, Sealer, "seal", seal_anew)
-
-
-@bug(only(forgetful, reset=0.03))
-def the_window_of_five_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    def may_drain_new(original: Any, self: Any) -> bool:
-        told, self.window = self.window, 50
-        try:
-            return bool(original(self))
-        finally:
-            self.window = told
-
-    wrap(monkeypatch, PartitionSequences, "may_drain_new", may_drain_new)
 
 
 @bug(only(crowded, codes=0.3))
@@ -347,7 +335,12 @@ def what_was_disturbed_is_not_split(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug(only(patient(poisoned), reset=0.05))
 def a_record_that_is_too_large_takes_others_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch: not batch.maybe_appended)
+    def decide_without_proof(code: ErrorCode, batch: ProducerBatch, *args: Any, **kwargs: Any) -> Action:
+        unsure = code in SEQUENCE_ERRORS and batch.maybe_appended
+        action = decide(code, batch, *args, **kwargs)
+        return Action.FAIL if unsure and action in (Action.RESTAMP, Action.ASK) else action
+
+    monkeypatch.setattr(batch_completer, "decide", decide_without_proof)
 
 
 @bug(only(patient(crowded), codes=0.3))
