@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aioproducer.admin.admin_calls import AdminCalls
-from aioproducer.admin.transactions import TransactionDescription, described, ended, listed
+from aioproducer.admin.transactions import TransactionDescription, described, ended, fenced, listed
 
 
 class TransactionCalls(AdminCalls):
@@ -57,4 +57,16 @@ class TransactionCalls(AdminCalls):
                 committed=committed,
                 second_protocol=second_protocol,
             ),
+        )
+
+    async def fence_producer(self, transactional_id: str, identity: tuple[int, int], timeout_ms: int) -> None:
+        """The producer with this id and epoch can do nothing more. A transaction that is under way is aborted.
+
+        ``timeout_ms`` is the time-out of transactions, within what brokers allow. ProducerFencedException if another
+        producer has taken over since. Needs brokers of 2.5 or newer.
+        """
+        client = self._client()
+        await client.retry(
+            f"fencing the producer of {transactional_id!r}",
+            lambda: fenced(client.client, client.coordinators, transactional_id, identity, timeout_ms),
         )

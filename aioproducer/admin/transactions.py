@@ -16,6 +16,7 @@ from aioproducer.protocol.messages.describe_transactions import (
     TransactionState,
 )
 from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
 _NEWEST_END_TXN_OF_THE_FIRST_PROTOCOL = 4
@@ -97,6 +98,22 @@ async def ended(
             at_most=None if second_protocol else _NEWEST_END_TXN_OF_THE_FIRST_PROTOCOL,
         )
         _check(response.error_code, f"the end of the transaction of {transactional_id!r}")
+    except KafkaError as error:
+        if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS:
+            coordinators.forget(TRANSACTION, transactional_id)
+        raise
+
+
+async def fenced(
+    client: KafkaClient, coordinators: Coordinators, transactional_id: str, identity: tuple[int, int], timeout_ms: int
+) -> None:
+    """One attempt; raises what the coordinator answers."""
+    node = await coordinators.find(TRANSACTION, transactional_id)
+    try:
+        response = await client.request(
+            InitProducerIdRequest(transactional_id, timeout_ms, *identity), InitProducerIdResponse, node_id=node
+        )
+        _check(response.error_code, f"the end of the producer with transactional.id {transactional_id!r}")
     except KafkaError as error:
         if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS:
             coordinators.forget(TRANSACTION, transactional_id)

@@ -160,6 +160,15 @@ class KafkaDriversLedger(KafkaLedger):
             if one is not None and one.state == ONGOING
         ]
 
+    async def fence(self, prepared: Prepared) -> None:
+        if not await self.end(prepared, committed=False) or prepared.second_protocol:
+            return  # with the second protocol the end has fenced it
+        name, identity = self.transactional_id(prepared.name), (prepared.producer_id, prepared.producer_epoch)
+        try:
+            await self.admin.fence_producer(name, identity, int(self.options.configs["transaction.timeout.ms"]))
+        except _IS_OVER:
+            pass  # somebody else has
+
     async def begun_by_older(self, partitions: int) -> dict[int, Marker | None]:
         groups = await self.admin.list_groups(without_members=True)  # of a cluster's groups most have some
         known = [group.removeprefix(self._prefix) for group in groups if group.startswith(self._prefix)]

@@ -49,6 +49,9 @@ class DriversLedger(Ledger, Protocol):
     async def left_open(self) -> list[Prepared]:
         """All open transactions of the write's tasks; none if another driver has taken over."""
 
+    async def fence(self, prepared: Prepared) -> None:
+        """Aborts the transaction of an attempt that may still be at work, which can write no more."""
+
     async def begun_by_older(self, partitions: int) -> dict[int, Marker | None]:
         """The markers of partitions from this number on."""
 
@@ -115,14 +118,15 @@ async def commit(ledger: DriversLedger, epoch: int, outcomes: Sequence[Outcome],
 
 
 async def abort(ledger: DriversLedger, prepared: Iterable[Prepared]) -> None:
-    """What the driver does when the epoch has failed: nothing of it remains open, unless it was decided."""
+    """What the driver does when the epoch has failed: it ends what its tasks have told it of.
+
+    What else is open may be another driver's by now, which is about to decide: the next commit aborts it."""
     await ledger.take_over()
     last = await ledger.decision()
     decided = () if last is None else last.prepared
     if last is not None:
         await _commit_all(ledger, last.epoch, decided)
     await in_parallel(_without(prepared, decided), lambda one: ledger.end(one, committed=False))
-    await _abort_others(ledger, decided)
 
 
 async def _is_there(ledger: Ledger, last: Decision | None, epoch: int, partition: int) -> bool:
@@ -149,8 +153,7 @@ async def _commit_all(ledger: Ledger, epoch: int, prepared: Sequence[Prepared]) 
 
 
 async def _abort_others(ledger: DriversLedger, kept: Iterable[Prepared]) -> None:
-    others = _without(await ledger.left_open(), kept)
-    await in_parallel(others, lambda one: ledger.end(one, committed=False))
+    await in_parallel(_without(await ledger.left_open(), kept), ledger.fence)
 
 
 def _without(prepared: Iterable[Prepared], kept: Iterable[Prepared]) -> list[Prepared]:

@@ -8,7 +8,7 @@ from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import InvalidTxnStateException, KafkaError
+from aioproducer.errors import InvalidTxnStateException, KafkaError, ProducerFencedException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
 
@@ -87,3 +87,25 @@ async def test_a_coordinator_that_moves_is_looked_for(
     faults.on(ApiKey.END_TXN).answer(ErrorCode.INVALID_TXN_STATE)
     with pytest.raises(InvalidTxnStateException, match="the end of the transaction of 'x'"):
         await admin.end_transaction("x", identity, committed=True, second_protocol=second)
+
+
+async def test_a_producer_that_is_fenced_can_do_nothing_more(
+    cluster: EmbeddedCluster, admin: KafkaAdmin, producer: KafkaProducer
+) -> None:
+    identity = producer._transactional("test").identity
+    await admin.fence_producer("x", identity, 1000)
+    assert await admin.list_transactions(states=["Ongoing"]) == []
+    with pytest.raises(KafkaError, match=r"(?i)fenced|newer producer|took over|taken over"):
+        await producer.commit_transaction()
+
+
+async def test_a_producer_is_not_fenced_when_another_one_has_taken_over(
+    cluster: EmbeddedCluster, admin: KafkaAdmin, producer: KafkaProducer
+) -> None:
+    identity = producer._transactional("test").identity
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x") as newer:
+        await newer.init_transactions()
+        async with newer.transaction():
+            await (await newer.enqueue("t", b"w"))
+        with pytest.raises(ProducerFencedException):
+            await admin.fence_producer("x", identity, 1000)

@@ -129,6 +129,9 @@ class SimulatedQuery:
         """Since it began to commit; -1 if it has not."""
         return self.turns - self.ending_since if self.run is not None and self.run.ending is not None else -1
 
+    def abort_by_a_lost_driver(self) -> None:
+        _ = self.actors.start(abort(SimulatedLedger(self.brokers), ()))
+
     def fail_the_job(self) -> None:
         if self.run is not None and self.run.ending is None:
             self.abort()

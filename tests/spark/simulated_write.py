@@ -217,6 +217,15 @@ class SimulatedLedger:
         await self._brokers.turn()
         return found if self._me == self._brokers.owner else []
 
+    async def fence(self, prepared: Prepared) -> None:
+        if await self.end(prepared, committed=False) and not self._brokers.second:
+            key = prepared.partition, prepared.slot
+            await self._brokers.until(lambda: self._brokers.transactions[key].state != PREPARE)
+            one = self._brokers.transactions[key]
+            if one.state == ONGOING or (one.producer_id, one.producer_epoch) == prepared[2:4]:
+                self._brokers.init(key)
+            await self._brokers.turn()
+
     async def begun_by_older(self, partitions: int) -> dict[int, Marker | None]:
         await self._brokers.turn()
         return {partition: marker for partition, marker in self._brokers.markers.items() if partition >= partitions}
@@ -259,15 +268,17 @@ class SimulatedRows:
         for row in self._rows:
             await self._part(key, identity)
             brokers.transactions[key].rows.append(row)
-        await self._part(key, identity)
+        await self._part(key, identity, begins=not brokers.second)
         brokers.transactions[key].marker = Marker(self._epoch, len(self._rows), digest_of(self._rows))
         await brokers.turn()
         return Outcome.held(len(self._rows), digest_of(self._rows), Prepared(*key, *identity, brokers.second))
 
-    async def _part(self, key: tuple[int, int], identity: tuple[int, int]) -> None:
+    async def _part(self, key: tuple[int, int], identity: tuple[int, int], *, begins: bool = False) -> None:
+        """``begins``: as AddOffsetsToTxn does, even if the transaction was aborted without its producer's knowledge."""
         await self._brokers.turn()
         one = self._brokers.transactions[key]
-        if (one.producer_id, one.producer_epoch) != identity or one.state not in (EMPTY, ONGOING):
+        possible = (EMPTY, ONGOING, COMPLETE) if begins else (EMPTY, ONGOING)
+        if (one.producer_id, one.producer_epoch) != identity or one.state not in possible:
             raise ProducerFencedException("another attempt has taken over")
         one.state = ONGOING
 

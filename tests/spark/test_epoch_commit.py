@@ -189,12 +189,17 @@ async def test_a_transaction_that_was_committed_is_not_lost_when_its_id_has_anot
     assert sorted(await read(cluster)) == ROWS
 
 
-async def test_an_epoch_that_fails_leaves_nothing_open(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
+async def test_an_epoch_that_fails_leaves_nothing_open_that_the_driver_knows_of(
+    cluster: EmbeddedCluster, chosen: SinkOptions
+) -> None:
     outcomes = await attempts(chosen, 5, PARTS)
-    await attempt(chosen, 5, 1, ["c"], number=7)  # one that Spark did not count
-    await abort_epoch(chosen, "query", 5, prepared_of(outcomes[:1]))
-    assert await open_transactions(cluster) == []
+    await attempt(chosen, 5, 1, ["c"], number=7)  # one that Spark did not count, or of another driver
+    await abort_epoch(chosen, "query", 5, prepared_of(outcomes))
+    assert await open_transactions(cluster) == ["aioproducer-query-1.7"]
     assert await read(cluster) == []
+    await write_epoch(chosen, 5, ["a"])
+    assert await open_transactions(cluster) == []
+    assert await read(cluster) == ["a"]
 
 
 async def test_what_was_decided_is_not_aborted(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:

@@ -22,6 +22,7 @@ FAULTS: dict[str, Callable[[SimulatedQuery, int], None]] = {
     "lose the driver": lambda query, number: query.lose_the_driver(),
     "fail the commit": lambda query, number: query.fail_the_commit(),
     "fail the job": lambda query, number: query.fail_the_job(),
+    "a lost driver aborts": lambda query, number: query.abort_by_a_lost_driver(),
     "time out": lambda query, number: query.time_out(number),
 }
 
