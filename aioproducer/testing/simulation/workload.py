@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
@@ -24,10 +25,7 @@ from aioproducer.testing.simulation.violations import Violations
 from aioproducer.testing.simulation.work_plan import WorkPlan
 from aioproducer.types import ProducerRecord
 
-try:
-    import pyarrow
-except ImportError:
-    pyarrow = None
+CAN_SEND_TABLES = importlib.util.find_spec("pyarrow") is not None
 
 T = TypeVar("T")
 
@@ -214,7 +212,7 @@ class Work:
     async def _send_many(self) -> None:
         topic = self._random.choice(self._scenario.topics)
         entries = [self._entry(topic) for _ in range(self._random.randrange(1, MOST_IN_BULK))]
-        in_a_table = pyarrow is not None and self._random.random() < 0.4
+        in_a_table = self._random.random() < 0.4 and CAN_SEND_TABLES
         bulk = object()
         for entry in entries:
             entry.bulk, entry.cancelled = bulk, True  # until more is known
@@ -249,6 +247,8 @@ class Work:
         )
 
     def _of_a_table(self, topic: str, records: list[ProducerRecord]) -> Coroutine[Any, Any, BulkResult]:
+        import pyarrow
+
         header = pyarrow.struct([("name", pyarrow.string()), ("value", pyarrow.binary())])
         columns = {
             "value": pyarrow.array([record.value for record in records], pyarrow.binary()),
