@@ -156,6 +156,8 @@ class BatchCompleter:
                 log.info("%r: %s; it is sent again under the producer's next epoch", batch, code.name)
                 sequences.unstamp(batch)
                 queue.put_in_order()
+            if stamped is not None:
+                stamped.interrupted()
             self._retry(queue, batch, code, now)
             if action is Action.ASK:
                 batch.asked_about = True

@@ -14,7 +14,8 @@ log that has forgotten the producer would accept them before it. A log that is p
 
 A broker accepts any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
 log, batches go one at a time: otherwise the second could be accepted where the first was refused, and order be lost.
-A broker forgets producers that write nothing for long. So batches go one at a time after a pause, too.
+A broker forgets producers that write nothing for long. So batches go one at a time after a pause, too, and while one
+has to be sent again.
 
 Rules only: no asyncio, no clock.
 
@@ -240,6 +241,10 @@ class PartitionSequences:
             self._known_at = batch.sent_at
         self._remove(batch)
         self._renew_if_used_up()
+
+    def interrupted(self) -> None:
+        """A batch has to be sent again: until one is appended, the broker may forget the producer."""
+        self.known_id = -1
 
     def break_off(self) -> None:
         """A gap opens, as when a batch on the wire is given up: nothing new before all that is unresolved has ended."""

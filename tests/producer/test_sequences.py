@@ -220,17 +220,11 @@ def test_after_a_pause_one_batch_goes_alone() -> None:
     assert sequences.may_drain_new()
 
 
-def test_after_a_pause_a_batch_that_is_sent_again_goes_alone() -> None:
-    """Its broker may have forgotten the producer meanwhile, and would accept a new one before it."""
+def test_while_a_batch_has_to_be_sent_again_no_new_one_goes_beside_it() -> None:
+    """Its broker may have forgotten the producer meanwhile, and would accept the new one before it."""
     sequences = known(ids_of())
     batch = sent(sequences)
-    sequences.sent_again(KNOWN_FOR)
-    assert sequences.may_drain_new()
-    batch.in_flight = True
-    sequences.sent_again(KNOWN_FOR + 0.001)
-    assert sequences.may_drain_new()  # others are under way: there was no pause
-    batch.in_flight = False
-    sequences.sent_again(KNOWN_FOR + 0.001)
+    sequences.interrupted()
     assert not sequences.may_drain_new()
     sequences.resolve(batch)
     stamped(sequences)
