@@ -151,8 +151,9 @@ class TestFirstProtocol:
             _ = producer.send("t", b"a", partition=0)
             await cluster.broker.received(ApiKey.ADD_PARTITIONS_TO_TXN)
             await producer.abort_transaction()
-            asked = [header.api_key for header, _ in cluster.broker.requests[-2:]]
-            assert asked == [ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID]
+            ends = (ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID)
+            asked = [header.api_key for header, _ in cluster.broker.requests if header.api_key in ends]
+            assert asked[1:] == [ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID]  # but for the first id
             await goes_on(cluster, producer)
 
     async def test_a_batch_given_up_between_two_attempts_leaves_no_partition_stuck(self) -> None:
