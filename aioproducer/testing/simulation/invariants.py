@@ -18,6 +18,7 @@ from aioproducer.errors import (
     RecordTooLargeException,
     SerializationException,
     TimeoutException,
+    UnknownProducerIdException,
 )
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.protocol.api_key import ApiKey
@@ -225,6 +226,8 @@ def _may_fail(scenario: Scenario, entry: Entry) -> bool:
         return True  # withdrawn if whoever awaited it was cancelled
     if isinstance(failure, TimeoutException) and scenario.faults_until > scenario.milliseconds("delivery_timeout_ms"):
         return True  # faults last longer than the record
+    if isinstance(failure, UnknownProducerIdException):
+        return True  # a broker before 2.5 has forgotten it: its batch may have been appended, read and deleted
     plan = {plan.name: plan for plan in scenario.topics}[entry.record.topic]
     beyond = entry.record.partition is not None and entry.record.partition >= plan.partitions
     smaller = "recreate" in scenario.rates and scenario.may_change_its_size(plan)
