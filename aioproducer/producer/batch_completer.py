@@ -36,6 +36,7 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.sealer import Sealer
+from aioproducer.producer.sequences import PartitionSequences
 from aioproducer.producer.split import split, target_size
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
@@ -125,15 +126,10 @@ class BatchCompleter:
         if action is SUCCEED or action is SUCCEED_DUPLICATE:
             if stamped is not None:
                 stamped.resolve(batch)
-            self._metrics.records_delivered(batch.count, now)
             known = action is SUCCEED
             if batch.attempts > 1 and append_time == batch.max_timestamp:
                 append_time = -1  # a broker that recognised the retry answers with the batch's own latest timestamp
-            try:
-                self._release(batch)
-            finally:
-                batch.succeed(base_offset if known else -1, append_time if known else -1)
-                self.incomplete.remove(batch)  # not before: what a bug keeps from being told is ended by abort
+            self._succeed(batch, base_offset if known else -1, append_time if known else -1, now)
         elif action is Action.FAIL:
             if stamped is not None:
                 stamped.abandon(batch, refused=code in REFUSES_CONTENT)
@@ -154,8 +150,7 @@ class BatchCompleter:
         else:
             if action is Action.RESTAMP and sequences is not None:
                 log.info("%r: %s; it is sent again under the producer's next epoch", batch, code.name)
-                sequences.unstamp(batch)
-                queue.put_in_order()
+                self._unstamp(queue, sequences, batch)
             if stamped is not None:
                 stamped.interrupted()
             self._retry(queue, batch, code, now)
@@ -164,6 +159,15 @@ class BatchCompleter:
                 self._ask(queue, batch)
             return
         self._again(queue, now, now)
+
+    def _succeed(self, batch: ProducerBatch, base_offset: int, append_time: int, now: float) -> None:
+        """The log has the batch; -1 where that is not known of its offset or time."""
+        self._metrics.records_delivered(batch.count, now)
+        try:
+            self._release(batch)
+        finally:
+            batch.succeed(base_offset, append_time)
+            self.incomplete.remove(batch)  # not before: what a bug keeps from being told is ended by abort
 
     def _retry(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> None:
         self._attempt_ended(queue, batch, code, now)
@@ -192,15 +196,16 @@ class BatchCompleter:
             log.info("%r is in the log", batch)
             queue.batches.remove(batch)
             sequences.resolve(batch)
-            self._metrics.records_delivered(batch.count, now)
-            self._release(batch)
-            batch.succeed(-1, -1)
-            self.incomplete.remove(batch)
+            self._succeed(batch, -1, -1, now)
         else:
             log.info("%r is not in the log; it is sent again under the producer's next epoch", batch)
-            sequences.unstamp(batch)
-            queue.put_in_order()
+            self._unstamp(queue, sequences, batch)
         self._again(queue, now, now)
+
+    def _unstamp(self, queue: PartitionQueue, sequences: PartitionSequences, batch: ProducerBatch) -> None:
+        """The batch and those behind it get new stamps, and stand in line accordingly."""
+        sequences.unstamp(batch)
+        queue.put_in_order()
 
     def _split(self, queue: PartitionQueue, batch: ProducerBatch, message: str, now: float) -> None:
         """The batch was refused as too large: it stays in line until it is decompressed and smaller ones replace it."""
@@ -208,8 +213,7 @@ class BatchCompleter:
         batch.last_error = ErrorCode.MESSAGE_TOO_LARGE.name
         sequences = queue.sequences
         if sequences is not None and batch.has_sequence() and sequences.is_void(batch):
-            sequences.unstamp(batch)
-            queue.put_in_order()
+            self._unstamp(queue, sequences, batch)
         queue.insert_retry(batch)
         then = partial(self._replace, queue, target_size(batch, self._sealer.limit(batch)), message)
         if batch.size() < self._sealer.thread_bytes or not self._decompress(queue, batch, then):
