@@ -186,8 +186,14 @@ class _Fetch:
             limit = min(max_bytes, wanted.partition_max_bytes)
             batches = log.read(wanted.fetch_offset, limit, min_one_batch=min_one_batch, committed=self._committed)
         except ApiException as error:
+            # Kafka answers an empty list where it does not get as far as the log.
+            early = isinstance(error, (UnknownTopicOrPartitionException, UnknownTopicIdException))
             data = PartitionData(
-                wanted.partition, error.code, high_watermark=-1, aborted_transactions=None, records=b""
+                wanted.partition,
+                error.code,
+                high_watermark=-1,
+                aborted_transactions=[] if early else None,
+                records=b"",
             )
             partition = None if topic is None else topic.partition(wanted.partition)
             if partition is not None and self._version >= _NODE_ENDPOINTS_VERSION:

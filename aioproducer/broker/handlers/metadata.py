@@ -2,9 +2,9 @@
 
 Versions 0 to 13.
 
-Simplifications: a topic that is created because a client asked for it is there in the same response (Kafka answers
-``UNKNOWN_TOPIC_OR_PARTITION`` once, and the client asks again); no topic is internal; without an authorizer every
-operation is allowed, as in Kafka.
+A topic that is created because a client asked for it is there after the response, which says
+``UNKNOWN_TOPIC_OR_PARTITION``, as in Kafka: the client asks again. Simplifications: no topic is internal; for a topic
+that cannot be created the answer says why, where Kafka answers ``UNKNOWN_TOPIC_OR_PARTITION`` every time.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def _find(
             if not (create and context.config.auto_create_topics_enable):
                 validate_topic_name(name)
                 return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
-            known = yield from context.state.creating_topic(NewTopic(name))
+            yield from context.state.creating_topic(NewTopic(name))
+            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
         except InvalidTopicException:
             return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
         except ApiException as error:

@@ -205,6 +205,15 @@ class TestErrors:
         partition = FetchRequest(topics=[FetchTopic("", cluster.topic("t").id, [FetchPartition(9)])])
         assert (await only(client, partition, 13)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
+    async def test_aborted_transactions_are_none_but_for_what_is_unknown(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        """As in Kafka, which has an empty list where it does not get as far as the log."""
+        assert (await only(client, fetch(cluster, 0, isolation_level=0))).aborted_transactions is None
+        assert (await only(client, fetch(cluster, 9))).aborted_transactions is None
+        unknown = FetchRequest(topics=[FetchTopic("", cluster.topic("t").id, [FetchPartition(9)])])
+        assert (await only(client, unknown)).aborted_transactions == []
+
     @pytest.mark.parametrize("version", [15, 16])
     @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
     async def test_not_leader(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:

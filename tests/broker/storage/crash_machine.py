@@ -29,7 +29,7 @@ from aioproducer.broker.topic import NewTopic, Partition
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_coordinator import NOBODY, TransactionCoordinator
 from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
-from aioproducer.errors import KafkaStorageException
+from aioproducer.errors import ConcurrentTransactionsException, KafkaStorageException
 from aioproducer.records.record_batch import RecordBatch
 from tests.broker.batches import NOW_MS, make_batch
 from tests.broker.storage.faulty_files import Crash, FaultyFiles
@@ -228,7 +228,8 @@ class CrashMachine(RuleBasedStateMachine):
 
     @rule(producer=st.sampled_from(PRODUCERS))
     def init_producer_id(self, producer: str) -> None:
-        self.coordinator.init_producer_id(producer, 1000, NOBODY)
+        with contextlib.suppress(ConcurrentTransactionsException):  # it has aborted a transaction
+            self.coordinator.init_producer_id(producer, 1000, NOBODY)
         self._ended(producer, "aborted")
 
     @rule(producer=st.sampled_from(PRODUCERS), committed=st.booleans(), bump=st.booleans())
