@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any
 
+from aioproducer.broker.authorizer import STANDARD, super_users_of
 from aioproducer.broker.listener_users import jaas_listener, users_of
 from aioproducer.broker.listeners import (
     DEFAULT_LISTENERS,
@@ -236,6 +237,19 @@ class BrokerConfig:
         "How long a client that failed to authenticate waits for the error and the end of its connection; less than"
         " connections.max.idle.ms.",
     )
+    authorizer_class_name: str = key(
+        Type.STRING,
+        "",
+        Valid(f"empty, or {STANDARD}", lambda name: name in ("", STANDARD)),
+        "Who decides what clients may do: nobody, so that everybody may do everything, or Kafka's StandardAuthorizer,"
+        " which decides by ACLs.",
+    )
+    super_users: str = key(
+        Type.STRING, "", ANY, "Principals who may do everything, separated by semicolons: User:admin;User:CN=ops."
+    )
+    allow_everyone_if_no_acl_found: bool = key(
+        Type.BOOLEAN, False, ANY, "Whether everybody may do everything to a resource that has no ACLs."
+    )
     connections_max_reauth_ms: int = key(
         Type.LONG,
         0,
@@ -279,6 +293,7 @@ class BrokerConfig:
         config = replace(
             config, of_listeners=_of_listeners(own, listeners), users_of_listeners=users_of(jaas, listeners)
         )
+        super_users_of(config.super_users)
         delay, idle = config.connection_failed_authentication_delay_ms, config.connections_max_idle_ms
         if 0 <= idle <= delay and any(protocol.startswith("SASL") for protocol in config.listening.protocols.values()):
             raise ConfigException(

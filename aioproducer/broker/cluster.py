@@ -11,6 +11,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from aioproducer.broker.authorizer import Authorizer, authorizer_of
 from aioproducer.broker.batch_scanner import BatchScanner
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_metrics import broker_metrics
@@ -70,10 +71,12 @@ class EmbeddedCluster(ClusterContents):
     the finalized level of that feature, 0 to 2; 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
     ``random`` (for the ids of cluster and topics), ``listen`` (opens ports). For tests of faults: ``faults``.
 
+    With ``authorizer.class.name`` in ``configs``, clients may do what ACLs allow (:meth:`create_acls`, or any admin
+    client); ``authorizer`` is one of your own instead. Without either, everybody may do everything.
+
     Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing, and lags
     only on request (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records. Topics are created,
-    leaders move and transactions end at once. Authenticated users may do everything. The file of each API, under
-    ``handlers/``, says what else is simpler.
+    leaders move and transactions end at once. The file of each API, under ``handlers/``, says what else is simpler.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class EmbeddedCluster(ClusterContents):
         random: Random | None = None,
         faults: Faults = NO_FAULTS,
         data_dir: str | PathLike[str] | None = None,
+        authorizer: Authorizer | None = None,
         listen: Listen = listen,
     ) -> None:
         if nodes < 1:
@@ -104,6 +108,8 @@ class EmbeddedCluster(ClusterContents):
         broker_config.listening.check_ports(range(nodes))
         if broker_config.listeners != (DEFAULT_LISTENERS,) and (ports is not None or advertised):
             raise ValueError("listeners have their ports and advertised.listeners: leave ports and advertised out")
+        if authorizer is not None and broker_config.authorizer_class_name:
+            raise ValueError("an authorizer is given: leave the config authorizer.class.name out")
         self._host = host
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
@@ -113,6 +119,12 @@ class EmbeddedCluster(ClusterContents):
         offsets = GroupOffsets(journal)
         state.on_topic_deleted.append(offsets.topic_deleted)
         super().__init__(state, TransactionCoordinator(state, offsets, self._clock, journal))
+        self._authorizer = authorizer or authorizer_of(
+            state.acls,
+            broker_config.authorizer_class_name,
+            broker_config.super_users,
+            allow_if_no_acl=broker_config.allow_everyone_if_no_acl_found,
+        )
         self._groups = GroupCoordinator(state.config, offsets)
         self._transaction_version = transaction_version
         self._advertised = dict(advertised or {})
@@ -190,7 +202,12 @@ class EmbeddedCluster(ClusterContents):
         opened = await server.open(self._wanted(node_id, port).values())
         self._servers[node_id] = server
         self._state.node_started(node_id, self._listening(node_id, opened))
-        server.enable_request_processing()
+        try:
+            await server.enable_request_processing()
+        except BaseException:
+            if self._servers.get(node_id) is server:
+                await self.stop_node(node_id)
+            raise
 
     def _wanted(self, node_id: int, port: int | None = None) -> dict[EndPoint, EndPoint]:
         """Where a node is to listen, by what its configs say; ``port`` is that of its first listener."""
@@ -241,6 +258,7 @@ class EmbeddedCluster(ClusterContents):
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             BrokerTopicMetrics(),
             self._transaction_version,
+            self._authorizer,
             self._faults,
             old=node_id in self._old_nodes,
         )

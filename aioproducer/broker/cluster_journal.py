@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 if TYPE_CHECKING:
+    from aioproducer.acls import AclBinding
     from aioproducer.broker.batches import Batches
     from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
     from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
@@ -45,6 +46,9 @@ class ClusterJournal:
         self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
     ) -> None:
         """None is none any more."""
+
+    def acl_changed(self, binding: AclBinding, is_new: bool) -> None:
+        """It is about to be new, or gone."""
 
     def producer_id_allocated(self, next_producer_id: int) -> None: ...
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random, SystemRandom
 from uuid import UUID
 
+from aioproducer.broker.acl_store import AclStore
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
@@ -65,6 +66,7 @@ class ClusterState:
         self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
         self.configs = ClusterConfigs(config)
         self.client_quotas = ClientQuotas()
+        self.acls = AclStore(journal.acl_changed)
         self.scram_credentials = ScramCredentials(journal.scram_credential_changed)
         self.nodes = ClusterNodes(node_ids)
         self.topics: dict[str, Topic] = {}

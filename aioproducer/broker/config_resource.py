@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Protocol
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.cluster_configs import ALL_NODES
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.context import BrokerContext
@@ -46,11 +48,22 @@ def check_node(context: BrokerContext, name: str) -> None:
         raise InvalidRequestException(f"this is node {context.node_id}, which does not answer for node {name!r}")
 
 
+def check_access(access: Access, operation: AclOperation, kind: ConfigResourceType, name: str) -> None:
+    """Raises the :class:`AuthorizationException` of what has these configs."""
+    if kind is ConfigResourceType.TOPIC:
+        access.check(operation, ResourceType.TOPIC, name)
+    else:
+        access.check_cluster(operation)
+
+
 class Alteration:
     """The resources of one request, to be changed one by one. Raises the exceptions whose codes Kafka answers."""
 
-    def __init__(self, context: BrokerContext, resources: Sequence[ConfigResource], *, validate_only: bool) -> None:
+    def __init__(
+        self, context: BrokerContext, access: Access, resources: Sequence[ConfigResource], *, validate_only: bool
+    ) -> None:
         self._context = context
+        self._access = access
         self._validate_only = validate_only
         self._times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
 
@@ -84,6 +97,7 @@ class Alteration:
         kind, name = resource_type(resource.resource_type), resource.resource_name
         if self._times[kind, name] > 1:
             raise InvalidRequestException("each resource may be there once")
+        check_access(self._access, AclOperation.ALTER_CONFIGS, kind, name)
         if kind is ConfigResourceType.TOPIC:
             if not name:
                 raise InvalidRequestException("all topics together have no configs: those are the brokers'")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_replication import DelayedReplication
 from aioproducer.broker.request import Request
@@ -32,10 +34,11 @@ _NO_LOW_WATERMARK = -1
 
 def handle(context: BrokerContext, request: Request, message: DeleteRecordsRequest) -> DeleteRecordsResponse | None:
     waiting: list[_Deletion] = []
+    access = Access.of(context, request)
     response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                topic.name, [_delete(context, topic.name, one, waiting) for one in topic.partitions]
+                topic.name, [_delete(context, access, topic.name, one, waiting) for one in topic.partitions]
             )
             for topic in message.topics
         ]
@@ -65,10 +68,11 @@ class _Deletion:
 
 
 def _delete(
-    context: BrokerContext, topic: str, wanted: DeleteRecordsPartition, deletions: list[_Deletion]
+    context: BrokerContext, access: Access, topic: str, wanted: DeleteRecordsPartition, deletions: list[_Deletion]
 ) -> DeleteRecordsPartitionResult:
     index = wanted.partition_index
     try:
+        access.check(AclOperation.DELETE, ResourceType.TOPIC, topic)
         partition = context.state.partition(topic, index)
         if partition.leader != context.node_id:
             raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")

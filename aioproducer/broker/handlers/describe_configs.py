@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource
-from aioproducer.broker.config_resource import ConfigResourceType, check_node, resource_type
+from aioproducer.broker.config_resource import ConfigResourceType, check_access, check_node, resource_type
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.dynamic_configs import DYNAMIC_BROKER_CONFIGS
 from aioproducer.broker.long_work import Steps
@@ -39,19 +41,21 @@ _TYPES = {Type.BOOLEAN: 1, Type.STRING: 2, Type.INT: 3, Type.LONG: 5, Type.DOUBL
 
 def handle(context: BrokerContext, request: Request, message: DescribeConfigsRequest) -> Steps[DescribeConfigsResponse]:
     response = DescribeConfigsResponse()
+    access = Access.of(context, request)
     # One that is named twice is described once: clients keep one description of it.
     for resource in {(one.resource_type, one.resource_name): one for one in message.resources}.values():
-        response.results.append(_describe(context, message, resource))
+        response.results.append(_describe(context, access, message, resource))
         yield
     return response
 
 
 def _describe(
-    context: BrokerContext, message: DescribeConfigsRequest, resource: DescribeConfigsResource
+    context: BrokerContext, access: Access, message: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
         kind = resource_type(resource.resource_type)
+        check_access(access, AclOperation.DESCRIBE_CONFIGS, kind, resource.resource_name)
         wanted = frozenset(resource.configuration_keys or ())
         result.configs = [
             _told(entry, kind, message)

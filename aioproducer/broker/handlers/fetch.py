@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from uuid import UUID
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
@@ -24,6 +26,7 @@ from aioproducer.broker.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
+    AuthorizationException,
     NotLeaderOrFollowerException,
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
@@ -78,6 +81,7 @@ class _Fetch:
         self._max_bytes = min(message.max_bytes, context.config.fetch_max_bytes, context.quotas.most_to_fetch(request))
         self._min_bytes = min(message.min_bytes, self._max_bytes)
         self._topics = _distinct(message.topics)
+        self._access = Access.of(context, request)
         # While it waits: what it wants of each partition, how far its bytes are counted, and the bytes of all.
         self._wanted: dict[Hashable, tuple[FetchTopic, FetchPartition]] = {}
         self._counted: dict[Hashable, tuple[int, int]] = {}
@@ -163,6 +167,7 @@ class _Fetch:
         """The partition that is wanted. Raises what keeps it from being read here."""
         if topic is None and self._by_id:
             raise UnknownTopicIdException(f"there is no topic with id {wanted_topic.topic_id}")
+        self._access.check(AclOperation.READ, ResourceType.TOPIC, wanted_topic.topic if topic is None else topic.name)
         partition = None if topic is None else topic.partition(wanted.partition)
         if partition is None:
             raise UnknownTopicOrPartitionException(f"there is no partition {wanted_topic.topic}-{wanted.partition}")
@@ -187,7 +192,9 @@ class _Fetch:
             batches = log.read(wanted.fetch_offset, limit, min_one_batch=min_one_batch, committed=self._committed)
         except ApiException as error:
             # Kafka answers an empty list where it does not get as far as the log.
-            early = isinstance(error, (UnknownTopicOrPartitionException, UnknownTopicIdException))
+            early = isinstance(
+                error, (UnknownTopicOrPartitionException, UnknownTopicIdException, AuthorizationException)
+            )
             data = PartitionData(
                 wanted.partition,
                 error.code,

@@ -21,8 +21,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import UNLIMITED, Access
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_replication import DelayedReplication
@@ -34,6 +37,7 @@ from aioproducer.broker.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
+    AuthorizationException,
     InvalidProducerEpochException,
     InvalidRequiredAcksException,
     InvalidTxnStateException,
@@ -56,10 +60,10 @@ from aioproducer.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from aioproducer.protocol.schema import Versions
+from aioproducer.protocol.schema import Records, Versions
 from aioproducer.records.compression import DecompressedTooLargeException
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, CODEC_MASK
+from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, CODEC_MASK, TRANSACTIONAL
 
 log = logging.getLogger(__name__)
 
@@ -88,14 +92,60 @@ _NO_SCANS: _Scans = {}
 
 def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
     topics = _distinct(message.topic_data)
-    scans = None if context.order.is_busy(request.connection) else _scan_now(topics, request.header.api_version)
+    version = request.header.api_version
+    writer = _Writer.of(context, request, message)
+    writable = writer.writable(context, version, topics)
+    scans = None if context.order.is_busy(request.connection) else _scan_now(writable, version)
     if scans is not None:
-        append = _Append(context, request, message, scans)
+        append = _Append(context, request, message, writer, scans)
         for data in topics:
             append.add(data, data.partition_data)
         return append.end()
-    context.order.run(request, partial(_scan_elsewhere, context, request, message, topics))
+    context.order.run(request, partial(_scan_elsewhere, context, request, message, writer, topics))
     return None
+
+
+class _Writer(NamedTuple):
+    """The client, as far as it may write."""
+
+    access: Access
+    transactional_id: str | None
+    """None unless it writes batches of a transaction."""
+
+    @staticmethod
+    def of(context: BrokerContext, request: Request, message: ProduceRequest) -> _Writer:
+        access = Access.of(context, request)
+        transactional = access is not UNLIMITED and any(
+            _is_transactional(wanted.records) for topic in message.topic_data for wanted in topic.partition_data
+        )
+        return _Writer(access, message.transactional_id or "" if transactional else None)
+
+    def check(self, topic: str) -> None:
+        """Raises :class:`AuthorizationException`."""
+        if self.transactional_id is not None:
+            self.access.check(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, self.transactional_id)
+        self.access.check(AclOperation.WRITE, ResourceType.TOPIC, topic)
+
+    def writable(
+        self, context: BrokerContext, version: int, topics: Sequence[TopicProduceData]
+    ) -> Sequence[TopicProduceData]:
+        """Nothing else is worth being read."""
+        if self.access is UNLIMITED:
+            return topics
+        found = []
+        for data in topics:
+            topic = _topic(context, version, data)
+            with suppress(AuthorizationException):  # it is found again, and answered
+                self.check(data.name if topic is None else topic.name)
+                found.append(data)
+        return found
+
+
+def _is_transactional(records: Records) -> bool:
+    """Of whatever was sent as a batch."""
+    if not isinstance(records, (memoryview, bytes, bytearray)) or len(records) <= _CODEC_AT:
+        return False
+    return bool(records[_CODEC_AT] & TRANSACTIONAL)
 
 
 def _scan_now(topics: Sequence[TopicProduceData], version: int) -> _Scans | None:
@@ -129,12 +179,16 @@ def _scan_now(topics: Sequence[TopicProduceData], version: int) -> _Scans | None
 
 
 def _scan_elsewhere(
-    context: BrokerContext, request: Request, message: ProduceRequest, topics: Sequence[TopicProduceData]
+    context: BrokerContext,
+    request: Request,
+    message: ProduceRequest,
+    writer: _Writer,
+    topics: Sequence[TopicProduceData],
 ) -> None:
     """Reads the batches in a thread, and appends them after that in slices."""
     batches: dict[int, RecordBatch] = {}
     version = request.header.api_version
-    for data in topics:
+    for data in writer.writable(context, version, topics):
         topic = _topic(context, version, data)
         for wanted in data.partition_data:
             partition = None if topic is None else topic.partition(wanted.index)
@@ -144,7 +198,8 @@ def _scan_elsewhere(
                     batches[id(wanted)] = batch
 
     def append(found: asyncio.Future[list[Scan]]) -> None:
-        context.long_work.run(request, _append_in_order(context, request, message, topics, found, batches), needed=True)
+        steps = _append_in_order(context, request, message, writer, topics, found, batches)
+        context.long_work.run(request, steps, needed=True)
 
     def scanned(found: asyncio.Future[list[Scan]]) -> None:
         if not found.cancelled():  # else the node has stopped
@@ -157,12 +212,13 @@ def _append_in_order(
     context: BrokerContext,
     request: Request,
     message: ProduceRequest,
+    writer: _Writer,
     topics: Sequence[TopicProduceData],
     found: asyncio.Future[list[Scan]],
     batches: Iterable[int],
 ) -> Steps[ProduceResponse | None]:
     try:
-        append = _Append(context, request, message, dict(zip(batches, found.result(), strict=True)))
+        append = _Append(context, request, message, writer, dict(zip(batches, found.result(), strict=True)))
         for data in topics:
             for start in range(0, len(data.partition_data), _PARTITIONS_AT_ONCE):
                 append.add(data, data.partition_data[start : start + _PARTITIONS_AT_ONCE])
@@ -190,9 +246,12 @@ class _Replicating:
 class _Append:
     """The work of one request."""
 
-    def __init__(self, context: BrokerContext, request: Request, message: ProduceRequest, scans: _Scans) -> None:
+    def __init__(
+        self, context: BrokerContext, request: Request, message: ProduceRequest, writer: _Writer, scans: _Scans
+    ) -> None:
         self._context = context
         self._request = request
+        self._writer = writer
         self._scans = scans
         self._timeout_ms = message.timeout_ms
         self._responses: list[TopicProduceResponse] = []
@@ -255,6 +314,7 @@ class _Append:
         try:
             if topic is None and self._version >= _TOPIC_ID_VERSION:
                 raise UnknownTopicIdException(f"there is no topic with id {data.topic_id}")
+            self._writer.check(data.name if topic is None else topic.name)
             if topic is None or partition is None:
                 raise UnknownTopicOrPartitionException(f"there is no partition {data.name}-{wanted.index}")
             return self._append(partition, wanted)
@@ -263,7 +323,8 @@ class _Append:
             answer = PartitionProduceResponse(wanted.index, error.code, -1, error_message=str(error))
             if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 answer.current_leader = self._current_leader(partition)
-            if partition is not None and partition.leader == self._context.node_id:
+            known = not isinstance(error, AuthorizationException)
+            if known and partition is not None and partition.leader == self._context.node_id:
                 answer.producer_state_batches_to_retain = self._told(partition)
             return answer
 

@@ -8,6 +8,7 @@ producers · id · index             what was remembered of producers then
 broker_configs · node              dynamic configs
 client_quotas                      all of them
 scram · user · mechanism           what proves knowledge of the password
+acl · type · pattern · name · principal · host · operation · permission
 producer_id                        the next one
 transaction · transactional id     who may use it, how far its transaction has come
 pending_offsets · pid · group      what a transaction wants to commit
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
+from aioproducer.acls import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_journal import ClusterJournal, Decision
 from aioproducer.broker.cluster_state import ClusterState
@@ -85,6 +87,9 @@ class ClusterStore(ClusterJournal):
         self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
     ) -> None:
         self._put("scram", user, mechanism.mechanism, value=None if credential is None else _scram_value(credential))
+
+    def acl_changed(self, binding: AclBinding, is_new: bool) -> None:
+        self._put("acl", *_acl_key(binding), value=is_new or None)
 
     def producer_id_allocated(self, next_producer_id: int) -> None:
         self._put("producer_id", value=next_producer_id)
@@ -157,6 +162,8 @@ class ClusterStore(ClusterJournal):
             state.configs.restore(str(key[1]), configs)
         for key, value in journal.of_kind("scram").items():
             state.scram_credentials.restore(str(key[1]), ScramMechanism.of(str(key[2])), _scram_credential(value))
+        for key in journal.of_kind("acl"):
+            state.acls.restore(_acl(key))
         _restore_quotas(state.client_quotas, journal.get("client_quotas") or [])
         state.client_quotas.listeners.add(lambda: self._quotas_changed(state.client_quotas))
         topics = journal.of_kind("topic")
@@ -224,6 +231,24 @@ def _scram_credential(value: list[Any]) -> ScramCredential:
     *keys, iterations = value
     salt, stored_key, server_key = map(bytes.fromhex, keys)
     return ScramCredential(salt, stored_key, server_key, iterations)
+
+
+def _acl_key(acl: AclBinding) -> Key:
+    pattern = int(acl.resource_type), int(acl.pattern_type), acl.name
+    return *pattern, acl.principal, acl.host, int(acl.operation), int(acl.permission)
+
+
+def _acl(key: Key) -> AclBinding:
+    _, kind, pattern, name, principal, host, operation, permission = key
+    return AclBinding(
+        resource_type=ResourceType(int(kind)),
+        name=str(name),
+        pattern_type=PatternType(int(pattern)),
+        principal=str(principal),
+        host=str(host),
+        operation=AclOperation(int(operation)),
+        permission=AclPermissionType(int(permission)),
+    )
 
 
 def _restore_quotas(quotas: ClientQuotas, entries: Iterable[Any]) -> None:
