@@ -67,8 +67,7 @@ class AclStore:
             raise InvalidRequestException("the name of the resource is empty")
         if new.resource_type is ResourceType.CLUSTER and new.name != CLUSTER_NAME:
             raise InvalidRequestException(f"the only resource of type CLUSTER is called {CLUSTER_NAME!r}")
-        kind, colon, _ = new.principal.partition(":")
-        if not kind or not colon:
+        if ":" not in new.principal:
             raise InvalidRequestException(f"principal {printable(new.principal)} is not TYPE:NAME, such as User:alice")
         if max(map(len, (new.name, new.principal, new.host))) > MAX_TEXT:
             raise InvalidRequestException(f"names, principals and hosts of ACLs have {MAX_TEXT} characters at most")

@@ -116,8 +116,7 @@ def super_users_of(text: str) -> frozenset[str]:
     """``super.users``: principals between semicolons. Raises :class:`ConfigException`."""
     found = frozenset(filter(None, (part.strip() for part in text.split(";"))))
     for principal in found:
-        kind, colon, _ = principal.partition(":")
-        if not kind or not colon:
+        if ":" not in principal:
             raise ConfigException(
                 f"config 'super.users' is {text!r}: principals are User:NAME, separated by semicolons",
                 name="super.users",

@@ -119,6 +119,7 @@ class Both:
     async def settled(self) -> None:
         """Returns when all changes before this are in force. Kafka's broker hears of them in its own time, in order."""
         ask = MetadataRequest([MetadataRequestTopic(name="mark")], allow_auto_topic_creation=False)
+        await self.root.client.request(DeleteAclsRequest([filter_of("mark")]), 3)
         for permission, wanted in (
             (AclPermissionType.ALLOW, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
             (AclPermissionType.DENY, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
@@ -239,7 +240,7 @@ def asks(node: int) -> list[tuple[str, Request, int]]:
     in_transaction = [
         TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(0, 1, -1, "")]) for name in both
     ]
-    configs = [(2, "there"), (2, "missing"), (4, str(node)), (4, "")]
+    configs = [(2, "there"), (2, "missing"), (4, str(node))]
     names = [MetadataRequestTopic(name=name) for name in both]
     quota = EntryData([EntityData("user", "u")], [OpData("producer_byte_rate", 1e6, False)])
     return [
@@ -301,7 +302,7 @@ def asks(node: int) -> list[tuple[str, Request, int]]:
             ),
             1,
         ),
-        ("replace configs", AlterConfigsRequest([ReplacedConfigs(*one, []) for one in configs[:3]], True), 2),
+        ("replace configs", AlterConfigsRequest([ReplacedConfigs(*one, []) for one in configs], True), 2),
         ("group coordinator", FindCoordinatorRequest(key_type=GROUP, coordinator_keys=["g", "h"]), 4),
         ("transaction coordinator", FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=["t", "u"]), 4),
         ("join", JoinGroupRequest("g", 10_000, 10_000, "m", None, "p", [JoinGroupRequestProtocol("r", b"")]), 7),
@@ -409,6 +410,98 @@ async def test_what_may_be_done(both: tuple[Both, Both], granted: str) -> None:
         for name, topics in told:
             if name == "all metadata":  # ours has no internal topics
                 topics["topics"] = [one for one in topics["topics"] or [] if not one["name"].startswith("__")]
+        return told
+
+    await same_of(both, case)
+
+
+async def test_acls(both: tuple[Both, Both]) -> None:
+    """What may be created, and how what there is gets found and deleted. For a type, an operation or a permission that
+    no ACL can have Kafka closes the connection, or answers UNKNOWN_SERVER_ERROR; ours answers INVALID_REQUEST."""
+
+    async def case(one: Both) -> list[Any]:
+        client = one.root.client
+        told: list[Any] = []
+        deny = AclPermissionType.DENY
+        for creation in (
+            acl(TOPIC, "orders", Op.READ),
+            acl(TOPIC, "orders", Op.READ),
+            acl(TOPIC, "orders", Op.WRITE, host="10.0.0.1", permission=deny),
+            acl(TOPIC, "ord", Op.ALL, pattern=PREFIXED, principal="User:*"),
+            acl(TOPIC, "*", Op.DESCRIBE),
+            acl(TOPIC, "*", Op.DESCRIBE, pattern=PREFIXED),
+            acl(OF_GROUP, "orders", Op.READ, principal="Group:CN=a,O=b"),
+            acl(CLUSTER, THE_CLUSTER, Op.CREATE),
+            acl(CLUSTER, "cluster", Op.CREATE),
+            acl(CLUSTER, "kafka", Op.CREATE, pattern=PREFIXED),
+            acl(CLUSTER, "*", Op.CREATE),
+            acl(TRANSACTIONAL_ID, "t", Op.WRITE),
+            acl(ResourceType.DELEGATION_TOKEN, "d", Op.DESCRIBE),
+            acl(ResourceType.USER, "User:u", Op.CREATE_TOKENS),
+            acl(TOPIC, "", Op.READ),
+            acl(TOPIC, "a b/c", Op.READ),
+            acl(TOPIC, "orders", Op.CLUSTER_ACTION),
+            acl(TOPIC, "orders", Op.READ, host=""),
+            acl(TOPIC, "orders", Op.READ, host="localhost"),
+            *(acl(TOPIC, "orders", Op.READ, principal=who) for who in ("", "alice", "User:", ":alice", "User:a:b")),
+            AclCreation(2, "orders", 3, "User:a", "*", 15, 3),
+        ):
+            for version in (1, 3):
+                answer = await client.request(CreateAclsRequest([creation]), version)
+                told.append((creation, version, codes(answer)))
+        await one.settled()
+
+        async def found(*wanted: Any, version: int = 3) -> Any:
+            answer = await client.request(DescribeAclsRequest(*wanted), version)
+            return ErrorCode(answer.error_code).name, sorted(
+                (of.resource_type, of.pattern_type, of.resource_name, (*of_one(each),))
+                for of in answer.resources
+                for each in of.acls
+                if of.resource_name != "mark"
+            )
+
+        def of_one(each: Any) -> tuple[Any, ...]:
+            return each.principal, each.host, each.operation, each.permission_type
+
+        filters: list[tuple[Any, ...]] = [
+            (1, None, 1, None, None, 1, 1),
+            *((kind, None, 1, None, None, 1, 1) for kind in (2, 3, 4, 7)),
+            *((2, "orders", pattern, None, None, 1, 1) for pattern in (1, 2, 3, 4)),
+            *((2, "*", pattern, None, None, 1, 1) for pattern in (1, 2, 3, 4)),
+            *((2, "or", pattern, None, None, 1, 1) for pattern in (1, 2, 4)),
+            (1, "orders", 2, None, None, 1, 1),
+            (1, "", 1, None, None, 1, 1),
+            (1, None, 2, "User:alice", None, 1, 1),
+            (1, None, 1, "alice", None, 1, 1),
+            (1, None, 1, None, "10.0.0.1", 1, 1),
+            (1, None, 1, None, "*", 2, 1),
+            (1, None, 1, None, None, 3, 2),
+            (1, None, 1, None, None, 1, 2),
+        ]
+        told += [(wanted, await found(*wanted)) for wanted in filters]
+        told.append(await found(*filters[0], version=1))
+        for several in (
+            [filters[1], (6, None, 1, None, None, 1, 1)],
+            [(2, "orders", 2, None, None, 3, 3), (3, None, 1, None, None, 1, 1)],
+            [],
+            [(3, None, 1, None, None, 1, 1)],
+        ):
+            answer = await client.request(DeleteAclsRequest([DeleteAclsFilter(*wanted) for wanted in several]), 2)
+            told.append(
+                [
+                    (
+                        ErrorCode(result.error_code).name,
+                        sorted(
+                            (each.resource_type, each.pattern_type, each.resource_name, *of_one(each))
+                            for each in result.matching_acls
+                            if each.resource_name != "mark"
+                        ),
+                    )
+                    for result in answer.filter_results
+                ]
+            )
+            await one.settled()
+            told.append(await found(*filters[0]))
         return told
 
     await same_of(both, case)

@@ -1,6 +1,7 @@
 """DeleteAcls: delete the ACLs that match filters, and say which those were.
 
-Versions 1 to 3. Simplification: done by whichever node is asked, and known to all at once.
+Versions 1 to 3. Simplification: done by whichever node is asked, and known to all at once. An ACL that several filters
+match is told once; Kafka tells it with each of them.
 """
 
 from __future__ import annotations
