@@ -105,6 +105,10 @@ class AclBinding:
     operation: AclOperation
     permission: AclPermissionType = AclPermissionType.ALLOW
 
+    def __str__(self) -> str:
+        what = f"{self.operation.name} on {self.pattern_type.name} {self.resource_type.name} {self.name!r}"
+        return f"{self.permission.name} {self.principal!r} from {self.host} to {what}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclBindingFilter:

@@ -1,4 +1,4 @@
-"""Topics, configs, offsets, quotas, transactions: list, create, describe, alter, delete. Kafka's admin client, as far
+"""Topics, configs, offsets, quotas, transactions, ACLs: list, create, describe, alter, delete. Kafka's admin client, as far
 as a producer's surroundings need it.
 
 ::
@@ -9,13 +9,21 @@ as a producer's surroundings need it.
         await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
 ``kafka_admin.py`` is the client, and its calls are in ``topic_calls.py``, ``config_calls.py``, ``offset_calls.py``,
-``quota_calls.py`` and ``transaction_calls.py``, made of what is in ``admin_calls.py``. ``topics.py``, ``configs.py``,
+``quota_calls.py``, ``transaction_calls.py`` and ``acl_calls.py``, made of what is in ``admin_calls.py``. ``topics.py``, ``configs.py``,
 ``offsets.py``, ``groups.py``, ``quotas.py`` and ``transactions.py`` are what is asked for, ``answers.py`` what comes of
-it.
+it. ACLs are described by ``aioproducer.acls``.
 """
 
 from __future__ import annotations
 
+from aioproducer.acls import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
 from aioproducer.admin.admin_calls import AdminConfig
 from aioproducer.admin.configs import Append, ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, Subtract
 from aioproducer.admin.kafka_admin import KafkaAdmin
@@ -25,6 +33,10 @@ from aioproducer.admin.topics import NewTopic, TopicDescription
 from aioproducer.admin.transactions import TransactionDescription
 
 __all__ = [
+    "AclBinding",
+    "AclBindingFilter",
+    "AclOperation",
+    "AclPermissionType",
     "AdminConfig",
     "Append",
     "ClientQuotaEntity",
@@ -37,6 +49,8 @@ __all__ = [
     "ListOffsetsResultInfo",
     "NewTopic",
     "OffsetSpec",
+    "PatternType",
+    "ResourceType",
     "Subtract",
     "TopicDescription",
     "TransactionDescription",

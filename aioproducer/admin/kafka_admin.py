@@ -1,11 +1,12 @@
-"""The admin client. Its calls are in ``topic_calls``, ``config_calls``, ``offset_calls``, ``quota_calls`` and
-``transaction_calls``."""
+"""The admin client. Its calls are in ``topic_calls``, ``config_calls``, ``offset_calls``, ``quota_calls``,
+``transaction_calls`` and ``acl_calls``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Self
 
+from aioproducer.admin.acl_calls import AclCalls
 from aioproducer.admin.admin_calls import AdminConfig
 from aioproducer.admin.config_calls import ConfigCalls
 from aioproducer.admin.offset_calls import OffsetCalls
@@ -16,8 +17,8 @@ from aioproducer.client_config import client_config
 from aioproducer.config_def import read_properties
 
 
-class KafkaAdmin(TopicCalls, ConfigCalls, OffsetCalls, QuotaCalls, TransactionCalls):
-    """Describes and changes the topics, configs, quotas and transactions of a cluster.
+class KafkaAdmin(TopicCalls, ConfigCalls, OffsetCalls, QuotaCalls, TransactionCalls, AclCalls):
+    """Describes and changes the topics, configs, quotas, transactions and ACLs of a cluster.
 
     A call for one topic or resource raises what went wrong with it (TopicExistsException,
     UnknownTopicOrPartitionException, InvalidConfigurationException, …). A call for several returns each outcome,
