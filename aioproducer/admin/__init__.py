@@ -1,5 +1,5 @@
-"""Topics, configs, offsets, quotas, transactions, ACLs: list, create, describe, alter, delete. Kafka's admin client, as far
-as a producer's surroundings need it.
+"""Topics, configs, offsets, quotas, transactions, ACLs: list, create, describe, alter, delete. Kafka's admin client, as
+far as a producer's surroundings need it.
 
 ::
 
@@ -9,9 +9,9 @@ as a producer's surroundings need it.
         await admin.alter_client_quotas(ClientQuotaEntity(client_id="batch"), {"producer_byte_rate": 1_000_000})
 
 ``kafka_admin.py`` is the client, and its calls are in ``topic_calls.py``, ``config_calls.py``, ``offset_calls.py``,
-``quota_calls.py``, ``transaction_calls.py`` and ``acl_calls.py``, made of what is in ``admin_calls.py``. ``topics.py``, ``configs.py``,
-``offsets.py``, ``groups.py``, ``quotas.py`` and ``transactions.py`` are what is asked for, ``answers.py`` what comes of
-it. ACLs are described by ``aioproducer.acls``.
+``quota_calls.py``, ``transaction_calls.py`` and ``acl_calls.py``, made of what is in ``admin_calls.py``. ``topics.py``,
+``configs.py``, ``offsets.py``, ``groups.py``, ``quotas.py`` and ``transactions.py`` are what is asked for, as is
+``aioproducer/acls.py``; ``answers.py`` is what comes of it.
 """
 
 from __future__ import annotations

@@ -96,9 +96,7 @@ class AclCalls(AdminCalls):
 
         async def attempt() -> None:
             node_id = await self._controller()
-            response = await self._client().client.request(
-                DeleteAclsRequest([of]), DeleteAclsResponse, node_id=node_id
-            )
+            response = await self._client().client.request(DeleteAclsRequest([of]), DeleteAclsResponse, node_id=node_id)
             for result in response.filter_results:
                 if result.error_code != ErrorCode.NONE:
                     raise error_for(result.error_code, result.error_message or "deleting ACLs")

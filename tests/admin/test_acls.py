@@ -24,9 +24,7 @@ CONFIGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
-READ = AclBinding(
-    resource_type=ResourceType.TOPIC, name="orders", principal="User:alice", operation=AclOperation.READ
-)
+READ = AclBinding(resource_type=ResourceType.TOPIC, name="orders", principal="User:alice", operation=AclOperation.READ)
 DENIED = AclBinding(
     resource_type=ResourceType.GROUP,
     name="billing-",

@@ -361,7 +361,7 @@ def codes(told: Any) -> Any:
         return sorted(map(codes, told), key=repr)
     if not hasattr(told, "__dataclass_fields__"):
         return None
-    found = {}
+    found: dict[str, Any] = {}
     for field in told.__dataclass_fields__:
         value = getattr(told, field)
         if field == "configs":  # the two have not the same ones
