@@ -53,7 +53,9 @@
     faults.py          faults on purpose, as tests define them
     faulty_apis.py     requests and responses that a fault loses or holds up
     faulty_gate.py     connections that a fault refuses
-    allowed_operations.py  what clients may do: everything
+    authorizer.py      who may do what: the interface, and Kafka's StandardAuthorizer
+    acl_store.py, acl_messages.py  the ACLs of the cluster; as clients send them
+    access.py          what the client of a request may do
     leader_epoch.py    whether a client's idea of who leads is up to date
     partition_log.py   the log of a partition
     log_index.py       where in it an offset or a timestamp is
@@ -75,6 +77,7 @@ It shares messages and record batches with the producer (``protocol``, ``records
 
 from __future__ import annotations
 
+from aioproducer.broker.authorizer import Authorizer, Client
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster import EmbeddedCluster
 from aioproducer.broker.faults import AppendFault, Faults, ReceivedRequest, RequestFault
@@ -84,7 +87,9 @@ from aioproducer.broker.topic_config import TopicConfig
 
 __all__ = [
     "AppendFault",
+    "Authorizer",
     "BrokerConfig",
+    "Client",
     "EmbeddedCluster",
     "Faults",
     "LogAppendInfo",
