@@ -8,7 +8,7 @@ from typing import NamedTuple
 from aioproducer.broker.batches import Batches, MemoryBatches
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log_index import LogIndex
-from aioproducer.broker.log_validator import Scan, validate
+from aioproducer.broker.log_validator import NO_TIMESTAMP, Scan, validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.broker.topic_config import TopicConfig
@@ -20,7 +20,6 @@ from aioproducer.records.appended_batch import set_base_offset, set_log_append_t
 from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 
-NO_TIMESTAMP = -1
 NO_OFFSET = -1
 
 
