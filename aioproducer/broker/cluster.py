@@ -63,7 +63,9 @@ class EmbeddedCluster(ClusterContents):
     With ``data_dir`` everything is kept in that directory: a cluster with as many nodes that is started there goes on
     where this one was closed, or where it crashed. By default (``log.flush.policy=always``) nothing that was
     acknowledged is lost. What is changed in process (:meth:`create_topic`) is on disk when :meth:`close` returns, at
-    the latest. One process at a time may use the directory. Start such a cluster once.
+    the latest. One process at a time may use the directory. Start such a cluster once. If the directory is damaged, as
+    no crash damages one, the start raises ``DataDirectoryException``. With ``recover`` the cluster starts with what is
+    left: nothing is deleted, and what cannot be read is set aside and logged.
 
     ``newest_versions`` makes older brokers: the newest version they have of an API, by its key. ``old_nodes`` are
     brokers before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered). ``transaction_version`` is
@@ -92,6 +94,7 @@ class EmbeddedCluster(ClusterContents):
         random: Random | None = None,
         faults: Faults = NO_FAULTS,
         data_dir: str | PathLike[str] | None = None,
+        recover: bool = False,
         listen: Listen = listen,
     ) -> None:
         if nodes < 1:
@@ -107,7 +110,7 @@ class EmbeddedCluster(ClusterContents):
         self._host = host
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
-        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)))
+        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)), recover=recover)
         journal = IN_MEMORY if self._storage is None else self._storage.journal
         state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)

@@ -35,6 +35,14 @@ def broker(
         Path | None,
         typer.Option(help="A directory for records, topics and offsets; without it they are kept in memory."),
     ] = None,
+    recover: Annotated[
+        bool,
+        typer.Option(
+            "--recover",
+            help="Start although files of the data directory are damaged. What can be read is kept, under the same "
+            "offsets; what cannot is set aside under names that end with .damaged.",
+        ),
+    ] = False,
     topic: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,7 +72,7 @@ def broker(
     ports = _ports(port, brokers, configs)
 
     async def command(interrupt: Interrupt) -> int:
-        cluster = EmbeddedCluster(brokers, host=host, ports=ports, configs=configs, data_dir=data_dir)
+        cluster = EmbeddedCluster(brokers, host=host, ports=ports, configs=configs, data_dir=data_dir, recover=recover)
         try:
             await cluster.start()
         except DataDirectoryException as error:

@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 class Storage:
     """Opened once and closed once; ``journal`` is for the state of the cluster that it keeps."""
 
-    def __init__(self, files: Files) -> None:
-        self._directory = DataDirectory(files)
+    def __init__(self, files: Files, *, recover: bool = False) -> None:
+        self._directory = DataDirectory(files, recover=recover)
         self.journal = ClusterStore(self._directory)
         self._committer: Committer | None = None
         self._state: ClusterState | None = None
