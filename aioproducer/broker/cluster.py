@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -161,6 +162,17 @@ class EmbeddedCluster(ClusterContents):
         self._groups.close()
         if self._storage is not None:
             await self._storage.close()
+
+    async def failed(self) -> str:
+        """Returns when the data directory has failed, and says why; never without one.
+
+        Nothing is acknowledged from then on, whatever clients try: close the cluster, and start another one when the
+        reason is gone. What was acknowledged is there again.
+        """
+        if self._storage is not None:
+            return await self._storage.failed()
+        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def __aenter__(self) -> Self:
         await self.start()

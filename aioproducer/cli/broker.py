@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.cli.options import pairs
-from aioproducer.cli.running import InputError, Interrupt, run
+from aioproducer.cli.running import InputError, Interrupt, first_of, run
 from aioproducer.cli.terminal import Terminal
 from aioproducer.descriptors import raise_limit
 from aioproducer.errors import DataDirectoryException
@@ -86,7 +87,11 @@ def broker(
             terminal.say(cluster.bootstrap_servers)
             where = "in memory only" if data_dir is None else f"in {data_dir}"
             terminal.note(f"Records are kept {where}. Ctrl-C stops the broker.")
-            await interrupt.once.wait()
+            failure = asyncio.ensure_future(cluster.failed())
+            await first_of(failure, interrupt.once)
+            if failure.done():
+                raise InputError(f"{failure.result()}; what was acknowledged is there when the broker starts again")
+            failure.cancel()
         finally:
             await cluster.close()
         return 0

@@ -14,6 +14,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin
+from aioproducer.errors import KafkaError
 from tests.cli.conftest import Cluster, Run, environment
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -79,6 +80,59 @@ def test_a_data_directory_keeps_records(start_process: Start, run: Run, tmp_path
         _, err = process.communicate()
         assert process.returncode == 0
         assert err.decode() == f"Records are kept in {directory}. Ctrl-C stops the broker.\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
+def test_it_ends_when_its_data_directory_fails_and_says_why(start_process: Start, tmp_path: Path) -> None:
+    """Files that may not grow stand for a disk that is full."""
+    process = start_process("broker", "--port", 0, "--data-dir", tmp_path, "--topic", "t")
+    servers = first_line(process)
+
+    async def send(*values: bytes) -> list[int]:
+        limits = {"delivery_timeout_ms": 1000, "request_timeout_ms": 900}
+        async with KafkaProducer(bootstrap_servers=servers, linger_ms=0, **limits) as producer:
+            return [(await producer.send("t", value)).offset for value in values]
+
+    assert asyncio.run(send(b"a", b"b")) == [0, 1]
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, 100))
+    with pytest.raises(KafkaError):
+        asyncio.run(send(b"c"))
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert f"Error: the data directory {tmp_path} has failed: [Errno 27] File too large" in err.decode()
+    assert "Traceback" not in err.decode()
+
+    process = start_process("broker", "--port", 0, "--data-dir", tmp_path)
+    servers = first_line(process)
+    assert asyncio.run(send(b"d")) == [2]
+
+
+def test_it_does_not_start_with_a_damaged_directory_but_to_recover_it(
+    start_process: Start, run: Run, tmp_path: Path
+) -> None:
+    async def send(servers: str) -> int:
+        async with KafkaProducer(bootstrap_servers=servers) as producer:
+            return (await producer.send("t", b"x")).offset
+
+    for _ in range(2):
+        process = start_process("broker", "--port", 0, "--data-dir", tmp_path)
+        asyncio.run(send(first_line(process)))
+        process.kill()
+        process.communicate()
+    (segment,) = tmp_path.glob("t-0/*.log")
+    content = bytearray(segment.read_bytes())
+    content[30] ^= 1
+    segment.write_bytes(content)
+    refused = run("broker", "--port", 0, "--data-dir", tmp_path)
+    assert (refused.status, refused.out) == (1, "")
+    assert "t-0: records 0 to 0 cannot be read: " in refused.err
+    assert "--recover" in refused.err
+    process = start_process("broker", "--port", 0, "--data-dir", tmp_path, "--recover")
+    assert asyncio.run(send(first_line(process))) == 2
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate()
+    assert process.returncode == 0
+    assert "t-0: records 0 to 0 cannot be read: " in err.decode()
 
 
 def test_topics_to_begin_with(start_process: Start) -> None:

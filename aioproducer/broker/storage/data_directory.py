@@ -38,7 +38,7 @@ class DataDirectory:
     After the first error of the file system nothing can be appended (:meth:`check`), because nobody knows which part of
     the commit is on disk. After ``fsync`` has failed once, a second that succeeds proves nothing.
 
-    ``on_change`` is called when there is something to commit.
+    ``on_change`` is called when there is something to commit, ``on_failure`` after that error.
     """
 
     def __init__(self, files: Files, *, recover: bool = False) -> None:
@@ -49,6 +49,7 @@ class DataDirectory:
         self.checkpoints: dict[Key, LogCheckpoint] = {}
         """The state of logs that were closed properly, by the keys of their partitions."""
         self.on_change: Callable[[], object] = lambda: None
+        self.on_failure: Callable[[], object] = lambda: None
         self.changes = 0
         """How many there have been."""
         self._changed: dict[StoredBatches, None] = {}
@@ -288,6 +289,7 @@ class DataDirectory:
                     "%s has failed, nothing is acknowledged any more until it is opened anew: %s", self.files, error
                 )
                 self.failure = error
+                self.on_failure()
             return
         self.journal.written(commit.journal, commit.journal_size, commit.passing)
         for batches, writes in commit.logs:

@@ -340,6 +340,22 @@ class TestItCannotBeUsed:
             pass
 
 
+async def test_a_directory_that_fails_when_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(files: OsFiles, path: str, parts: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(OsFiles, "append", full)
+    with pytest.raises(DataDirectoryException, match="cannot be used: No space left on device"):
+        await EmbeddedCluster(data_dir=tmp_path).start()
+
+
+async def test_in_memory_nothing_fails() -> None:
+    async with EmbeddedCluster() as cluster:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await cluster.failed()
+
+
 class SlowFiles(OsFiles):
     """Each sync waits until it may; ``error`` is what it then raises."""
 
@@ -448,6 +464,9 @@ class TestAlways:
                 refused = await answer(client, produce(cluster, make_batch(b"b")))
             assert (refused.error_code, refused.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
             assert "nothing is acknowledged any more until it is opened anew: [Errno 5]" in caplog.text
+            async with asyncio.timeout(10):
+                why = await cluster.failed()
+            assert why == f"the data directory {tmp_path} has failed: [Errno 5] Input/output error"
             files.error = None
             again = await answer(client, produce(cluster, make_batch(b"b")))
             assert again.error_code == ErrorCode.KAFKA_STORAGE_ERROR
