@@ -39,6 +39,7 @@
     sasl_servers.py    PLAIN and SCRAM
     listener_users.py, scram_credentials.py  the users of PLAIN and of SCRAM
     authentication_failure.py, authentication_metrics.py  how failed authentications end; counts of both
+    failed_logins.py      their lines in the log
     memory_pool.py     how much memory the requests of all clients may take
     request_channel.py the queue of requests
     request_handler.py the pool that handles them
@@ -54,7 +55,7 @@
     faulty_apis.py     requests and responses that a fault loses or holds up
     faulty_gate.py     connections that a fault refuses
     allowed_operations.py  what clients may do: everything
-    leader_epoch.py    whether a client's idea of who leads is up to date
+    leader_epoch.py, leader_epochs.py  whether a client's idea of who leads, and of the log, is right; where epochs end
     partition_log.py   the log of a partition
     log_index.py       where in it an offset or a timestamp is
     log_checkpoint.py  what it knows of itself, for a restart

@@ -11,11 +11,12 @@ from typing import Annotated
 import typer
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.cli.options import pairs
-from aioproducer.cli.running import InputError, Interrupt, first_of, run
+from aioproducer.cli.options import pairs, read_config_file
+from aioproducer.cli.references import resolved
+from aioproducer.cli.running import InputError, Interrupt, explain, first_of, run
 from aioproducer.cli.terminal import Terminal
 from aioproducer.descriptors import raise_limit
-from aioproducer.errors import DataDirectoryException
+from aioproducer.errors import ConfigException, DataDirectoryException
 
 _PORT = 9092
 
@@ -52,6 +53,16 @@ def broker(
             show_default=False,
         ),
     ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Broker configs in a .properties file. In a value, there and after -X, ${env:NAME} stands for an "
+            "environment variable, and ${file:PATH:KEY} for an entry of another .properties file.",
+            show_default=False,
+        ),
+    ] = None,
     override: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,10 +77,11 @@ def broker(
 
     It prints its bootstrap servers on standard output as soon as clients can connect.
     """
-    configs = pairs(override, "-X")
+    given = pairs(override, "-X")
     topics = dict(map(_topic, topic or ()))
     terminal = Terminal()
     raise_limit()
+    configs = _configs(config, given)
     ports = _ports(port, brokers, configs)
 
     async def command(interrupt: Interrupt) -> int:
@@ -97,6 +109,16 @@ def broker(
         return 0
 
     run(terminal, command)
+
+
+def _configs(file: Path | None, given: Mapping[str, str]) -> dict[str, str]:
+    """What the file has, and what is ``given`` instead."""
+    try:
+        return resolved({**({} if file is None else read_config_file(file)), **given})
+    except ConfigException as error:
+        raise typer.BadParameter(str(error)) from error
+    except OSError as error:
+        raise typer.BadParameter(explain(error)) from error
 
 
 def _ports(port: int | None, brokers: int, configs: Mapping[str, object]) -> list[int] | None:

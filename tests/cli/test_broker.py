@@ -135,6 +135,40 @@ def test_it_does_not_start_with_a_damaged_directory_but_to_recover_it(
     assert "t-0: records 0 to 0 cannot be read: " in err.decode()
 
 
+def test_configs_of_a_file_and_secrets_of_the_environment(
+    start_process: Start, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKER_PASSWORD", "pa$$w=rd")
+    configs = tmp_path / "broker.properties"
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    configs.write_text(
+        "listeners=SASL_PLAINTEXT://:0\n"
+        "inter.broker.listener.name=SASL_PLAINTEXT\n"
+        "num.partitions=3\n"
+        "sasl.enabled.mechanisms=PLAIN\n"
+        f'listener.name.sasl_plaintext.plain.sasl.jaas.config={module} required user_a="${{env:BROKER_PASSWORD}}";\n'
+    )
+    process = start_process("broker", "--config", configs, "-X", "num.partitions=4")
+    servers = first_line(process)
+
+    async def use() -> int:
+        login: dict[str, Any] = {"sasl_plain_username": "a", "sasl_plain_password": "pa$$w=rd"}
+        login |= {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+        async with KafkaProducer(bootstrap_servers=servers, **login) as producer:
+            await producer.send("t", b"x")
+            return len(await producer.partitions_for("t"))
+
+    assert asyncio.run(use()) == 4
+    assert b"pa$$w" not in Path(f"/proc/{process.pid}/cmdline").read_bytes() if sys.platform == "linux" else True
+    monkeypatch.delenv("BROKER_PASSWORD")
+    refused = run("broker", "--config", configs)
+    assert refused.status == 2
+    assert "there is no environment variable BROKER_PASSWORD" in " ".join(refused.err.replace("│", " ").split())
+    refused = run("broker", "--config", tmp_path / "missing")
+    assert refused.status == 2
+    assert "missing: No such file or directory" in " ".join(refused.err.replace("│", " ").split())
+
+
 def test_topics_to_begin_with(start_process: Start) -> None:
     process = start_process(
         "broker", "--port", 0, "--topic", "orders:6", "--topic", "other", "-X", "auto.create.topics.enable=false"

@@ -8,6 +8,7 @@ producers · id · index             what was remembered of producers then
 broker_configs · node              dynamic configs
 client_quotas                      all of them
 scram · user · mechanism           what proves knowledge of the password
+scram_pepper                       what makes the salts of users that there are not
 producer_id                        the next one
 transaction · transactional id     who may use it, how far its transaction has come
 pending_offsets · pid · group      what a transaction wants to commit
@@ -157,6 +158,11 @@ class ClusterStore(ClusterJournal):
             state.configs.restore(str(key[1]), configs)
         for key, value in journal.of_kind("scram").items():
             state.scram_credentials.restore(str(key[1]), ScramMechanism.of(str(key[2])), _scram_credential(value))
+        pepper = journal.get("scram_pepper")
+        if pepper is None:
+            self._put("scram_pepper", value=state.scram_credentials.pepper.hex())
+        else:
+            state.scram_credentials.pepper = bytes.fromhex(pepper)
         _restore_quotas(state.client_quotas, journal.get("client_quotas") or [])
         state.client_quotas.listeners.add(lambda: self._quotas_changed(state.client_quotas))
         known = {value["name"]: UUID(hex=str(key[1])) for key, value in journal.of_kind("topic").items()}

@@ -17,6 +17,7 @@ import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.scram_credentials import ScramMechanism
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import DataDirectoryException, IllegalStateException, KafkaStorageException
@@ -201,6 +202,14 @@ async def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
     async with EmbeddedCluster(data_dir=tmp_path) as cluster:
         assert cluster.log("t").log_start_offset == 3
         assert values(cluster) == [b"3", b"4"]
+
+
+async def test_an_unknown_user_of_scram_has_the_same_salt_after_a_restart(tmp_path: Path) -> None:
+    salts = []
+    for _ in range(2):
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            salts.append(cluster._state.scram_credentials.proving("nobody", ScramMechanism.SCRAM_SHA_256).salt)
+    assert salts[0] == salts[1]
 
 
 class TestDamage:
