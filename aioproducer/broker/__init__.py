@@ -39,6 +39,7 @@
     sasl_servers.py    PLAIN and SCRAM
     listener_users.py, scram_credentials.py  the users of PLAIN and of SCRAM
     authentication_failure.py, authentication_metrics.py  how failed authentications end; counts of both
+    failed_logins.py      their lines in the log
     memory_pool.py     how much memory the requests of all clients may take
     request_channel.py the queue of requests
     request_handler.py the pool that handles them
@@ -56,7 +57,7 @@
     authorizer.py      who may do what: the interface, and Kafka's StandardAuthorizer
     acl_store.py, acl_messages.py  the ACLs of the cluster; as clients send them
     access.py          what the client of a request may do
-    leader_epoch.py    whether a client's idea of who leads is up to date
+    leader_epoch.py, leader_epochs.py  whether a client's idea of who leads, and of the log, is right; where epochs end
     partition_log.py   the log of a partition
     log_index.py       where in it an offset or a timestamp is
     log_checkpoint.py  what it knows of itself, for a restart

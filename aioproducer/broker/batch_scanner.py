@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 from aioproducer.broker.log_validator import MAX_DECOMPRESSED_SIZE, Scan, scan
+from aioproducer.config_def import LONG_MAX
 from aioproducer.errors import InvalidRecordException
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException
 from aioproducer.records.record_batch import RecordBatch
@@ -31,7 +32,7 @@ def scan_all(batches: Sequence[RecordBatch]) -> list[Scan]:
         except DecompressedTooLargeException:
             left = 0
             problem = InvalidRecordException("the batches of one request have too many bytes decompressed")
-            found = Scan(batch.crc, batch.max_timestamp, 0, problem)
+            found = Scan(batch.crc, batch.max_timestamp, LONG_MAX, 0, problem)
         left -= found.decompressed
         scans.append(found)
     return scans

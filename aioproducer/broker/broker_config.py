@@ -115,6 +115,9 @@ class BrokerConfig:
     log_message_timestamp_after_max_ms: int = key(
         Type.LONG, 3600000, between(0, LONG_MAX), "How far in the future the timestamp of a record may be."
     )
+    log_message_timestamp_before_max_ms: int = key(
+        Type.LONG, LONG_MAX, between(0, LONG_MAX), "How far in the past the timestamp of a record may be."
+    )
     log_segment_bytes: int = key(
         Type.INT, 1073741824, at_least(1024 * 1024), "Largest append; with a data directory also a file's size."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -64,7 +65,9 @@ class EmbeddedCluster(ClusterContents):
     With ``data_dir`` everything is kept in that directory: a cluster with as many nodes that is started there goes on
     where this one was closed, or where it crashed. By default (``log.flush.policy=always``) nothing that was
     acknowledged is lost. What is changed in process (:meth:`create_topic`) is on disk when :meth:`close` returns, at
-    the latest. One process at a time may use the directory. Start such a cluster once.
+    the latest. One process at a time may use the directory. Start such a cluster once. If the directory is damaged, as
+    no crash damages one, the start raises ``DataDirectoryException``. With ``recover`` the cluster starts with what is
+    left: nothing is deleted, and what cannot be read is set aside and logged.
 
     ``newest_versions`` makes older brokers: the newest version they have of an API, by its key. ``old_nodes`` are
     brokers before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered). ``transaction_version`` is
@@ -95,6 +98,7 @@ class EmbeddedCluster(ClusterContents):
         random: Random | None = None,
         faults: Faults = NO_FAULTS,
         data_dir: str | PathLike[str] | None = None,
+        recover: bool = False,
         authorizer: Authorizer | None = None,
         listen: Listen = listen,
     ) -> None:
@@ -113,7 +117,7 @@ class EmbeddedCluster(ClusterContents):
         self._host = host
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
-        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)))
+        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)), recover=recover)
         journal = IN_MEMORY if self._storage is None else self._storage.journal
         state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
@@ -170,6 +174,17 @@ class EmbeddedCluster(ClusterContents):
         self._groups.close()
         if self._storage is not None:
             await self._storage.close()
+
+    async def failed(self) -> str:
+        """Returns when the data directory has failed, and says why; never without one.
+
+        Nothing is acknowledged from then on, whatever clients try: close the cluster, and start another one when the
+        reason is gone. What was acknowledged is there again.
+        """
+        if self._storage is not None:
+            return await self._storage.failed()
+        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def __aenter__(self) -> Self:
         await self.start()

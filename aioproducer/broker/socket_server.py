@@ -110,7 +110,7 @@ class SocketServer:
         """One less. Its port is closed at once; its connections get answers to what they have asked, as far as those
         come before ``deadline``, and are closed then."""
         acceptor = self.acceptors.pop(listener)
-        del self.securities[listener]
+        security = self.securities.pop(listener)
         self._leaving.append(acceptor)
         acceptor.close()
         processors = tuple(acceptor.processors)
@@ -120,6 +120,7 @@ class SocketServer:
         await self._close_acceptor(acceptor)
         await self._wait_closed()
         self._leaving.remove(acceptor)
+        self._log_failed_logins(security)
 
     async def enable_request_processing(self, ready: Mapping[str, Awaitable[object]] = NOTHING_TO_WAIT_FOR) -> None:
         """Clients are let in from now on; at a listener that ``ready`` has, when that is done.
@@ -242,6 +243,12 @@ class SocketServer:
         for acceptor in self._all_acceptors:
             await self._close_acceptor(acceptor)
         await self._wait_closed()
+        for security in self.securities.values():
+            self._log_failed_logins(security)
+
+    def _log_failed_logins(self, security: ListenerSecurity) -> None:
+        for line in security.failed_logins.rest(self._clock.monotonic()):
+            log.warning("%s", line)
 
     async def _close_acceptor(self, acceptor: Acceptor) -> None:
         await acceptor.wait_closed()

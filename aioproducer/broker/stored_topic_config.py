@@ -39,9 +39,6 @@ class StoredTopicConfig:
     local_retention_bytes: int = key(Type.LONG, -2, at_least(-2), _NO_TIERS)
     local_retention_ms: int = key(Type.LONG, -2, at_least(-2), _NO_TIERS)
     max_compaction_lag_ms: int = key(Type.LONG, LONG_MAX, at_least(1), _NO_COMPACTION)
-    message_timestamp_before_max_ms: int = key(
-        Type.LONG, LONG_MAX, between(0, LONG_MAX), "Records may be as old as they like."
-    )
     min_cleanable_dirty_ratio: float = key(Type.DOUBLE, 0.5, between(0, 1), _NO_COMPACTION)
     min_compaction_lag_ms: int = key(Type.LONG, 0, at_least(0), _NO_COMPACTION)
     preallocate: bool = key(Type.BOOLEAN, False, ANY, _NO_FILES)

@@ -23,6 +23,9 @@ class TopicConfig:
     message_timestamp_after_max_ms: int = key(
         Type.LONG, 3600000, between(0, LONG_MAX), "As log.message.timestamp.after.max.ms."
     )
+    message_timestamp_before_max_ms: int = key(
+        Type.LONG, LONG_MAX, between(0, LONG_MAX), "As log.message.timestamp.before.max.ms."
+    )
     max_message_bytes: int = key(Type.INT, 1048588, at_least(0), "As message.max.bytes.")
     min_insync_replicas: int = key(Type.INT, 1, at_least(1), "As the broker's config of this name.")
     segment_bytes: int = key(Type.INT, 1073741824, at_least(1024 * 1024), "As log.segment.bytes.")
@@ -55,6 +58,7 @@ class TopicConfig:
 SERVER_NAMES = {
     "message.timestamp.type": "log.message.timestamp.type",
     "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
     "max.message.bytes": "message.max.bytes",
     "min.insync.replicas": "min.insync.replicas",
     "segment.bytes": "log.segment.bytes",

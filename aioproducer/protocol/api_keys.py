@@ -56,6 +56,10 @@ from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResp
 from aioproducer.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from aioproducer.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from aioproducer.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from aioproducer.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -108,6 +112,7 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse, 2),
     ApiKey.DELETE_RECORDS: Api(DeleteRecordsRequest, DeleteRecordsResponse, 1),
     ApiKey.INIT_PRODUCER_ID: Api(InitProducerIdRequest, InitProducerIdResponse, 1, SMALL_RESPONSE),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, 3),
     ApiKey.ADD_PARTITIONS_TO_TXN: Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, 1),
     ApiKey.ADD_OFFSETS_TO_TXN: Api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, 1, SMALL_RESPONSE),
     ApiKey.END_TXN: Api(EndTxnRequest, EndTxnResponse, 1, SMALL_RESPONSE),

@@ -73,6 +73,11 @@ from aioproducer.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from aioproducer.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest
 from aioproducer.protocol.messages.txn_offset_commit import (
@@ -273,6 +278,17 @@ def asks(node: int) -> list[tuple[str, Request, int]]:
             "list offsets",
             ListOffsetsRequest(-1, 0, [ListOffsetsTopic(name, [ListOffsetsPartition(0, -1, -2)]) for name in both]),
             5,
+        ),
+        (
+            "end of an epoch",
+            OffsetForLeaderEpochRequest(
+                -1,
+                [
+                    OffsetForLeaderTopic(name, [OffsetForLeaderPartition(0, current_leader_epoch=-1, leader_epoch=0)])
+                    for name in both
+                ],
+            ),
+            4,
         ),
         (
             "delete records",
@@ -512,4 +528,4 @@ async def same_of(both: tuple[Both, Both], case: Callable[[Both], Awaitable[list
     async with asyncio.timeout(60):
         told, expected = await case(ours), await case(theirs)
     for mine, other in zip(told, expected, strict=True):
-        assert mine == other
+        assert mine == other, (mine, other)

@@ -272,6 +272,22 @@ async def test_fetches(pair: tuple[Asker, Asker]) -> None:
     await same(pair, case)
 
 
+async def test_leader_epochs(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        await broker.create("epochs")
+        empty = [await broker.end_of_epoch("epochs", epoch) for epoch in (-1, 0, 1)]
+        await broker.produce("epochs", make_batch(b"a", b"b"))
+        return [
+            empty,
+            [await broker.end_of_epoch("epochs", epoch, version) for epoch in (-1, 0, 1) for version in (2, 3, 4)],
+            [await broker.end_of_epoch("epochs", 0, current=current) for current in (-1, 0, 1)],
+            await broker.end_of_epoch("no-such-topic", 0),
+            [await broker.fetch("epochs", offset, fetched=epoch) for epoch in (-1, 0, 1) for offset in (0, 1, 2, 3)],
+        ]
+
+    await same(pair, case)
+
+
 async def test_metadata(pair: tuple[Asker, Asker]) -> None:
     async def case(broker: Asker) -> Any:
         await broker.create("metadata")

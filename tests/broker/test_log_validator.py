@@ -24,6 +24,7 @@ from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.records.record_writer import RecordWriter
 
 from .batches import NOW_MS, make_batch, make_body
 
@@ -47,6 +48,15 @@ def changed(batch: bytes, offset: int, format: str, value: int) -> bytes:
     checksum = crc32c(bytes(data[21:]))
     struct.pack_into(">I", data, 17, checksum)
     return bytes(data)
+
+
+def stamped(*deltas: int, base: int = NOW_MS, codec: CompressionType = CompressionType.NONE) -> bytes:
+    """A record for each delta under a header that knows nothing of them."""
+    writer = RecordWriter()
+    for index, delta in enumerate(deltas):
+        writer.append(index, delta, None, b"x", None)
+    body = compress(codec, writer.freeze())
+    return encode_batch_header(body, count=len(deltas), base_timestamp=base, max_timestamp=base, codec=codec) + body
 
 
 class TestBatchOfRequest:
@@ -159,6 +169,34 @@ class TestValidate:
         check(batch, message_timestamp_after_max_ms=11)
         with pytest.raises(InvalidTimestampException):
             check(batch, message_timestamp_after_max_ms=10)
+
+    def test_how_far_in_the_past(self) -> None:
+        batch = make_batch(b"a", b"b", b"c", base_timestamp=NOW_MS - 10, max_timestamp=NOW_MS)
+        check(batch, message_timestamp_before_max_ms=10)
+        with pytest.raises(InvalidTimestampException, match="in the past"):
+            check(batch, message_timestamp_before_max_ms=9)
+
+    @pytest.mark.parametrize("codec", CODECS)
+    @pytest.mark.parametrize("delta", [-2 * HOUR_MS, 2 * HOUR_MS])
+    def test_of_one_record_under_an_honest_header(self, codec: CompressionType, delta: int) -> None:
+        limits = {"message_timestamp_before_max_ms": HOUR_MS, "message_timestamp_after_max_ms": HOUR_MS}
+        check(stamped(0, 5, 10, codec=codec), **limits)
+        with pytest.raises(InvalidTimestampException):
+            check(stamped(0, delta, 10, codec=codec), **limits)
+
+    def test_a_record_without_a_timestamp_is_neither_old_nor_new(self) -> None:
+        check(stamped(0, -1 - NOW_MS), message_timestamp_before_max_ms=0)
+        check(stamped(0, base=-1), message_timestamp_before_max_ms=0)
+        with pytest.raises(InvalidTimestampException):
+            check(stamped(0, -2 - NOW_MS), message_timestamp_before_max_ms=0)
+
+    @pytest.mark.parametrize(("base", "delta"), [(-(2**63), -1), (2**63 - 1, 1)])
+    def test_beyond_64_bits(self, base: int, delta: int) -> None:
+        with pytest.raises(InvalidTimestampException):
+            check(stamped(delta, base=base), message_timestamp_after_max_ms=2**63 - 1)
+
+    def test_negative_ones_count_as_none_in_the_header(self) -> None:
+        assert validate(RecordBatch(stamped(-5, -3, base=-10)), topic_config(), NOW_MS) == -1
 
     def test_the_largest_timestamp_is_that_of_the_records(self) -> None:
         config = topic_config()

@@ -15,6 +15,7 @@ VERSIONS = {
     "CREATE_TOPICS": (2, 7),
     "DELETE_TOPICS": (1, 6),
     "INIT_PRODUCER_ID": (0, 5),
+    "OFFSET_FOR_LEADER_EPOCH": (2, 4),
     "OFFSET_COMMIT": (2, 10),
     "OFFSET_FETCH": (1, 10),
     "ADD_PARTITIONS_TO_TXN": (0, 5),

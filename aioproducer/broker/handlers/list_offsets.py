@@ -19,8 +19,8 @@ from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.leader_epoch import check_leader_epoch
+from aioproducer.broker.log_validator import NO_TIMESTAMP
 from aioproducer.broker.long_work import Steps
-from aioproducer.broker.partition_log import NO_TIMESTAMP
 from aioproducer.broker.request import Request
 from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.broker.topic import Partition

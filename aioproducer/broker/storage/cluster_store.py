@@ -9,6 +9,7 @@ broker_configs · node              dynamic configs
 client_quotas                      all of them
 scram · user · mechanism           what proves knowledge of the password
 acl · type · pattern · name · principal · host · operation · permission
+scram_pepper                       what makes the salts of users that there are not
 producer_id                        the next one
 transaction · transactional id     who may use it, how far its transaction has come
 pending_offsets · pid · group      what a transaction wants to commit
@@ -164,12 +165,24 @@ class ClusterStore(ClusterJournal):
             state.scram_credentials.restore(str(key[1]), ScramMechanism.of(str(key[2])), _scram_credential(value))
         for key in journal.of_kind("acl"):
             state.acls.restore(_acl(key))
+        pepper = journal.get("scram_pepper")
+        if pepper is None:
+            self._put("scram_pepper", value=state.scram_credentials.pepper.hex())
+        else:
+            state.scram_credentials.pepper = bytes.fromhex(pepper)
         _restore_quotas(state.client_quotas, journal.get("client_quotas") or [])
         state.client_quotas.listeners.add(lambda: self._quotas_changed(state.client_quotas))
+        known = {value["name"]: UUID(hex=str(key[1])) for key, value in journal.of_kind("topic").items()}
+        nodes = state.nodes.ids
+        for topic_id, (name, partitions) in self._directory.lost_topics(known).items():
+            replicas = [[nodes[index % len(nodes)]] for index in range(partitions)]
+            self._put("topic", topic_id.hex, value={"name": name, "configs": {}, "replicas": replicas})
+            known[name] = topic_id
         topics = journal.of_kind("topic")
-        self._directory.recover_directories({value["name"]: UUID(hex=str(key[1])) for key, value in topics.items()})
+        self._directory.look_at_directories(known)
         for key, value in topics.items():
             self._restore_topic(state, UUID(hex=str(key[1])), value)
+        self._directory.settle()
         _restore_offsets(transactions.offsets, journal.of_kind("offset"), journal.of_kind("pending_offsets"))
         for key, value in journal.of_kind("transaction").items():
             transactions.restore(_transaction(str(key[1]), value))
@@ -192,7 +205,7 @@ class ClusterStore(ClusterJournal):
                 self._journal.get("producers", *where) or (),
                 self._directory.checkpoints.pop(where, None),
             )
-            last = partition.log.last_leader_epoch
+            last = partition.log.leader_epochs.latest
             partition.leader_epoch = max(self._journal.get("leader_epoch", *where) or 0, last)
 
     def _restore_producer_ids(self, state: ClusterState, transactions: TransactionCoordinator) -> None:

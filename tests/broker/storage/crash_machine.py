@@ -364,7 +364,7 @@ class CrashMachine(RuleBasedStateMachine):
             for one in sent[where][:kept]:
                 if one.transaction is not None and one.offset >= partition.log.log_start_offset:
                     assert _fate(one, partition) == base.transactions.get(one.transaction, "unknown")
-            assert partition.leader_epoch > partition.log.last_leader_epoch
+            assert partition.leader_epoch > partition.log.leader_epochs.latest
             used = partition.log.producer_state.entries()
             assert all(producer_id < self.state.allocate_producer_id() for producer_id in used)
         self.in_flight = None
