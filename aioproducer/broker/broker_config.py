@@ -65,6 +65,8 @@ def _are_overrides(text: str) -> bool:
 
 OVERRIDES = Valid("pairs of an IP address and a number, 10.0.0.1:100,10.0.0.2:50", _are_overrides)
 TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
+CODECS = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+GZIP_LEVELS = Valid("-1, or 1 to 9", lambda level: level == -1 or 1 <= level <= 9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,21 @@ class BrokerConfig:
     log_segment_bytes: int = key(
         Type.INT, 1073741824, at_least(1024 * 1024), "Largest append; with a data directory also a file's size."
     )
+    log_cleanup_policy: tuple[str, ...] = key(
+        Type.LIST,
+        ("delete",),
+        list_of("compact", "delete"),
+        "With compact every record needs a key; without delete clients may not delete records. Nothing is compacted.",
+    )
+    compression_type: str = key(
+        Type.STRING,
+        "producer",
+        CODECS,
+        "The codec that batches are kept in: those of another one are compressed anew. producer: as they were sent.",
+    )
+    compression_gzip_level: int = key(Type.INT, -1, GZIP_LEVELS, "The level of gzip, where compression.type is that.")
+    compression_lz4_level: int = key(Type.INT, 9, between(1, 17), "The level of lz4.")
+    compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), "The level of zstd.")
     log_flush_policy: str = key(
         Type.STRING,
         "always",

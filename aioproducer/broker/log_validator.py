@@ -28,7 +28,14 @@ from aioproducer.errors import (
 )
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Records
-from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, check_codec, decompress
+from aioproducer.records.appended_batch import with_records
+from aioproducer.records.compression import (
+    CompressionType,
+    DecompressedTooLargeException,
+    check_codec,
+    compress,
+    decompress,
+)
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, read_batches
 from aioproducer.records.record_batch_header import (
@@ -102,10 +109,29 @@ class Scan(NamedTuple):
     """Bytes; 0 if the batch is not compressed."""
     problem: InvalidRecordException | None = None
     """What is wrong with the records."""
+    keyless: int = -1
+    """The first record without a key; -1 if there is none."""
+    recompressed: bytearray | None = None
+    """The batch in the codec that its topic wants, if that is another one."""
 
 
-def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE) -> Scan:
-    """Reads all of a batch. It touches nothing else, so any thread may do it.
+class Codec(NamedTuple):
+    """What batches are to be compressed with, and how much."""
+
+    type: CompressionType
+    level: int | None
+
+
+def wanted_codec(batch: RecordBatch, config: TopicConfig) -> Codec | None:
+    """What a topic with this config has the batch compressed with anew; None if it stays as it is."""
+    codec = config.codec
+    if codec is None or codec == batch.attributes & CODEC_MASK:
+        return None
+    return Codec(codec, config.compression_level)
+
+
+def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, wanted: Codec | None = None) -> Scan:
+    """Reads all of a batch, and compresses it anew if ``wanted``. It touches nothing else, so any thread may do it.
 
     Raises :class:`DecompressedTooLargeException` for more than ``max_decompressed`` bytes if a batch may have those.
     """
@@ -136,7 +162,11 @@ def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE) -> S
         text = f"the batch does not have the {batch.count} records it says: {walk.problem}"
         return _unread(batch, crc, decompressed, InvalidRecordException(text))
     newest = max(base + walk.max_timestamp_delta, NO_TIMESTAMP)
-    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed)
+    recompressed = None
+    if wanted is not None:
+        records = compress(wanted.type, data[start:], wanted.level)
+        recompressed = with_records(batch.data, wanted.type, records)
+    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed, None, walk.keyless, recompressed)
 
 
 def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: InvalidRecordException | None = None) -> Scan:
@@ -144,20 +174,17 @@ def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: Invali
     return Scan(crc, batch.max_timestamp, LONG_MAX, decompressed, problem)
 
 
-def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan | None = None) -> int:
+def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan | None = None) -> Scan:
     """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config.
 
-    ``scanned`` is what :func:`scan` has found, if that was done before. Returns the largest timestamp of the records.
+    ``scanned`` is what :func:`scan` has found, if that was done before. Returns what was found.
     """
     if batch.base_offset != 0:
         raise InvalidRecordException(f"the base offset of a batch to append must be 0, not {batch.base_offset}")
-    if batch.size_in_bytes > config.max_message_bytes:
-        raise RecordTooLargeException(
-            f"the batch has {batch.size_in_bytes} bytes, more than max.message.bytes={config.max_message_bytes}"
-        )
-    crc, max_timestamp, min_timestamp, _, problem = scan(batch) if scanned is None else scanned
-    if crc != batch.crc:
-        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {crc:#010x}")
+    _check_size(batch.size_in_bytes, config)
+    found = scan(batch, wanted=wanted_codec(batch, config)) if scanned is None else scanned
+    if found.crc != batch.crc:
+        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {found.crc:#010x}")
     if batch.size_in_bytes > config.segment_bytes:
         raise RecordBatchTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than segment.bytes={config.segment_bytes}"
@@ -174,10 +201,21 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
         )
     if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
-    if problem is not None:
-        raise problem
-    _validate_timestamps(batch, min_timestamp, max_timestamp, config, now_ms)
-    return max_timestamp
+    if found.problem is not None:
+        raise found.problem
+    _validate_timestamps(batch, found.min_timestamp, found.max_timestamp, config, now_ms)
+    if found.keyless >= 0 and "compact" in config.cleanup_policy:
+        raise InvalidRecordException(f"record {found.keyless} has no key, which a compacted topic needs")
+    if found.recompressed is not None:
+        _check_size(len(found.recompressed), config)
+    return found
+
+
+def _check_size(size: int, config: TopicConfig) -> None:
+    if size > config.max_message_bytes:
+        raise RecordTooLargeException(
+            f"the batch has {size} bytes, more than max.message.bytes={config.max_message_bytes}"
+        )
 
 
 def _validate_timestamps(

@@ -108,7 +108,8 @@ class PartitionLog:
         It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the
         exception whose code Kafka answers, and has changed nothing then. ``scanned`` is what was found out before.
         """
-        max_timestamp = validate(batch, self.config, now_ms, scanned)
+        found = validate(batch, self.config, now_ms, scanned)
+        max_timestamp = found.max_timestamp
         if batch.producer_id > NO_PRODUCER_ID:
             identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
             within = self.config.producer_state_batches_to_retain if remembered is None else remembered
@@ -120,7 +121,7 @@ class PartitionLog:
                 raise InvalidTxnStateException(
                     f"producer {batch.producer_id} has a transaction in {self.name}, and the batch is no part of it"
                 )
-        stored = bytearray(batch.data)
+        stored = bytearray(batch.data) if found.recompressed is None else found.recompressed
         log_append_time = NO_TIMESTAMP
         if self.config.message_timestamp_type == "LogAppendTime":
             max_timestamp = log_append_time = now_ms

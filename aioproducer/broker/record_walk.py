@@ -46,6 +46,8 @@ class RecordWalk:
         self.found = -1
         """The first record with the timestamp delta that is wanted, or a larger one; -1 if there is none so far."""
         self.found_delta = 0
+        self.keyless = -1
+        """The first record without a key; -1 if there is none so far."""
         self.problem = ""
         """Why the walk could not go on; empty while nothing is wrong."""
 
@@ -68,6 +70,7 @@ class RecordWalk:
         newest = self._newest
         oldest = self._oldest
         absent = self._absent
+        keyless: i64 = self.keyless
         wanted = self._wanted
         first = self._first
         stop = self._count
@@ -124,6 +127,8 @@ class RecordWalk:
                 pos += length >> 1
             elif length != 1:
                 return self._wrong(index, "the length of its key is negative")
+            elif keyless < 0:
+                self.keyless = keyless = index
 
             if pos >= last:
                 return self._wrong(index, "it ends within its key")

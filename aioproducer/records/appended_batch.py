@@ -7,6 +7,8 @@ from struct import Struct, pack_into, unpack_from
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch_header import (
     ATTRIBUTES_OFFSET,
+    BATCH_OVERHEAD,
+    CODEC_MASK,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
     MAGIC,
@@ -14,6 +16,7 @@ from aioproducer.records.record_batch_header import (
     encode_batch_header,
 )
 
+_LENGTH_OFFSET = 8
 _LEADER_EPOCH_OFFSET = 12
 _CRC_OFFSET = MAGIC_OFFSET + 1
 _LAST_OFFSET_DELTA_OFFSET = 23
@@ -58,3 +61,15 @@ def set_max_timestamp(batch: bytearray, timestamp_ms: int) -> None:
     _INT64.pack_into(batch, _MAX_TIMESTAMP_OFFSET, timestamp_ms)
     with memoryview(batch) as view:
         pack_into(">I", batch, _CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))
+
+
+def with_records(batch: bytes | bytearray | memoryview, codec: int, records: bytes) -> bytearray:
+    """The same batch with its records in another codec: ``records`` are those that it has, compressed by that."""
+    header = bytearray(batch[:BATCH_OVERHEAD])
+    (attributes,) = unpack_from(">h", header, ATTRIBUTES_OFFSET)
+    pack_into(">h", header, ATTRIBUTES_OFFSET, attributes & ~CODEC_MASK | codec)
+    pack_into(">i", header, _LENGTH_OFFSET, BATCH_OVERHEAD - LOG_OVERHEAD + len(records))
+    changed = header + records
+    with memoryview(changed) as view:
+        pack_into(">I", changed, _CRC_OFFSET, crc32c(view[ATTRIBUTES_OFFSET:]))
+    return changed

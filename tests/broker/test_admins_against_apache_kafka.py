@@ -35,11 +35,16 @@ from aioproducer.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import read_batches
+from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.records.record_writer import RecordWriter
 
 from .asker import Asker, same
-from .batches import make_batch
+from .batches import NOW_MS, make_batch
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
 
@@ -126,6 +131,49 @@ async def test_delete_records(pair: tuple[Asker, Asker]) -> None:
         told.append([await broker.list_offset("shrinks", time) for time in (-2, -1, 0)])
         told.append([await broker.fetch("shrinks", at) for at in (5, 6)])
         told.append(await broker.produce("shrinks", make_batch(b"a")))
+        return told
+
+    await same(pair, case)
+
+
+async def test_cleanup_policies(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        writer = RecordWriter()
+        writer.append(0, 0, b"key", b"value", None)
+        body = writer.freeze()
+        keyed = encode_batch_header(body, count=1, base_timestamp=NOW_MS, max_timestamp=NOW_MS) + body
+        told: list[Any] = []
+        for number, policy in enumerate(("compact", "delete", "compact,delete")):
+            topic = f"cleaned-{number}"
+            await broker.create(topic, cleanup_policy=policy)
+            told.append([policy, await broker.produce(topic, make_batch(b"a")), await broker.produce(topic, keyed)])
+            wanted = DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, 0)])
+            answer = await broker.client.request(DeleteRecordsRequest([wanted], 5000), 2)
+            told.append(name_of(answer.topics[0].partitions[0].error_code))
+        return told
+
+    await same(pair, case)
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "gzip", "snappy", "lz4", "zstd", "producer"])
+async def test_the_codec_of_a_topic(pair: tuple[Asker, Asker], codec: str) -> None:
+    """What is appended and what it is read as; that the batch is of this codec is looked at below the records."""
+    topic = f"packed-{codec}"
+
+    async def case(broker: Asker) -> Any:
+        await broker.create(topic, compression_type=codec, max_message_bytes="500")
+        told: list[Any] = [
+            (str(source), await broker.produce(topic, make_batch(*values, codec=source)))
+            for source in CompressionType
+            for values in ((b"a", b"b"), (b"x" * 5000,), (bytes(range(256)) * 2,))
+        ]
+        partition = FetchPartition(0, fetch_offset=0, partition_max_bytes=2**20)
+        request = FetchRequest(max_wait_ms=0, topics=[FetchTopic(topic, partitions=[partition])])
+        (answer,) = (await broker.client.request(request, 12)).responses[0].partitions
+        told += [
+            (batch.base_offset, str(batch.codec), batch.count, batch.max_timestamp, [*batch.records()])
+            for batch in read_batches(answer.records, allow_partial=True)
+        ]
         return told
 
     await same(pair, case)

@@ -1,8 +1,7 @@
 """DeleteRecords: move the log start offsets of partitions.
 
 Versions 0 to 2. It is answered when every replica on a live node has done so, at once unless some are held
-(``EmbeddedCluster.hold_replica``). Simplification: topics whose ``cleanup.policy`` has no ``delete`` are not refused,
-as that config has no effect.
+(``EmbeddedCluster.hold_replica``).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from aioproducer.broker.delayed_replication import DelayedReplication
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, NotLeaderOrFollowerException
+from aioproducer.errors import ApiException, NotLeaderOrFollowerException, PolicyViolationException
 from aioproducer.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -77,6 +76,8 @@ def _delete(
         if partition.leader != context.node_id:
             raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
         log = partition.log
+        if "delete" not in log.config.cleanup_policy:
+            raise PolicyViolationException(f"records of {partition} are not deleted: its cleanup.policy has no delete")
         before_offset = log.high_watermark if wanted.offset == _ALL else wanted.offset
         log.delete_records(before_offset)
     except ApiException as error:

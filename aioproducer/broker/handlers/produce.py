@@ -29,11 +29,12 @@ from aioproducer.broker.access import UNLIMITED, Access
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_replication import DelayedReplication
-from aioproducer.broker.log_validator import Scan, batch_of_request, scan
+from aioproducer.broker.log_validator import Codec, Scan, batch_of_request, scan, wanted_codec
 from aioproducer.broker.long_work import Steps
 from aioproducer.broker.producer_state import NUM_BATCHES_TO_RETAIN
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
@@ -61,7 +62,7 @@ from aioproducer.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from aioproducer.protocol.schema import Records, Versions
-from aioproducer.records.compression import DecompressedTooLargeException
+from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, millisecond_of_work
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, CODEC_MASK, TRANSACTIONAL
 
@@ -95,7 +96,7 @@ def handle(context: BrokerContext, request: Request, message: ProduceRequest) ->
     version = request.header.api_version
     writer = _Writer.of(context, request, message)
     writable = writer.writable(context, version, topics)
-    scans = None if context.order.is_busy(request.connection) else _scan_now(writable, version)
+    scans = None if context.order.is_busy(request.connection) else _scan_now(context, version, writable)
     if scans is not None:
         append = _Append(context, request, message, writer, scans)
         for data in topics:
@@ -148,33 +149,45 @@ def _is_transactional(records: Records) -> bool:
     return bool(records[_CODEC_AT] & TRANSACTIONAL)
 
 
-def _scan_now(topics: Sequence[TopicProduceData], version: int) -> _Scans | None:
-    """Decompresses what is compressed; None if all that the request has to have done takes too long for the loop."""
+def _scan_now(context: BrokerContext, version: int, topics: Sequence[TopicProduceData]) -> _Scans | None:
+    """Decompresses what is compressed, and compresses what its topic wants in another codec; None if all that the
+    request has to have done takes too long for the loop."""
     count = size = 0
-    packed: list[PartitionProduceData] = []
-    for topic in topics:
-        for wanted in topic.partition_data:
+    packed: list[tuple[PartitionProduceData, TopicConfig | None]] = []
+    for data in topics:
+        topic = _topic(context, version, data)
+        config = None if topic is None else topic.config_on(context.node_id)
+        kept_as_sent = config is None or config.codec is None
+        for wanted in data.partition_data:
             count += 1
             records = wanted.records
             if isinstance(records, (memoryview, bytes, bytearray)) and len(records) > _CODEC_AT:
                 size += len(records)
-                if records[_CODEC_AT] & CODEC_MASK:
-                    packed.append(wanted)
+                if records[_CODEC_AT] & CODEC_MASK or not kept_as_sent:
+                    packed.append((wanted, config))
     if count > _PARTITIONS_AT_ONCE or size > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
         return None
     if not packed:
         return _NO_SCANS
     scans: dict[int, Scan] = {}
     left = _DECOMPRESSED_AT_ONCE
-    for wanted in packed:
+    for wanted, config in packed:
         try:
-            found = scan(batch_of_request(wanted.records, version), left)
+            batch = batch_of_request(wanted.records, version)
+            codec = None if config is None else wanted_codec(batch, config)
+            if codec is not None and codec.type is not CompressionType.NONE:
+                left = min(left, millisecond_of_work(codec.type, codec.level))
+                if batch.size_in_bytes > left:
+                    return None
+            found = scan(batch, left, codec)
         except DecompressedTooLargeException:
             return None
         except ApiException:
             continue  # it is found again, and answered
         scans[id(wanted)] = found
-        left -= found.decompressed
+        left -= found.decompressed or (batch.size_in_bytes if codec else 0)
+        if left < 0:
+            return None
     return scans
 
 
@@ -186,7 +199,7 @@ def _scan_elsewhere(
     topics: Sequence[TopicProduceData],
 ) -> None:
     """Reads the batches in a thread, and appends them after that in slices."""
-    batches: dict[int, RecordBatch] = {}
+    batches: dict[int, tuple[RecordBatch, Codec | None]] = {}
     version = request.header.api_version
     for data in writer.writable(context, version, topics):
         topic = _topic(context, version, data)
@@ -195,7 +208,7 @@ def _scan_elsewhere(
             with suppress(ApiException):  # it is found again, and answered
                 batch = batch_of_request(wanted.records, version)
                 if partition is not None and batch.size_in_bytes <= partition.log.config.max_message_bytes:
-                    batches[id(wanted)] = batch
+                    batches[id(wanted)] = batch, wanted_codec(batch, partition.log.config)
 
     def append(found: asyncio.Future[list[Scan]]) -> None:
         steps = _append_in_order(context, request, message, writer, topics, found, batches)
