@@ -361,7 +361,8 @@ class KafkaClient:
         for node_id, node in nodes.items():
             if node_id not in self.links:
                 self._add_link(node_id, node.address)
-        if nodes:
+        # Else another connection would be made, and closed, for each request until they have authenticated again.
+        if any(link.node_id >= 0 and not link.reauthenticating for link in self.links.values()):
             self._rest_bootstrap()
 
     def _rest_bootstrap(self) -> None:

@@ -129,6 +129,25 @@ async def test_bootstrap_connections_rest_when_the_cluster_is_known(
 
 
 @virtual
+async def test_a_bootstrap_connection_is_kept_while_the_known_brokers_authenticate_again(world: World) -> None:
+    async with watching() as (_, watched, client):
+        await ask(client)
+        link = link_to(client, 0)
+        link.reauthenticating = True
+        connected = world.attempts
+        for _ in range(3):
+            client.request_update()
+            await watched.metadata()
+            await asyncio.sleep(1)
+        assert world.attempts == connected + 1
+        link.reauthenticating = False
+        client.request_update()
+        await watched.metadata()
+        await asyncio.sleep(1)
+        assert not link_to(client, -1).ready()
+
+
+@virtual
 async def test_a_request_goes_to_the_least_busy_broker(world: World) -> None:
     async with watching(2) as (cluster, _, client):
         await ask(client, 0)
