@@ -12,6 +12,7 @@
     dynamic_configs.py which of them may change while a node runs
     config_changes.py  single changes to configs
     config_resource.py what has configs, and changing them
+    resource_configs.py   those of groups and of client metrics subscriptions, which are only kept
     broker_server.py   one node, from its ports to its APIs
     socket_server.py   its listeners, and what connects them with its request handlers
     listeners.py       the listeners as configs have them, and what clients are told of them

@@ -1,4 +1,4 @@
-"""What has configs: the two kinds there are here, which node answers for them, and changing them."""
+"""What has configs: the kinds there are, which node answers for them, and changing them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from aioproducer.broker.cluster_configs import ALL_NODES
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.long_work import Steps
+from aioproducer.broker.resource_configs import Owner
 from aioproducer.broker.topic import validate_topic_name
 from aioproducer.broker.topic_config import KIP_1269_CONFIGS
-from aioproducer.errors import InvalidRequestException
+from aioproducer.errors import InvalidConfigurationException, InvalidRequestException
 
 
 class ConfigResourceType(IntEnum):
@@ -23,6 +24,14 @@ class ConfigResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+    @property
+    def owner(self) -> Owner | None:
+        """Of configs that are only kept."""
+        return Owner(self) if self in (ConfigResourceType.CLIENT_METRICS, ConfigResourceType.GROUP) else None
 
 
 class ConfigResource(Protocol):
@@ -37,9 +46,7 @@ def resource_type(number: int) -> ConfigResourceType:
     try:
         return ConfigResourceType(number)
     except ValueError:
-        raise InvalidRequestException(
-            f"there are no configs for resources of type {number}: here topics (2) and brokers (4) have them"
-        ) from None
+        raise InvalidRequestException(f"there are no configs for resources of type {number}") from None
 
 
 def check_node(context: BrokerContext, name: str) -> None:
@@ -52,6 +59,8 @@ def check_access(access: Access, operation: AclOperation, kind: ConfigResourceTy
     """Raises the :class:`AuthorizationException` of what has these configs."""
     if kind is ConfigResourceType.TOPIC:
         access.check(operation, ResourceType.TOPIC, name)
+    elif kind is ConfigResourceType.GROUP:
+        access.check(operation, ResourceType.GROUP, name)
     else:
         access.check_cluster(operation)
 
@@ -74,6 +83,13 @@ class Alteration:
         if kind is ConfigResourceType.TOPIC:
             state.alter_topic_configs(name, changes, validate_only=self._validate_only)
             return
+        if kind.owner is not None:
+            state.resource_configs.alter(kind.owner, name, changes, validate_only=self._validate_only)
+            return
+        if kind is ConfigResourceType.BROKER_LOGGER:
+            if changes:
+                raise InvalidConfigurationException(f"clients may not change the level of logger {changes[0].name!r}")
+            return
         unknown = [change.name for change in changes if change.name in KIP_1269_CONFIGS]
         if name != ALL_NODES and self._context.old and unknown:
             raise InvalidRequestException(f"this broker is one before KIP-1269, and has no {unknown[0]}")
@@ -85,6 +101,8 @@ class Alteration:
         state = self._context.state
         if kind is ConfigResourceType.TOPIC:
             current = state.topics[name].configs if name in state.topics else {}
+        elif kind.owner is not None:
+            current = state.resource_configs.of(kind.owner, name)
         else:
             current = state.configs.dynamic(name)
         changes = list(changes)
@@ -102,6 +120,6 @@ class Alteration:
             if not name:
                 raise InvalidRequestException("all topics together have no configs: those are the brokers'")
             validate_topic_name(name)
-        elif name != ALL_NODES:
+        elif kind.owner is None and (name != ALL_NODES or kind is ConfigResourceType.BROKER_LOGGER):
             check_node(self._context, name)
         return kind, name

@@ -37,6 +37,9 @@ from aioproducer.protocol.messages.describe_user_scram_credentials import (
 )
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
+from aioproducer.protocol.messages.incremental_alter_configs import AlterableConfig as IncrementalConfig
+from aioproducer.protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+from aioproducer.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import read_batches
@@ -319,6 +322,55 @@ async def test_configs_all_at_once(pair: tuple[Asker, Asker]) -> None:
             answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(kind, "x")]), 4)
             told.append((kind, [(name_of(one.error_code), one.resource_type, one.configs) for one in answer.results]))
         return told
+
+    await same(pair, case)
+
+
+async def test_configs_of_groups_and_client_metrics(pair: tuple[Asker, Asker]) -> None:
+    group, metrics, logger = 32, 16, 8
+
+    async def case(broker: Asker) -> Any:
+        node = str(await node_id(broker))
+        told: list[Any] = []
+
+        async def own(kind: int, name: str) -> Any:
+            answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(kind, name)]), 4)
+            (one,) = answer.results
+            configs = sorted((config.name, config.value) for config in one.configs if config.config_source in (7, 8))
+            return name_of(one.error_code), configs, len(one.configs) if kind != logger else None
+
+        for kind, name, config, operation, value in (
+            (group, "g", "consumer.session.timeout.ms", 0, "50000"),
+            (group, "g", "consumer.session.timeout.ms", 0, "1"),
+            (group, "g", "consumer.session.timeout.ms", 0, "x"),
+            (group, "g", "consumer.session.timeout.ms", 2, "1"),
+            (group, "g", "consumer.heartbeat.interval.ms", 0, "60000"),
+            (group, "g", "streams.num.standby.replicas", 0, "1"),
+            (group, "g", "no.such", 0, "1"),
+            (group, "", "consumer.session.timeout.ms", 0, "50000"),
+            (metrics, "m", "interval.ms", 0, "1000"),
+            (metrics, "m", "interval.ms", 0, "1"),
+            (metrics, "m", "interval.ms", 0, "x"),
+            (metrics, "m", "metrics", 0, "a,b"),
+            (metrics, "m", "match", 0, "client_id=a"),
+            (metrics, "m", "match", 0, "foo=a"),
+            (metrics, "m", "match", 0, "client_id=("),
+            (metrics, "m", "no.such", 0, "1"),
+            (metrics, "", "interval.ms", 0, "1000"),
+            (logger, node, "no.such", 0, "DEBUG"),
+            (logger, node + "1", "no.such", 0, "DEBUG"),
+        ):
+            before = await own(kind, name)
+            changes = [IncrementalConfig(config, operation, value)]
+            for validate_only in (True, False):
+                request = IncrementalAlterConfigsRequest([IncrementalResource(kind, name, changes)], validate_only)
+                (one,) = (await broker.client.request(request, 1)).responses
+                told.append((kind, name != node, config, value, validate_only, name_of(one.error_code)))
+            while not one.error_code and await own(kind, name) == before:  # noqa: ASYNC110 - no event tells
+                await asyncio.sleep(0.01)
+            told.append(await own(kind, name))
+        told += [await own(kind, "never-seen") for kind in (group, metrics)]
+        return [(*one[:1], *one[2:]) if one[0] == logger else one for one in told]
 
     await same(pair, case)
 

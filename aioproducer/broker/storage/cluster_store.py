@@ -8,6 +8,7 @@ producers · id · index             what was remembered of producers then
 broker_configs · node              dynamic configs
 client_quotas                      all of them
 scram · user · mechanism           what proves knowledge of the password
+resource_configs · owner · name    of groups and of client metrics subscriptions
 acl · type · pattern · name · principal · host · operation · permission
 scram_pepper                       what makes the salts of users that there are not
 producer_id                        the next one
@@ -33,6 +34,7 @@ from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitio
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.resource_configs import Owner
 from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
 from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
 from aioproducer.broker.storage.journal import Key, Value
@@ -88,6 +90,9 @@ class ClusterStore(ClusterJournal):
         self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
     ) -> None:
         self._put("scram", user, mechanism.mechanism, value=None if credential is None else _scram_value(credential))
+
+    def resource_configs_changed(self, owner: Owner, name: str, configs: Mapping[str, str]) -> None:
+        self._put("resource_configs", int(owner), name, value=dict(configs) or None)
 
     def acl_changed(self, binding: AclBinding, is_new: bool) -> None:
         self._put("acl", *_acl_key(binding), value=is_new or None)
@@ -163,6 +168,8 @@ class ClusterStore(ClusterJournal):
             state.configs.restore(str(key[1]), configs)
         for key, value in journal.of_kind("scram").items():
             state.scram_credentials.restore(str(key[1]), ScramMechanism.of(str(key[2])), _scram_credential(value))
+        for key, configs in journal.of_kind("resource_configs").items():
+            state.resource_configs.restore(Owner(int(key[1])), str(key[2]), configs)
         for key in journal.of_kind("acl"):
             state.acls.restore(_acl(key))
         pepper = journal.get("scram_pepper")
