@@ -254,7 +254,7 @@ def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[
         "linger_ms": linger,
         "batch_size": batch,
         "buffer_memory": max(batch, 1000) * random.choice((1, 2, 5, 50)) + 1000,
-        "parked_memory": random.choice((10_000, 1 << 24, 1 << 24)),
+        "parked_memory": random.choice((1000, 1 << 24, 1 << 24)),
         "max_block_ms": random.choice((100, 500, 3000)) if not calm else 20_000,
         "max_request_size": random.choice((1 << 20, 1 << 20, 3000)),
         "max_in_flight_requests_per_connection": random.choice((1, 1, 2, 5, 5, 20, 50)),
