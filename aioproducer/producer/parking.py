@@ -172,11 +172,12 @@ class ParkingLot:
         if waiting is None:
             return
         still = WaitingLine()
+        now = self._accumulator.loop.time()
         for record in waiting:
             if record in refused:
                 continue
             if self._has_metadata(record):
-                record.moved_at = self._accumulator.loop.time()
+                record.moved_at = now
                 self.memory.add(record)
             else:
                 still.add(record)
