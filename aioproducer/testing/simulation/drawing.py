@@ -100,7 +100,7 @@ def draw(
     if ample:
         config, promise, ending = *_with_ample_time(config, promise), Ending.AFTER_ALL
         if not calm and of("slow lines").random() < 0.15:
-            conditions = replace(conditions, bandwidth=SLOW_LINE)
+            conditions = replace(conditions, bandwidth=SLOW_LINE, window=1000)
             config |= _draw_for_slow_lines(of("slow lines"))
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
