@@ -84,7 +84,7 @@ async def test_any_thread_may_scrape_while_topics_come_and_records_wait() -> Non
             scrapes += 1
         await asyncio.gather(*sending)
         assert scrapes > 0
-        assert sample(registry, "kafka_producer_record_delivered_total", client_id="aioproducer") == 400
+        assert sample(registry, "kafka_producer_record_delivered_total", client_id=producer.config.client_id) == 400
 
 
 async def test_a_reporter_is_one_producers() -> None:
@@ -101,12 +101,27 @@ async def test_two_producers_of_one_client_id_are_not_mixed(caplog: pytest.LogCa
     registry = CollectorRegistry()
     async with EmbeddedCluster() as cluster:
         one, other = (
+            make_producer(cluster.bootstrap_servers, client_id="me", metric_reporters=[PrometheusReporter(registry)])
+            for _ in range(2)
+        )
+        async with one, other:
+            await one.send("t", b"value")
+            assert sample(registry, "kafka_producer_record_delivered_total", client_id="me") == 1
+            text = generate_latest(registry).decode()
+            assert text.count('kafka_producer_record_delivered_total{client_id="me"}') == 1
+        assert scraped(registry) == {}
+    assert "client_id='me', too: give each its own" in caplog.text
+
+
+async def test_producers_that_were_given_no_client_id_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
+    registry = CollectorRegistry()
+    async with EmbeddedCluster() as cluster:
+        one, other = (
             make_producer(cluster.bootstrap_servers, metric_reporters=[PrometheusReporter(registry)]) for _ in range(2)
         )
         async with one, other:
             await one.send("t", b"value")
-            assert sample(registry, "kafka_producer_record_delivered_total", client_id="aioproducer") == 1
-            text = generate_latest(registry).decode()
-            assert text.count('kafka_producer_record_delivered_total{client_id="aioproducer"}') == 1
-        assert scraped(registry) == {}
-    assert "client_id='aioproducer', too: give each its own" in caplog.text
+            for producer, delivered in ((one, 1), (other, 0)):
+                name = producer.config.client_id
+                assert sample(registry, "kafka_producer_record_delivered_total", client_id=name) == delivered
+    assert "give each its own" not in caplog.text
