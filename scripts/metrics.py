@@ -20,6 +20,7 @@ found["record-send-rate"]  # a plain name means the group producer-metrics
 found.topic("orders")["byte-rate"]  # one topic
 found.node(1)["request-latency-avg"]  # one broker; bootstrap servers have ids from -1 down
 found.select("producer-node-metrics")  # a group; also by tag: select(node_id="node-1")
+print(found)  # a table of all
 json.dumps(found.as_dict())  # by group and name; the groups of nodes and topics by node or topic first
 ```
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aioproducer.metrics.metric_name import NODE_GROUP, PRODUCER_GROUP, TOPIC_GROUP, MetricName
+from aioproducer.metrics.text_table import text_table
 
 
 class MetricsSnapshot(Mapping[MetricName, float]):
@@ -14,7 +15,7 @@ class MetricsSnapshot(Mapping[MetricName, float]):
 
     ``snapshot["record-send-rate"]``: a plain name means the group ``producer-metrics`` or, if that does not have it, as
     in ``snapshot.topic("orders")``, the only metric with the name. A value is NaN if there is none yet, such as the
-    average of no samples.
+    average of no samples. ``print(snapshot)`` prints a table.
     """
 
     __slots__ = ("_plain", "_values")
@@ -37,6 +38,12 @@ class MetricsSnapshot(Mapping[MetricName, float]):
 
     def __repr__(self) -> str:
         return f"<MetricsSnapshot of {len(self._values)} metrics>"
+
+    def __str__(self) -> str:
+        blocks: dict[str, list[tuple[str, float]]] = {}
+        for name, value in self._values.items():
+            blocks.setdefault(" ".join([name.group, *_parts(name)]), []).append((name.name, value))
+        return text_table((heading, sorted(rows)) for heading, rows in sorted(blocks.items()))
 
     def _by_plain_name(self) -> dict[str, float]:
         if self._plain is None:

@@ -136,6 +136,9 @@ class MockSender:
     def incomplete(self) -> list[ProducerBatch]:
         return [batch for _, batch in self._pending]
 
+    def pending(self) -> int:
+        return len(self._pending)
+
     def _complete(self) -> None:
         self._completing = False
         for _ in range(len(self._pending)):  # what callbacks send has its own turn
