@@ -18,8 +18,8 @@
     report.py        the closing lines
     proof.py         proves that what was read is what was sent
 
-Exit status: 0 if everything was done (every record delivered), 1 if something was not, 2 for a wrong command line, 130
-after Ctrl-C. Only the command line needs typer and rich.
+Exit status: 0 if everything was done (every record delivered), 1 if something was not, 2 for a wrong command line or
+config, 130 after Ctrl-C. Only the command line needs typer and rich.
 """
 
 from __future__ import annotations
