@@ -107,10 +107,9 @@ async def test_its_repr_says_what_it_does() -> None:
         name = f"<KafkaProducer {producer.config.client_id!r} of {cluster.bootstrap_servers}:"
         assert repr(producer) == f"{name} running; 0 batches have not ended>"
         await producer.partitions_for("t")
-        producer.send("t", b"v", partition=0)
+        sent = [producer.send("t", b"v", partition=0)]
         assert repr(producer) == f"{name} running; 1 batch has not ended>"
-        producer.send("t", b"v", partition=1)
-        producer.send("unknown", b"v")
+        sent += [producer.send("t", b"v", partition=1), producer.send("unknown", b"v")]
         pending = "2 batches have not ended; 1 record waits for metadata or memory"
         assert repr(producer) == f"{name} running; {pending}>"
         assert await asyncio.to_thread(repr, producer) == f"{name} running; {pending}>"
@@ -120,6 +119,7 @@ async def test_its_repr_says_what_it_does() -> None:
         assert repr(producer).startswith(f"{name} closing; ")
         await closing
         assert repr(producer) == f"{name} closed>"
+        assert [delivery.done() for delivery in sent] == [True] * 3
 
 
 async def test_the_repr_of_a_producer_that_has_failed_says_why() -> None:
