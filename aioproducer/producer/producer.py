@@ -9,6 +9,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Final, Self
 
+from aioproducer.cancelled_scopes import completed_in_cancelled_scopes
 from aioproducer.clock import Clock, SystemClock
 from aioproducer.config import ProducerConfig, producer_config
 from aioproducer.config_def import read_properties
@@ -161,7 +162,8 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         delivery.timeout.ms; 0 stops at once. Closing twice is harmless: all callers wait for the same end, and the
         first caller whose time-out is over, or who is cancelled, ends the wait for all. Called within an interceptor,
         serializer, partitioner or delivery callback (and awaited by a task), it stops at once, whatever the
-        ``timeout``.
+        ``timeout``. In a scope of anyio that has been cancelled already it delivers all the same, as it does in a task
+        of asyncio.
         """
         return self._close_within(0 if self._hooks.depth else timeout)
 
@@ -175,12 +177,14 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             self._closing = start_task(self._close(), "aioproducer close")
         closing = self._closing
         try:
-            await asyncio.wait([closing], timeout=timeout)
+            with completed_in_cancelled_scopes():
+                await asyncio.wait([closing], timeout=timeout)
         finally:
             # A caller may leave, by time-out or cancelled, but no record may stay unresolved.
             if not closing.done():
                 closing.cancel()
-                await asyncio.wait([closing])
+                with completed_in_cancelled_scopes():
+                    await asyncio.wait([closing])
         if not closing.cancelled():
             closing.result()
 

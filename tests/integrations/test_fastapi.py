@@ -337,3 +337,57 @@ async def test_after_the_answer_and_while_it_is_streamed_records_are_sent() -> N
             await client.post("/later")
             assert (await client.get("/streamed")).content == b"1\n2\n3\n"
         assert values(cluster) == [b"later", b"0", b"1", b"2"]
+
+
+@virtual
+async def test_a_client_that_goes_in_the_middle_of_a_stream(world: World) -> None:
+    """Starlette cancels the response in a scope of anyio, wherever it waits."""
+    outcomes = set()
+    for patience in range(0, 60, 2):
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", 1)
+            app = FastAPI()
+
+            @app.get("/streamed")
+            async def streamed(request: Request) -> StreamingResponse:
+                producer = request.scope["producer"]
+
+                async def offsets() -> AsyncIterator[bytes]:
+                    for number in range(3):
+                        yield b"%d" % (await producer.send("t", b"%d" % number)).offset
+
+                return StreamingResponse(offsets())
+
+            sent: list[bytes] = []
+
+            async def goes(patience: int = patience) -> dict[str, Any]:
+                await asyncio.sleep(patience / 1000)
+                return {"type": "http.disconnect"}
+
+            async def take(message: Any, sent: list[bytes] = sent) -> None:
+                await asyncio.sleep(0)
+                if message.get("body"):
+                    sent.append(message["body"])
+
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=5) as producer:
+                await app({**REQUEST, "producer": producer}, goes, take)
+                await producer.flush()
+                there = values(cluster)
+                assert (await producer.send("t", b"after")).offset == len(there)
+        assert there == [b"0", b"1", b"2"][: len(there)]
+        assert sent == [b"0", b"1", b"2"][: len(sent)]
+        assert len(there) - 1 <= len(sent) <= len(there)
+        outcomes.add((len(sent), len(there)))
+    assert {(0, 1), (1, 2), (3, 3)} <= outcomes
+
+
+REQUEST: dict[str, Any] = {
+    "type": "http",
+    "asgi": {"version": "3.0", "spec_version": "2.3"},
+    "http_version": "1.1",
+    "method": "GET",
+    "path": "/streamed",
+    "raw_path": b"/streamed",
+    "query_string": b"",
+    "headers": [],
+}
