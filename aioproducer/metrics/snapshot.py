@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from aioproducer.metrics.distribution import Buckets
 from aioproducer.metrics.metric_name import NODE_GROUP, PRODUCER_GROUP, TOPIC_GROUP, MetricName
 from aioproducer.metrics.text_table import text_table
 
@@ -18,10 +19,12 @@ class MetricsSnapshot(Mapping[MetricName, float]):
     average of no samples. ``print(snapshot)`` prints a table.
     """
 
-    __slots__ = ("_plain", "_values")
+    __slots__ = ("_plain", "_values", "distributions")
 
-    def __init__(self, values: Mapping[MetricName, float]) -> None:
+    def __init__(self, values: Mapping[MetricName, float], distributions: Sequence[Buckets] = ()) -> None:
         self._values = dict(values)
+        self.distributions = tuple(distributions)
+        """What is counted by bounds; not a part of the mapping."""
         self._plain: dict[str, float] | None = None
 
     def __getitem__(self, name: MetricName | str) -> float:

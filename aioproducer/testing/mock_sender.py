@@ -152,7 +152,7 @@ class MockSender:
         where = TopicPartition(queue.topic, queue.partition)
         offset = self._offsets.get(where, 0)
         self._offsets[where] = offset + batch.count
-        self._metrics.records_delivered(batch.count, self._loop.time())
+        self._metrics.batch_delivered(batch.count, batch.created, self._loop.time())
         batch.succeed(offset, -1)
         return True
 
