@@ -4,6 +4,9 @@
     demo.py          aioproducer demo
     broker.py        aioproducer broker
     send.py          aioproducer send
+    read.py          aioproducer read
+    start.py         where it begins
+    line_output.py   the lines that it writes
     topics.py        aioproducer topics
     perf.py          aioproducer perf
     perf_stats.py    what it counts, and the lines it prints

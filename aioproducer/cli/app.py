@@ -36,6 +36,12 @@ def _perf(app: typer.Typer) -> None:
     app.command("perf", cls=PerfCommand)(perf)
 
 
+def _read(app: typer.Typer) -> None:
+    from aioproducer.cli.read import read
+
+    app.command("read")(read)
+
+
 def _send(app: typer.Typer) -> None:
     from aioproducer.cli.send import send
 
@@ -51,6 +57,7 @@ def _topics(app: typer.Typer) -> None:
 _COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
     "demo": _demo,
     "send": _send,
+    "read": _read,
     "topics": _topics,
     "broker": _broker,
     "perf": _perf,
