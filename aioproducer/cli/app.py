@@ -70,7 +70,6 @@ def make_app(wanted: str | None = None) -> typer.Typer:
     app = typer.Typer(
         help="A Kafka producer for the command line.",
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode="markdown" if _ON_TERMINAL else None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
