@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -263,6 +264,48 @@ def test_transactional_calls(how: How, run: Run, protocol: int, call: str) -> No
                 assert all_stable(cluster)
 
     assert everywhere(how, scenario, run) > 0
+
+
+@WAYS
+@PROTOCOLS
+def test_begin_transaction(how: How, run: Run, protocol: int) -> None:
+    """It waits for an abort whose caller was cancelled; cancelled itself, it has begun nothing."""
+
+    async def scenario(strike: Strike) -> None:
+        async with ScriptedCluster(transaction_version=protocol) as cluster:
+            cluster.create_topic("t", 3)
+            async with make_producer(cluster.bootstrap_servers, transactional_id="x") as producer:
+                await producer.init_transactions()
+                await producer.begin_transaction()
+                await producer.send("t", b"aborted", partition=0)
+                aborting = asyncio.create_task(producer.abort_transaction())
+                await asyncio.sleep(0)
+                aborting.cancel()
+                await asyncio.wait([aborting])
+                await strike(producer.begin_transaction())
+                if strike.cancelled:
+                    assert "a transaction is open" not in repr(producer)
+                    await producer.begin_transaction()
+                await producer.send("t", b"next", partition=0)
+                await producer.commit_transaction()
+                assert committed(cluster) == [b"next"]
+                assert all_stable(cluster)
+
+    assert everywhere(how, scenario, run) > 0
+
+
+def test_no_coroutine_is_left_out() -> None:
+    """All that a producer's users can await is cancelled by a test of this file."""
+    awaitable = ("Coroutine", "Delivery", "AsyncIterator")
+    found = {
+        name
+        for name, member in inspect.getmembers(KafkaProducer, inspect.isfunction)
+        if not name.startswith("_")
+        and (inspect.iscoroutinefunction(member) or str(member.__annotations__["return"]).startswith(awaitable))
+    }
+    blocks = {"start", "close", "init_transactions", "begin_transaction", "transaction"}
+    within_transactions = {"send_offsets_to_transaction", "commit_transaction", "abort_transaction"}
+    assert found == {*CALLS, *LONG, *blocks, *within_transactions}
 
 
 @WAYS
