@@ -79,12 +79,7 @@ class ClientConfig:
         "Whether connections are encrypted (SSL), and whether the client authenticates by SASL; see "
         "[security.md](security.md).",
     )
-    sasl_mechanism: str = key(
-        Type.STRING,
-        "GSSAPI",
-        ANY,
-        f"One of {', '.join(MECHANISMS)}. Required with SASL, because Kafka's default is not supported.",
-    )
+    sasl_mechanism: str | None = key(Type.STRING, None, ANY, f"One of {', '.join(MECHANISMS)}. Required with SASL.")
     sasl_jaas_config: Password | None = key(
         Type.PASSWORD, None, ANY, "Username and password, in the notation of Java's clients."
     )

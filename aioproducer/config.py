@@ -8,6 +8,7 @@ of 5 batches is kept per partition.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -44,12 +45,21 @@ AUTO_LINGER_MS = 100
 
 NO_PUSH = Valid("false", lambda wanted: not wanted)
 
+_NUMBERS = itertools.count(1)
+
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig(ClientConfig):
     """A producer's configs, parsed and checked. Times are in milliseconds, sizes in bytes, unless the text says
     otherwise."""
 
+    client_id: str = key(
+        Type.STRING,
+        "",
+        ANY,
+        "Sent with every request, for the broker's logs and quotas, and the tag of all metrics. If it is not given: "
+        "`producer-` and the transactional.id, or else a number, so that the first of a process is `producer-1`.",
+    )
     key_serializer: Any = key(
         Type.CLASS,
         None,
@@ -225,7 +235,10 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     if config.pipeline == "auto" and "linger_ms" not in explicit:
         config = dataclasses.replace(config, linger_ms=AUTO_LINGER_MS)
     config = _with_idempotence(config, explicit)
-    return _with_delivery_timeout(config, explicit)
+    config = _with_delivery_timeout(config, explicit)
+    if "client_id" in explicit:
+        return config
+    return dataclasses.replace(config, client_id=f"producer-{config.transactional_id or next(_NUMBERS)}")
 
 
 def _with_idempotence(config: ProducerConfig, explicit: set[str]) -> ProducerConfig:

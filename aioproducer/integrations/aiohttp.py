@@ -25,7 +25,7 @@ from aiohttp.typedefs import Handler, Middleware
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
 from aioproducer.errors import IllegalStateException
 from aioproducer.integrations.answer import RETRY_AFTER, Answer, Answers
-from aioproducer.integrations.running import running
+from aioproducer.integrations.running import CLOSE_TIMEOUT, running
 from aioproducer.integrations.service_health import LIVE, READY, liveness, readiness
 
 __all__ = ["PRODUCER", "error_middleware", "get_producer", "health_routes", "kafka_context"]
@@ -37,13 +37,14 @@ PRODUCER: Final[ProducerKey] = web.AppKey("kafka_producer", KafkaProducer)
 
 
 def kafka_context(
-    *, key: ProducerKey = PRODUCER, close_timeout: float | None = None, **config: Any
+    *, key: ProducerKey = PRODUCER, close_timeout: float | None = CLOSE_TIMEOUT, **config: Any
 ) -> Callable[[web.Application], AsyncIterator[None]]:
     """A cleanup context with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
     The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
-    that was accepted is delivered, within ``close_timeout`` seconds; None waits for all, at most delivery.timeout.ms.
-    A second producer of an application needs a ``key`` of its own.
+    that was accepted is delivered, within ``close_timeout`` seconds: by default 25, as Kubernetes leaves a service 30
+    after SIGTERM. None waits for all, at most delivery.timeout.ms. A second
+    producer of an application needs a ``key`` of its own.
 
     Within a context of your own: ``async with asynccontextmanager(kafka_context(...))(app): yield``.
     """

@@ -29,7 +29,7 @@ from fastapi.websockets import WebSocketState
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
 from aioproducer.errors import IllegalStateException
 from aioproducer.integrations.answer import RETRY_AFTER, Answer, Answers
-from aioproducer.integrations.running import running
+from aioproducer.integrations.running import CLOSE_TIMEOUT, running
 from aioproducer.integrations.service_health import LIVE, READY, liveness, readiness
 
 __all__ = ["Producer", "add_error_handlers", "get_producer", "health_router", "kafka_lifespan", "producer_named"]
@@ -44,12 +44,13 @@ KafkaLifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any
 GetProducer = Callable[[HTTPConnection], Awaitable[KafkaProducer]]
 
 
-def kafka_lifespan(*, name: str = NAME, close_timeout: float | None = None, **config: Any) -> KafkaLifespan:
+def kafka_lifespan(*, name: str = NAME, close_timeout: float | None = CLOSE_TIMEOUT, **config: Any) -> KafkaLifespan:
     """A lifespan with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
     The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
-    that was accepted is delivered, within ``close_timeout`` seconds; None waits for all, at most delivery.timeout.ms.
-    A second producer of a service needs a ``name`` (see :func:`producer_named`).
+    that was accepted is delivered, within ``close_timeout`` seconds: by default 25, as Kubernetes leaves a service 30
+    after SIGTERM. None waits for all, at most delivery.timeout.ms. A second
+    producer of a service needs a ``name`` (see :func:`producer_named`).
 
     To combine it with something else, use it inside your own lifespan::
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from aioproducer import KafkaProducer
+
+CLOSE_TIMEOUT: Final = 25.0
+"""Seconds: less than the 30 that Kubernetes leaves a service between SIGTERM and SIGKILL."""
 
 
 @asynccontextmanager

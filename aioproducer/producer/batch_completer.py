@@ -168,7 +168,7 @@ class BatchCompleter:
 
     def _succeed(self, batch: ProducerBatch, base_offset: int, append_time: int, now: float) -> None:
         """The log has the batch; -1 where that is not known of its offset or time."""
-        self._metrics.records_delivered(batch.count, now)
+        self._metrics.batch_delivered(batch.count, batch.created, now)
         try:
             self._release(batch)
         finally:

@@ -78,6 +78,9 @@ class KafkaProducer:
         """The configs in force."""
         return self._producer.config
 
+    def __repr__(self) -> str:
+        return repr(self._producer)
+
     # Life
 
     def start(self) -> None:

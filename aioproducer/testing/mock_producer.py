@@ -108,7 +108,7 @@ class MockProducer(KafkaProducer):
     def metrics(self) -> MetricsSnapshot:
         """What the real one has, and what ``set_mock_metrics`` was told."""
         found = super().metrics()
-        return MetricsSnapshot({**found, **self._mock_metrics}) if self._mock_metrics else found
+        return MetricsSnapshot({**found, **self._mock_metrics}, found.distributions) if self._mock_metrics else found
 
     def set_mock_metrics(self, name: MetricName | str, value: float) -> None:
         """From now on ``metrics()``, and so ``health()``, have this value; a plain name means ``producer-metrics``."""

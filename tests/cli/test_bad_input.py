@@ -115,10 +115,30 @@ def test_a_record_that_the_topic_does_not_take(run: Run, cluster: Cluster, tmp_p
 )
 def test_wrong_configs(run: Run, lines: Path, failed: Path, config: str, message: str) -> None:
     result = run("send", "t", lines, "--failed", failed, "-X", config)
-    assert result.out == ""
+    assert (result.status, result.out) == (2, "")
     assert message in result.err
     assert len(result.err.splitlines()) == 1
-    check(result, failed, None)
+    assert not failed.exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("topics", "list"),
+        ("topics", "create", "t"),
+        ("perf", "--topic", "t", "--num-records", "1", "--throughput", "-1", "--bootstrap-server", "localhost:1"),
+        ("demo",),
+    ],
+)
+def test_a_wrong_config_is_a_wrong_command_line_for_every_command(run: Run, command: tuple[str, ...]) -> None:
+    if command[0] == "perf":
+        command = (*command, "--record-size", "1")
+    name = "--command-property" if command[0] == "perf" else "-X"
+    for config in ("lingr.ms=5", "security.protocol=SASL_SSL"):
+        result = run(*command, name, config)
+        assert (result.status, result.out) == (2, ""), result
+        assert config.partition("=")[0] in result.err or "sasl.mechanism" in result.err
+        assert "GSSAPI" not in result.err
 
 
 @pytest.mark.parametrize(
@@ -131,10 +151,10 @@ def test_a_bad_properties_file(
     file = tmp_path / "bad.properties"
     file.write_bytes(content)
     result = run("send", "t", lines, "--failed", failed, "--config", file)
-    assert result.out == ""
+    assert (result.status, result.out) == (2, "")
     assert message in result.err
     assert len(result.err.splitlines()) == 1
-    check(result, failed, None)
+    assert not failed.exists()
 
 
 @pytest.mark.parametrize("arguments", [["nosuch.txt"], ["-", "--config", "nosuch.txt"]])
