@@ -7,11 +7,12 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from random import Random
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self, Unpack
 
 from aioproducer.clock import Clock, SystemClock
-from aioproducer.config import ProducerConfig, producer_config
+from aioproducer.config import ProducerConfig, producer_config, with_serializers
 from aioproducer.config_def import read_properties
+from aioproducer.config_types import ProducerConfigs
 from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
@@ -42,10 +43,12 @@ from aioproducer.producer.sender import Sender
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.transactional_calls import TransactionalCalls
 from aioproducer.records.compression import CompressionType, check_codec
+from aioproducer.serializers import SerializerLike
+from aioproducer.type_variables import K, V
 from aioproducer.types import PartitionInfo
 
 
-class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
+class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, Generic[K, V]):
     """Sends records to Kafka from one event loop.
 
     ::
@@ -60,8 +63,14 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     accepted.
     """
 
-    def __init__(self, **config: Any) -> None:
-        self._config = producer_config(config)
+    def __init__(
+        self,
+        *,
+        key_serializer: SerializerLike[K] | None = None,
+        value_serializer: SerializerLike[V] | None = None,
+        **config: Unpack[ProducerConfigs],
+    ) -> None:
+        self._config = producer_config(with_serializers(config, key_serializer, value_serializer))
         parse_addresses(self._config.bootstrap_servers)
         check_codec(CompressionType.of(self._config.compression_type), self._config.compression_level)
         self._closing: asyncio.Task[None] | None = None
@@ -89,7 +98,8 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
         """A producer from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
-        return cls(**(read_properties(config) if isinstance(config, str) else config))
+        given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
+        return cls(**given)
 
     @property
     def config(self) -> ProducerConfig:

@@ -56,7 +56,7 @@ def numbered(count: int) -> list[bytes]:
 @asynccontextmanager
 async def running(
     *, nodes: int = 1, topics: dict[str, int] | None = None, **config: Any
-) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer]]:
+) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer[Any, Any]]]:
     async with ScriptedCluster(nodes) as cluster:
         for topic, partitions in (topics or {"t": 1}).items():
             cluster.create_topic(topic, partitions)
