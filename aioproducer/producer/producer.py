@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from random import Random
 from types import TracebackType
-from typing import Any, Generic, Self, Unpack
+from typing import Any, Self, Unpack
 
 from aioproducer.clock import Clock, SystemClock
 from aioproducer.config import ProducerConfig, producer_config, with_serializers
@@ -36,6 +36,7 @@ from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.placement import placed
 from aioproducer.producer.produce_result import FORWARDED
+from aioproducer.producer.producer_type import ProducerType
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.record_calls import RecordCalls
 from aioproducer.producer.reporters import Reporters
@@ -48,7 +49,7 @@ from aioproducer.type_variables import K, V
 from aioproducer.types import PartitionInfo
 
 
-class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, Generic[K, V]):
+class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, metaclass=ProducerType):
     """Sends records to Kafka from one event loop.
 
     ::

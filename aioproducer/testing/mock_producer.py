@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, Generic, Unpack
+from typing import Any, Unpack
 
 from aioproducer.config import with_serializers
 from aioproducer.config_types import ProducerOptions
@@ -43,7 +43,7 @@ class MockConfigs(ProducerOptions, total=False):
     """Accepted, and not used."""
 
 
-class MockProducer(KafkaProducer[K, V], Generic[K, V]):
+class MockProducer(KafkaProducer[K, V]):
     """A :class:`~aioproducer.KafkaProducer` up to where it would send: no broker, no connection, no task.
 
     ::

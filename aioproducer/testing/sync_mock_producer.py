@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from aioproducer.config import with_serializers
 from aioproducer.errors import KafkaError, Outcome
@@ -17,7 +17,7 @@ from aioproducer.types import ProducerRecord
 T = TypeVar("T")
 
 
-class SyncMockProducer(KafkaProducer[K, V], Generic[K, V]):
+class SyncMockProducer(KafkaProducer[K, V]):
     """A :class:`aioproducer.sync.KafkaProducer` on a :class:`MockProducer`, whose arguments it takes.
 
     ::
