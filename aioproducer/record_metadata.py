@@ -49,6 +49,7 @@ class RecordMetadata:
 
     @property
     def offset(self) -> int:
+        """Its place in the partition; -1 if the broker did not say."""
         return self._offset
 
     @property
