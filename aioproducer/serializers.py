@@ -55,13 +55,13 @@ class SerializerFunction(Protocol[D]):
     @overload
     def __call__(self, data: D, /) -> Data | None: ...
 
-    # Whatever takes a D takes this, too. With two overloads, pyright does not derive what a lambda takes from D.
+    # Matches whatever the other does. With two overloads, pyright does not take D's default for a lambda's parameter.
     @overload
     def __call__(self, data: Any, /) -> Data | None: ...
 
 
 class _Lambda(Protocol):
-    """Nothing is one. It lets pyright treat what a lambda takes as Any, as mypy does by itself."""
+    """Matches nothing. Because of it, pyright infers Any for the parameter of a lambda, as mypy does anyway."""
 
     def __call__(self, data: Any, /) -> Data | None: ...
 
@@ -69,7 +69,7 @@ class _Lambda(Protocol):
 
 
 class _ImportPath(Protocol[D]):
-    """A str, for type checkers: with the import path of a serializer D becomes ``object``, and so anything."""
+    """Matches a str, and D is ``object`` then: no checker knows what a serializer takes that is given by its path."""
 
     def isidentifier(self) -> bool: ...
 

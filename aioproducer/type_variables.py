@@ -1,6 +1,6 @@
-"""The type variables of a producer's keys and values, with what they stand for where nobody says it.
+"""The type variables of keys and values, and their defaults, which only type checkers see.
 
-Defaults of type variables are for type checkers; Python has them from 3.13 on.
+At run time they have none, because Python has them only from 3.13 on.
 """
 
 from __future__ import annotations

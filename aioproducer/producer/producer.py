@@ -57,6 +57,9 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
             metadata = await producer.send("orders", b"value", key=b"42")
 
+    Keys and values are bytes, or what ``key_serializer`` and ``value_serializer`` take: a ``KafkaProducer[str, Order]``
+    takes such keys and values (``docs/types.md``).
+
     Configs are Kafka's, in snake_case (``linger_ms=5``); see ``docs/configuration.md``. The constructor checks them and
     raises ConfigException, but it makes no connection and needs no running loop. ``start()`` or ``async with`` binds
     the producer to the running loop. From then on it belongs to that loop and process: using it from another one raises

@@ -18,9 +18,9 @@ AWAITED: Final = frozenset(("send", "enqueue", "flush", "close"))
 class ProducerType(ABCMeta):
     """Makes ``create_autospec(KafkaProducer)`` awaitable where a producer is, with the signatures of a producer.
 
-    A mock looks each method up on the class, and asks whether it is a coroutine function. Some methods that are awaited
-    are none, and compiled ones are not even functions of Python. So the class answers with functions that are marked as
-    coroutine functions. Instances do not: what is looked up there is the method itself.
+    A mock looks up each method on the class and asks whether it is a coroutine function. Some methods that are awaited
+    are plain functions, and compiled ones are not even functions of Python. For these the class returns a function that
+    calls the method and is marked as a coroutine function. Instances are not affected: they return the method itself.
     """
 
     if not TYPE_CHECKING:  # to type checkers it would mean that the class has every attribute
