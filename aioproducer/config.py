@@ -220,6 +220,12 @@ def known_to(
     return {name: value for name, value in given.items() if name not in foreign}
 
 
+def with_serializers(config: Mapping[str, object], key: object, value: object) -> dict[str, object]:
+    """A producer's configs together with its serializers, which are parameters of their own; None is none."""
+    serializers = {"key_serializer": key, "value_serializer": value}
+    return {name: given for name, given in serializers.items() if given is not None} | dict(config)
+
+
 def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     """The user's configs, checked one by one and against each other (``ProducerConfig.postProcess…`` in Kafka)."""
     config = client_config(ProducerConfig, given, owner="producer", unsupported=UNSUPPORTED)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from prometheus_client import REGISTRY, CollectorRegistry
@@ -41,9 +41,9 @@ class PrometheusReporter:
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._registry = registry
-        self._producer: KafkaProducer | None = None
+        self._producer: KafkaProducer[Any, Any] | None = None
 
-    def init(self, producer: KafkaProducer) -> None:
+    def init(self, producer: KafkaProducer[Any, Any]) -> None:
         """The producer has started."""
         if self._producer is not None:
             raise IllegalStateException("this PrometheusReporter is another producer's: make one for each")
@@ -66,7 +66,7 @@ class ProducerCollector(Collector):
     """The metrics of all ``producers`` at the moment of a scrape."""
 
     def __init__(self) -> None:
-        self.producers: list[KafkaProducer] = []
+        self.producers: list[KafkaProducer[Any, Any]] = []
 
     def describe(self) -> list[Metric]:
         """Nothing, because which families exist depends on the producers."""

@@ -7,12 +7,13 @@ from collections.abc import Coroutine, Iterator, Mapping
 from functools import partial
 from random import Random
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 
 from aioproducer.cancelled_scopes import completed_in_cancelled_scopes
 from aioproducer.clock import Clock, SystemClock
-from aioproducer.config import ProducerConfig, producer_config
+from aioproducer.config import ProducerConfig, producer_config, with_serializers
 from aioproducer.config_def import read_properties
+from aioproducer.config_types import ProducerConfigs
 from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
@@ -37,6 +38,7 @@ from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.placement import placed
 from aioproducer.producer.produce_result import FORWARDED
+from aioproducer.producer.producer_type import ProducerType
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.record_calls import RecordCalls
 from aioproducer.producer.reporters import Reporters
@@ -44,19 +46,24 @@ from aioproducer.producer.sender import Sender
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.transactional_calls import TransactionalCalls
 from aioproducer.records.compression import CompressionType, check_codec
+from aioproducer.serializers import SerializerLike
+from aioproducer.type_variables import K, V
 from aioproducer.types import PartitionInfo
 
 _MOST_OF_AN_ERROR: Final = 300
 """Characters of it in the producer's ``repr``."""
 
 
-class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
+class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, metaclass=ProducerType):
     """Sends records to Kafka from one event loop.
 
     ::
 
         async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
             metadata = await producer.send("orders", b"value", key=b"42")
+
+    Keys and values are bytes, or what ``key_serializer`` and ``value_serializer`` take: a ``KafkaProducer[str, Order]``
+    takes such keys and values (``docs/types.md``).
 
     Configs are Kafka's, in snake_case (``linger_ms=5``); see ``docs/configuration.md``. The constructor checks them and
     raises ConfigException, but it makes no connection and needs no running loop. ``start()`` or ``async with`` binds
@@ -65,8 +72,14 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     accepted.
     """
 
-    def __init__(self, **config: Any) -> None:
-        self._config = producer_config(config)
+    def __init__(
+        self,
+        *,
+        key_serializer: SerializerLike[K] | None = None,
+        value_serializer: SerializerLike[V] | None = None,
+        **config: Unpack[ProducerConfigs],
+    ) -> None:
+        self._config = producer_config(with_serializers(config, key_serializer, value_serializer))
         parse_addresses(self._config.bootstrap_servers)
         check_codec(CompressionType.of(self._config.compression_type), self._config.compression_level)
         self._closing: asyncio.Task[None] | None = None
@@ -94,7 +107,8 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
         """A producer from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
-        return cls(**(read_properties(config) if isinstance(config, str) else config))
+        given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
+        return cls(**given)
 
     @property
     def config(self) -> ProducerConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,7 +184,7 @@ def test_invalid_json(run_process: Run, cluster: Cluster, failed: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [42, "text", ["list"], object()])
-async def test_a_value_of_the_wrong_type(value: object) -> None:
+async def test_a_value_of_the_wrong_type(value: Any) -> None:
     async with EmbeddedCluster() as cluster, KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
         with pytest.raises(SerializationException, match=type(value).__name__):
             await producer.send("t", value)
@@ -193,7 +194,7 @@ async def test_a_value_of_the_wrong_type(value: object) -> None:
 
 async def test_the_same_troubles_for_programs(closed_port: str) -> None:
     with pytest.raises(ConfigException, match=r"did you mean 'linger\.ms'"):
-        KafkaProducer(bootstrap_servers=closed_port, lingr_ms=1)
+        KafkaProducer(bootstrap_servers=closed_port, lingr_ms=1)  # type: ignore[call-arg]
     async with KafkaProducer(bootstrap_servers=closed_port, max_block_ms=100) as producer:
         with pytest.raises(TimeoutException, match="no broker can be reached"):
             await producer.send("t", b"x")

@@ -122,8 +122,9 @@ async def test_it_is_a_part_of_a_lifespan_of_the_users_own() -> None:
 
 
 async def test_a_wrong_config_keeps_the_service_from_starting() -> None:
+    lifespan = kafka_lifespan(bootstrap_servers="b:1", linger_msec=5)  # type: ignore[call-arg]
     with pytest.raises(KafkaError, match=r"linger\.msec"):
-        async with asking(make_app(kafka_lifespan(bootstrap_servers="b:1", linger_msec=5))):
+        async with asking(make_app(lifespan)):
             pytest.fail("it has started")
 
 

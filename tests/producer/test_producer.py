@@ -58,7 +58,7 @@ def numbered(count: int) -> list[bytes]:
 @asynccontextmanager
 async def running(
     *, nodes: int = 1, topics: dict[str, int] | None = None, **config: Any
-) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer]]:
+) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer[Any, Any]]]:
     async with ScriptedCluster(nodes) as cluster:
         for topic, partitions in (topics or {"t": 1}).items():
             cluster.create_topic(topic, partitions)
@@ -146,7 +146,8 @@ def test_no_repr_has_secrets_and_many_servers_are_counted() -> None:
 
 def test_even_one_whose_configs_were_refused_has_a_repr() -> None:
     """Debuggers and tracebacks with local variables show it."""
-    for refused in ({"acks": "2"}, {"compression_type": "gzip", "bootstrap_servers": "nothing"}):
+    wrong: list[Any] = [{"acks": "2"}, {"compression_type": "gzip", "bootstrap_servers": "nothing"}]
+    for refused in wrong:
         producer = KafkaProducer.__new__(KafkaProducer)
         with pytest.raises(ConfigException):
             KafkaProducer.__init__(producer, **{"bootstrap_servers": "b:1", **refused})

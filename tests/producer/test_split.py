@@ -341,8 +341,12 @@ async def test_it_is_said_once_per_topic(caplog: pytest.LogCaptureFixture) -> No
 async def test_the_time_of_each_child_is_accounted_for_on_its_own(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1, configs={"max.message.bytes": 700})
-        config = {"linger_ms": 5, "delivery_timeout_ms": 10_000, "request_timeout_ms": 5000}
-        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+        async with KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            linger_ms=5,
+            delivery_timeout_ms=10_000,
+            request_timeout_ms=5000,
+        ) as producer:
             _ = await producer.send("t", b"before")
             cluster.broker.script(ApiKey.PRODUCE, answer)
             cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.NOT_ENOUGH_REPLICAS))

@@ -522,8 +522,9 @@ class TestMisuse:
             KafkaProducer(bootstrap_servers="localhost:1", **{"transactional_id": "x", **config})
 
     async def test_more_than_five_requests_in_flight(self) -> None:
-        config = {"transactional_id": "x", "max_in_flight_requests_per_connection": 20}
-        producer = KafkaProducer(bootstrap_servers="localhost:1", **config)
+        producer = KafkaProducer(
+            bootstrap_servers="localhost:1", transactional_id="x", max_in_flight_requests_per_connection=20
+        )
         assert producer.config.max_in_flight_requests_per_connection == 20
 
     async def test_a_timeout_that_the_broker_does_not_allow(self) -> None:

@@ -193,7 +193,7 @@ async def test_serializers_partitioner_and_interceptors_are_the_users() -> None:
 async def test_misuse_raises_as_ever_and_is_not_written_down() -> None:
     async with MockProducer(max_request_size=1000) as producer:
         with pytest.raises(SerializationException):
-            _ = producer.send("t", 7)
+            _ = producer.send("t", 7)  # type: ignore[call-overload]
         with pytest.raises(IllegalArgumentException):
             _ = producer.send("t", b"1", partition=-1)
         large = producer.send("t", bytes(2000))
