@@ -31,6 +31,7 @@ from aioproducer.admin.offsets import ListOffsetsResultInfo, OffsetSpec
 from aioproducer.admin.quotas import ClientQuotaEntity, EntityName
 from aioproducer.admin.topics import NewTopic, TopicDescription
 from aioproducer.admin.transactions import TransactionDescription
+from aioproducer.config_types import AdminConfigs
 
 __all__ = [
     "AclBinding",
@@ -38,6 +39,7 @@ __all__ = [
     "AclOperation",
     "AclPermissionType",
     "AdminConfig",
+    "AdminConfigs",
     "Append",
     "ClientQuotaEntity",
     "ConfigEntry",
