@@ -282,6 +282,7 @@ class Work:
         if random.random() >= self._plan.cancels:
             return await work
         task = self._loop.create_task(work, name="maybe cancelled")
+        task.add_done_callback(_seen)  # by nobody else, if this task is cancelled, too
         try:
             for _ in range(random.randrange(6)):
                 await asyncio.sleep(0)
@@ -336,3 +337,8 @@ async def _outcome(delivery: Delivery) -> Any:
 
 def _raise(delivery: Delivery) -> None:
     raise CallbackRaised
+
+
+def _seen(task: asyncio.Task[object]) -> None:
+    if not task.cancelled():
+        task.exception()
