@@ -92,13 +92,24 @@ class _Writers:
         for thread in self._threads:
             thread.start()
 
+    def wait_for_acknowledgements(self) -> None:
+        """Until there are more of them, or for half a minute."""
+        before, until = self.count, time.monotonic() + 30
+        while self.count == before and time.monotonic() < until:
+            time.sleep(0.01)
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.acknowledged))
+
     def end(self) -> None:
         self._stop.set()
         for thread in self._threads:
             thread.join()
 
     def _idempotent(self) -> None:
-        configs = {**self._common, "enable.idempotence": True, "linger.ms": 2, "message.timeout.ms": 120_000}
+        configs = {**self._common, "enable.idempotence": True, "linger.ms": 2, "message.timeout.ms": 900_000}
+        configs["queue.buffering.max.messages"] = 5000
         producer = self._confluent.Producer(configs)
 
         def delivered(error: Any, message: Any) -> None:
@@ -114,7 +125,7 @@ class _Writers:
             except BufferError:
                 pass
             producer.poll(0 if self.sent % 20 else 0.005)
-        producer.flush(120)
+        producer.flush(300)
 
     def _transactional(self) -> None:
         producer: Any = None
@@ -160,7 +171,8 @@ def kills(
         writers.start()
         try:
             for number in range(count):
-                time.sleep(random.uniform(0.1, 0.8))
+                writers.wait_for_acknowledgements()
+                time.sleep(random.uniform(0, 0.3))
                 broker.kill()
                 broker.start()
                 progress(number + 1)
@@ -177,7 +189,7 @@ def kills(
 
 def _judge(confluent: Any, servers: str, writers: _Writers, found: Kills) -> None:
     found.sent, found.failed = writers.sent, len(writers.failed)
-    found.acknowledged = sum(map(len, writers.acknowledged))
+    found.acknowledged = writers.count
     transactions = writers.transactions
     found.committed, found.aborted, found.unknown = map(len, transactions.values())
     say = found.problems.append
