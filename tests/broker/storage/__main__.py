@@ -1,6 +1,6 @@
 """What a disk, a kill and a crash can do to a data directory, at length: ``python -m tests.broker.storage --write``.
 
-Exit status 0 only if nothing that was acknowledged was lost without an error that names it. Takes a quarter of an hour.
+Exit status 0 only if nothing that was acknowledged was lost without an error that names it. Takes a few minutes.
 """
 
 from __future__ import annotations
