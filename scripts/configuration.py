@@ -23,7 +23,10 @@ The producer's configs, with Kafka's names: `KafkaProducer(linger_ms=5)` or
 """
 
 DIFFERENCES = {
-    "parked.memory": "Not in Kafka, where `send` blocks the thread; here the record is parked.",
+    "parked.memory": (
+        "Not in Kafka, where `send` blocks the thread; here `await send(...)` waits, and without `await` the record is "
+        "parked."
+    ),
     "compression.thread.bytes": "Not in Kafka, where the thread that calls `send` compresses.",
     "pipeline": "Not in Kafka, where every batch that is not full waits for linger.ms.",
     "key.serializer": "A class, an object or a plain callable; not required, because bytes need none.",
@@ -34,11 +37,10 @@ DIFFERENCES = {
     "enable.metrics.push": "Kafka's default is true; here true is refused until it is supported.",
     "partitioner.class": "A class, an object or a plain callable.",
     "interceptor.classes": "Classes, objects or plain callables.",
-    "client.id": "Kafka's default is empty, and Kafka then makes one up.",
     "socket.connection.setup.timeout.ms": "Kafka gives no range; a negative time is refused here.",
     "socket.connection.setup.timeout.max.ms": "As socket.connection.setup.timeout.ms.",
     "connections.max.idle.ms": "Kafka gives no range; -1 means never, and lower values are refused here.",
-    "sasl.mechanism": "GSSAPI and OAUTHBEARER are not supported: a client cannot be made with them.",
+    "sasl.mechanism": "Kafka's default is GSSAPI; GSSAPI and OAUTHBEARER are not supported here.",
     "sasl.plain.username": "Not in Kafka, where `sasl.jaas.config` contains it.",
     "sasl.plain.password": "As sasl.plain.username.",
     "ssl.context": "Not in Kafka, where `ssl.engine.factory.class` makes something similar.",

@@ -23,9 +23,11 @@ from aioproducer.admin.offsets import ListOffsetsResultInfo, OffsetSpec
 from aioproducer.admin.quotas import ClientQuotaEntity, EntityName
 from aioproducer.admin.topics import NewTopic, TopicDescription
 from aioproducer.admin.transactions import TransactionDescription
+from aioproducer.config_types import AdminConfigs
 
 __all__ = [
     "AdminConfig",
+    "AdminConfigs",
     "Append",
     "ClientQuotaEntity",
     "ConfigEntry",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -43,6 +43,7 @@ from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
 from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
+from aioproducer.to_the_end import to_the_end
 
 
 class EmbeddedCluster(ClusterContents):
@@ -144,18 +145,24 @@ class EmbeddedCluster(ClusterContents):
                     await self.start_node(node_id)
                     started.append(node_id)
         except BaseException:
-            for node_id in started:
-                await self.stop_node(node_id)
-            if self._storage is not None and not self._servers:
-                await self._storage.close()
+            await to_the_end(self._undo_start(started), "aioproducer broker start")
             raise
+
+    async def _undo_start(self, started: Iterable[int]) -> None:
+        for node_id in started:
+            await self.stop_node(node_id)
+        if self._storage is not None and not self._servers:
+            await self._storage.close()
 
     async def _open_storage(self) -> None:
         if self._storage is not None and not self._storage.is_open:
             await self._storage.open(self._state, self._transactions, self._clock.time_ms())
 
     async def close(self) -> None:
-        """Stops every node properly. Records stay readable in process (:meth:`log`)."""
+        """Stops every node properly, even if the caller is cancelled meanwhile. Records stay readable (:meth:`log`)."""
+        await to_the_end(self._close(), "aioproducer broker close")
+
+    async def _close(self) -> None:
         for node_id in tuple(self._servers):
             await self.stop_node(node_id, clean=True)
         self._transactions.close()

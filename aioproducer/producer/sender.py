@@ -64,7 +64,7 @@ class Sender:
         self._config = config
         self._lot = lot
         self._alarm = Alarm()
-        lot.on_withdrawn = self._alarm.ring
+        lot.wake = self._alarm.ring
         self._metrics = metrics
         self._failures = failures
         failures.on_news = self._alarm.ring
@@ -242,6 +242,10 @@ class Sender:
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions as soon as they are known, within max.block.ms."""
         return await self._waits.partitions_for(topic)
+
+    def pending(self) -> int:
+        """Batches that have not ended."""
+        return len(self._completer.incomplete)
 
     def requests_in_flight(self) -> int:
         return self._client.requests_in_flight()

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 S = TransactionState
 
 COMMIT = "commit_transaction"
+ABORT = "abort_transaction"
 HAND_OVER = "hand_over"
 
 
@@ -90,7 +91,9 @@ class TransactionManager:
     async def init(self) -> None:
         await self._operate("init_transactions", self._init, S.INITIALIZING, S.UNINITIALIZED)
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
+        if self._slot.name == ABORT:  # unlike a commit, it has but one end that anybody could want to know
+            await self._slot.vacated(self._slot.until())
         self._slot.make_room("begin_transaction")
         self.status.require("begin_transaction", S.READY)
         self.status.become(S.IN_TRANSACTION)
@@ -108,7 +111,7 @@ class TransactionManager:
         await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION)
 
     async def abort(self) -> None:
-        await self._operate("abort_transaction", self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        await self._operate(ABORT, self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
 
     async def hand_over(self) -> ProducerIdAndEpoch:
         """Returns when the whole transaction is in the logs; somebody else ends it, under this identity.

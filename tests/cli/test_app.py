@@ -11,6 +11,7 @@ COMMANDS = [
     [],
     ["demo"],
     ["send"],
+    ["read"],
     ["broker"],
     ["perf"],
     ["audit"],
@@ -32,7 +33,7 @@ def test_help(run: Run, command: list[str], option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["topics", name] for name in ("list", "create", "describe", "delete")] + [["send"], ["audit"]]
+    "command", [["topics", name] for name in ("list", "create", "describe", "delete")] + [["send"], ["read"], ["audit"]]
 )
 def test_commands_that_talk_to_a_broker_take_the_same_options(run: Run, command: list[str]) -> None:
     out = run(*command, "--help").out

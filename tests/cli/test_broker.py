@@ -58,7 +58,7 @@ def test_listeners_have_their_ports(start_process: Start, run: Run) -> None:
     assert refused.status == 2
     assert "the config listeners has the ports" in refused.err
     refused = run("broker", "-X", f"listeners={listeners}")
-    assert refused.status == 1
+    assert refused.status == 2
     assert "add INTERNAL:PLAINTEXT" in refused.err
 
 
@@ -252,7 +252,7 @@ def test_an_address_that_is_not_ours(run: Run) -> None:
 )
 def test_wrong_configs(run: Run, config: str, message: str) -> None:
     result = run("broker", "--port", 0, "-X", config)
-    assert (result.status, result.out) == (1, "")
+    assert (result.status, result.out) == (2, "")
     assert message in result.err
     assert len(result.err.splitlines()) == 1
 

@@ -70,7 +70,7 @@ class Watched:
         self.client.start()
 
     def measured(self) -> MetricsSnapshot:
-        return self.registry.snapshot(asyncio.get_running_loop().time())
+        return MetricsSnapshot(self.registry.values(asyncio.get_running_loop().time()))
 
     async def metadata(self) -> None:
         """Returns when the next metadata has come."""

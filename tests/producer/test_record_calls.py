@@ -92,7 +92,7 @@ async def test_a_record_whose_enqueue_is_forgotten_is_logged_if_it_fails(
         late = producer.enqueue("late", b"v")
         for topic, value in (("t", b"v"), ("large", bytes(2 << 20)), ("text", "v")):
             with pytest.warns(RuntimeWarning, match=NEVER_AWAITED):
-                producer.enqueue(topic, value)  # type: ignore[unused-coroutine]
+                producer.enqueue(topic, value)  # type: ignore[arg-type, unused-coroutine]
         with pytest.warns(RuntimeWarning, match=NEVER_AWAITED):
             producer.enqueue(7)  # type: ignore[call-overload]
         await asyncio.sleep(2)
@@ -124,9 +124,9 @@ async def test_forgotten_records_have_no_more_memory_than_parked_ones(
                 with pytest.warns(RuntimeWarning, match=NEVER_AWAITED):
                     producer.enqueue("t", bytes(1000))  # type: ignore[unused-coroutine]
             await asyncio.sleep(0)
-        assert 0 < len(cluster.values("t")) < 5
+        assert 0 < len(cluster.values("t")) < 7
     (line,) = caplog.messages
-    assert "await enqueue()" in line
+    assert "await send(), or enqueue()" in line
     assert vars(caplog.records[0])["kafka"]["records"] + len(cluster.values("t")) == 10
 
 

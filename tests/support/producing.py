@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from aioproducer import DeliveryError, KafkaProducer, RecordMetadata
@@ -18,7 +19,7 @@ QUICK: dict[str, Any] = {
 }
 
 
-def make_producer(servers: str, **config: Any) -> KafkaProducer:
+def make_producer(servers: str, **config: Any) -> KafkaProducer[Any, Any]:
     """A producer that loses no time; a shorter request.timeout.ms or longer linger.ms needs its delivery.timeout.ms."""
     return KafkaProducer(bootstrap_servers=servers, **{**QUICK, **config})
 
@@ -32,6 +33,12 @@ async def end_of(delivery: Any) -> RecordMetadata | DeliveryError:
         return error
 
 
-def all_memory_free(producer: KafkaProducer) -> bool:
+async def turns(count: int) -> None:
+    """Gives the loop as many turns."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def all_memory_free(producer: KafkaProducer[Any, Any]) -> bool:
     metrics = producer.metrics()
     return metrics["buffer-available-bytes"] == metrics["buffer-total-bytes"] and metrics["parked-bytes"] == 0

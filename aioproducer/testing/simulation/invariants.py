@@ -225,7 +225,9 @@ def _may_fail(scenario: Scenario, entry: Entry) -> bool:
     failure = entry.failure()
     if failure is None:
         return True
-    if isinstance(failure, BufferExhaustedException | IllegalStateException | SerializationException):
+    if isinstance(failure, BufferExhaustedException):
+        return not entry.awaited or entry.left  # with ample time whoever awaits a record is only held up
+    if isinstance(failure, IllegalStateException | SerializationException):
         return True
     if isinstance(failure, RecordTooLargeException):
         return _may_be_too_large(scenario, entry)  # else its batch would have been split

@@ -35,6 +35,7 @@ from .circumstances import (
     Circumstances,
     any_scenario,
     crowded,
+    held_up,
     near_the_end_of_sequences,
     of_many_records,
     of_topics_with_ids,
@@ -43,6 +44,7 @@ from .circumstances import (
     patient,
     poisoned,
     resting,
+    undisturbed,
     with_a_dead_address,
     without_topic_ids,
 )
@@ -188,6 +190,12 @@ def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
         self._accumulator.detour = self._shut
 
     wrap(monkeypatch, ParkingLot, "_gate", gate)
+
+
+@bug(undisturbed(held_up))
+def who_awaits_a_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for call in ("awaited", "left", "released"):
+        monkeypatch.setattr(ParkingLot, call, lambda self, result: None)
 
 
 @bug()
