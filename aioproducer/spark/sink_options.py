@@ -12,6 +12,8 @@ from aioproducer.spark.options import check_known, flag, kafka_configs, number, 
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 
+DEFAULT_PREFIX = "aioproducer"
+
 _EXACTLY_ONCE_ONLY = ("writeId", "writeEpoch", "markerTopic", "transactionalIdPrefix", "allowMissingMarker")
 OPTIONS = ("topic", "deliveryGuarantee", *_EXACTLY_ONCE_ONLY)
 
@@ -63,7 +65,7 @@ class SinkOptions:
             write_id=text(options, "writeId"),
             write_epoch=number(options, "writeEpoch") or 0,
             marker_topic=text(options, "markerTopic") or topic,
-            prefix=text(options, "transactionalIdPrefix") or "aioproducer",
+            prefix=text(options, "transactionalIdPrefix") or DEFAULT_PREFIX,
             allow_missing_marker=flag(options, "allowMissingMarker"),
         )
         given = [name for name in _EXACTLY_ONCE_ONLY if text(options, name) is not None]

@@ -14,6 +14,11 @@ COMMANDS = [
     ["broker"],
     ["perf"],
     ["audit"],
+    ["spark"],
+    ["spark", "show"],
+    ["spark", "finish"],
+    ["spark", "abort"],
+    ["spark", "mark"],
     ["topics"],
     ["topics", "list"],
     ["topics", "create"],
@@ -32,7 +37,8 @@ def test_help(run: Run, command: list[str], option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["topics", name] for name in ("list", "create", "describe", "delete")] + [["send"], ["audit"]]
+    "command",
+    [["topics", name] for name in ("list", "create", "describe", "delete")] + [["send"], ["audit"], ["spark", "show"]],
 )
 def test_commands_that_talk_to_a_broker_take_the_same_options(run: Run, command: list[str]) -> None:
     out = run(*command, "--help").out
