@@ -114,6 +114,39 @@ async def test_a_driver_killed_between_decision_and_end(kafka: ApacheKafka) -> N
     assert await open_transactions(kafka, topic) == []
 
 
+async def test_a_driver_waits_in_its_take_over_until_it_knows_what_was_decided(kafka: ApacheKafka) -> None:
+    """Another driver is deciding meanwhile. What is read after the take-over does not change any more."""
+    topic = "spark-take-over"
+    await create_topic(kafka, topic, partitions=2)
+    options = options_of(kafka.bootstrap_servers, topic=topic, transactionalIdPrefix=topic)
+    ahead_ms = 0.0
+    for epoch in range(24):
+        outcomes = await attempts(options, epoch, {0: [f"epoch {epoch}"]})
+        async with (
+            open_drivers_ledger(options, "query", "old") as old,
+            open_drivers_ledger(options, "query", "new") as new,
+        ):
+            await old.take_over()
+            await old.propose(Decision.of(epoch, outcomes, "old"))
+            taking_over = asyncio.ensure_future(new.take_over())
+            await asyncio.sleep(ahead_ms / 1000)
+            deciding = asyncio.ensure_future(old.decide())
+            await taking_over
+            seen = await new.decision()
+            (error,) = await asyncio.gather(deciding, return_exceptions=True)
+            assert await new.decision() == seen
+        assert error is None or isinstance(error, KafkaError)
+        if seen is not None and seen.epoch == epoch:
+            ahead_ms += 0.2
+        else:
+            assert error is not None, "a decision that was acknowledged is in force"
+            ahead_ms = max(ahead_ms - 0.2, 0)
+            outcomes = await attempts(options, epoch, {0: [f"epoch {epoch}"]})
+        await commit(options, epoch, outcomes)
+    assert await read(kafka, topic) == sorted(f"epoch {epoch}" for epoch in range(24))
+    assert await open_transactions(kafka, topic) == []
+
+
 async def test_other_partitions_after_a_driver_that_is_killed_when_tasks_have_ended(kafka: ApacheKafka) -> None:
     topic = "spark-partitions"
     await create_topic(kafka, topic, partitions=2)
