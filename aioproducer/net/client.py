@@ -178,8 +178,8 @@ class KafkaClient:
             idle = [link for link in self._candidates() if link.state is LinkState.IDLE]
             connecting = any(link.state is LinkState.CONNECTING for link in self.links.values())
             if idle and (not connecting or now >= self._next_try):
-                known = [link for link in idle if link.node_id >= 0] or idle
-                known[next(self._turn) % len(known)].want()
+                start = next(self._turn) % len(idle)
+                min(idle[start:] + idle[:start], key=_rank).want()
                 self._next_try = now + HEAD_START
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._next_try if idle else None):
@@ -359,10 +359,17 @@ class KafkaClient:
         for node_id, node in nodes.items():
             if node_id not in self.links:
                 self._add_link(node_id, node.address)
-        if nodes:
+        # Else another connection would be made, and closed, for each request until they have authenticated again.
+        if any(link.node_id >= 0 and not link.reauthenticating for link in self.links.values()):
             self._rest_bootstrap()
 
     def _rest_bootstrap(self) -> None:
         for link in self.links.values():
             if link.node_id < 0 and link.ready() and link.in_flight() == 0:
                 link.rest()
+
+
+def _rank(link: BrokerLink) -> tuple[bool, float]:
+    """Who is tried first: a broker of the cluster that could be reached; then whoever was tried longest ago, so that
+    those that are gone keep nobody from the others, nor from the bootstrap servers."""
+    return link.node_id < 0 or link.failures > 0, link.changed_at

@@ -21,6 +21,7 @@ from aioproducer.producer.completion import (
     APPENDED,
     MAYBE_APPENDED,
     REFUSES_CONTENT,
+    SEQUENCE_ERRORS,
     SUCCEED,
     SUCCEED_DUPLICATE,
     Action,
@@ -153,6 +154,8 @@ class BatchCompleter:
                 self._unstamp(queue, sequences, batch)
             if stamped is not None:
                 stamped.interrupted()
+            if code in SEQUENCE_ERRORS:
+                batch.excused += 1
             self._retry(queue, batch, code, now)
             if action is Action.ASK:
                 batch.asked_about = True
@@ -173,7 +176,8 @@ class BatchCompleter:
         self._attempt_ended(queue, batch, code, now)
         batch.last_error = code.name
         self._metrics.records_retried(queue.topic, batch.count, now)
-        wait = self._backoff.wait(batch.attempts)
+        # What gives way is not ready before what it gives way to.
+        wait = self._backoff.longest(batch.attempts) if batch.gives_way else self._backoff.wait(batch.attempts)
         batch.retry_at = now + wait
         log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
         queue.insert_retry(batch)

@@ -9,14 +9,11 @@ import math
 from typing import final
 
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.wait_history import READY, note_wait
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
-
-NEVER = 2**63 - 1
-"""More bytes than any batch has."""
 
 MOST_BATCHES = 200
 """Most batches in one request: making it, and handling its answer, then takes the event loop about 10 ms."""
@@ -40,7 +37,7 @@ def drain(
     max_request_size: int,
     *,
     keep_order: bool,
-    thread_bytes: int = NEVER,
+    thread_bytes: int = NO_LIMIT,
     timeout: float = math.inf,
 ) -> list[Drained]:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
@@ -50,9 +47,15 @@ def drain(
     An open batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
     compressed when the request is made; at most twice as many bytes of these go into it. A batch that is older than
     ``timeout`` stays: it is about to expire.
+
+    A request may be too large for its line: nothing of it is answered within request.timeout.ms, however often it is
+    sent. So a batch whose request timed out lets what is ready go first, once, and the smaller ones of its kind, and
+    then shares a request of at most ``request_limit`` bytes.
     """
     drained: list[Drained] = []
+    giving_way: list[PartitionQueue] = []
     size = 0
+    limit = max_request_size
     to_compress = 0
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
@@ -69,10 +72,15 @@ def drain(
         if head.created + timeout <= now:
             queue.ready = False
             continue
+        if head.gives_way:
+            head.gives_way = False
+            giving_way.append(queue)
+            continue
         head_size = head.expected_size() + BATCH_OVERHEAD
         work = 0 if head.body else head.size()
+        limit = min(limit, head.request_limit)
         if drained and (
-            size + head_size > max_request_size
+            size + head_size > limit
             or len(drained) == MOST_BATCHES
             or (work > 0 and (to_compress + work) // 2 >= thread_bytes)
         ):
@@ -92,4 +100,24 @@ def drain(
             ready[queue] = None
         else:
             queue.ready = False
-    return drained
+    if not giving_way:
+        return drained
+    giving_way.sort(key=_size_of_head)
+    for queue in giving_way:
+        ready[queue] = None
+    for one in drained:
+        if one.queue.ready:
+            ready.move_to_end(one.queue)
+    return drained or drain(
+        ready,
+        accumulator,
+        now,
+        max_request_size,
+        keep_order=keep_order,
+        thread_bytes=thread_bytes,
+        timeout=timeout,
+    )
+
+
+def _size_of_head(queue: PartitionQueue) -> int:
+    return len(queue.batches[0].body)

@@ -187,7 +187,12 @@ class ProduceExchange:
     def failed(self, request: InFlightBatches, error: KafkaError) -> None:
         """There is no answer: what became of the batches is not known."""
         now = self._time()
+        size: i64 = 0
+        if request.deadline <= now:
+            for one in request.drained:
+                size += BATCH_OVERHEAD + len(one.batch.body)
         for one in request.drained:
+            one.batch.not_answered(size)
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         self._wake()
 

@@ -31,6 +31,10 @@ OPEN_RECORD_COST: Final = 32
 """… and per record while it is open: its 16 bytes of sizes, twice, as what they are written to grows by doubling."""
 
 
+NO_LIMIT: Final = 2**63 - 1
+"""More bytes than any batch or request has."""
+
+
 @final
 class ProducerBatch:
     """Records for one partition, their bytes, and how far their sending has come. Times are the loop's, in seconds."""
@@ -48,8 +52,10 @@ class ProducerBatch:
         "count",
         "created",
         "drain_order",
+        "excused",
         "expected_ratio",
         "first",
+        "gives_way",
         "header",
         "in_flight",
         "largest",
@@ -65,6 +71,7 @@ class ProducerBatch:
         "producer_id",
         "ready_at",
         "records",
+        "request_limit",
         "reshaped",
         "result",
         "retry_at",
@@ -110,9 +117,15 @@ class ProducerBatch:
         self.ready_at: float = math.inf
         """When it was full, had lingered or was flushed: from then on, something else keeps it waiting."""
         self.in_flight = False
+        self.request_limit: i64 = NO_LIMIT
+        """Most bytes of a request that it shares with other batches: half of one that timed out."""
+        self.gives_way = False
+        """A request with it timed out, perhaps for its size: the other partitions' batches go first, once a retry."""
         self.sent_to: i64 = -1
         """The node of its last attempt."""
         self.attempts: i64 = 0
+        self.excused: i64 = 0
+        """Attempts that do not count as retries: they were refused for what became of other batches."""
         self.retry_at: float = 0.0
         self.sent_at: float = 0.0
         self.leader_epoch: i64 = -1
@@ -277,6 +290,12 @@ class ProducerBatch:
         self.records = b""
         self.header = b""
         self.body = b""
+
+    def not_answered(self, late: i64) -> None:
+        """Its request has ended without an answer; ``late``: the bytes of the request if its time was over, or 0."""
+        if late > 0:
+            self.request_limit = late // 2
+        self.gives_way = self.request_limit < NO_LIMIT
 
     def has_sequence(self) -> bool:
         return self.base_sequence >= 0

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aioproducer.producer.drain import NEVER
-from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.records.compression import CompressionType, compress, decompress, millisecond_of_work
 from aioproducer.records.record_batch_header import encode_batch_header
@@ -26,7 +25,7 @@ class Sealer:
         accumulator: RecordAccumulator,
         *,
         transactional: bool = False,
-        thread_bytes: int = NEVER,
+        thread_bytes: int = NO_LIMIT,
     ) -> None:
         self._codec = codec
         self._level = level
@@ -35,7 +34,7 @@ class Sealer:
         self.thread_bytes = thread_bytes
         """Batches with at least this many uncompressed bytes go to a worker thread (compression.thread.bytes)."""
         if codec is CompressionType.NONE:
-            self.thread_bytes = NEVER
+            self.thread_bytes = NO_LIMIT
         elif thread_bytes < 0:
             self.thread_bytes = millisecond_of_work(codec, level)
 

@@ -240,7 +240,6 @@ class PartitionSequences:
             self.known_id = batch.producer_id
             self._known_at = batch.sent_at
         self._remove(batch)
-        self._renew_if_used_up()
 
     def interrupted(self) -> None:
         """A batch has to be sent again: until one is appended, the broker may forget the producer."""
@@ -263,7 +262,6 @@ class PartitionSequences:
         elif batch.unanswered and not refused:
             self._doubtful = True
         self._remove(batch)
-        self._renew_if_used_up()
 
     def split(self, batch: ProducerBatch, children: list[ProducerBatch]) -> None:
         """Its children take the batch's place, with its sequences, and as many places in the window as they are."""
@@ -280,7 +278,6 @@ class PartitionSequences:
         self._void = True
         self._take_stamp(batch)
         self._unstamp_waiting()
-        self._renew_if_used_up()
 
     def _unstamp_waiting(self) -> None:
         for batch in tuple(self.unresolved):
@@ -297,7 +294,5 @@ class PartitionSequences:
     def _remove(self, batch: ProducerBatch) -> None:
         place = self.unresolved.index(batch)
         del self.unresolved[place], self._places[place]
-
-    def _renew_if_used_up(self) -> None:
         if self.broken and not self.unresolved and self.identity is not None and self.identity.epoch >= MAX_EPOCH:
             self._ids.used_up(self.identity)

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.producer.drain import MOST_BATCHES, NEVER, Drained, drain
+from aioproducer.producer.drain import MOST_BATCHES, Drained, drain
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.producer_batch import NO_LIMIT
 from aioproducer.producer.readiness import ReadyQueues
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 from .parts import Accumulation, sequences_of
 
@@ -43,7 +45,7 @@ class Draining(Accumulation):
         *,
         now: float = 0.0,
         keep_order: bool = False,
-        thread_bytes: int = NEVER,
+        thread_bytes: int = NO_LIMIT,
         timeout: float = math.inf,
     ) -> list[Drained]:
         return drain(
@@ -295,3 +297,72 @@ def test_what_is_compressed_with_the_request_is_bounded() -> None:
     assert partitions(here.drain(thread_bytes=2 * sizes[0])) == [0, 1, 2]
     here.queues[3].batches[0].body = b"compressed already"
     assert partitions(here.drain(thread_bytes=2 * sizes[0])) == [3, 4, 5]
+
+
+def sent_in_vain(here: Draining, drained: list[Drained], late: bool = True) -> None:
+    """The batches were sealed and sent; there was no answer, and they are ready again."""
+    for one in drained:
+        one.batch.body = one.batch.records
+    size = sum(len(one.batch.body) + BATCH_OVERHEAD for one in drained) if late else 0
+    for one in drained:
+        one.batch.not_answered(size)
+        one.queue.insert_retry(one.batch)
+        here.make_ready(one.queue.partition)
+
+
+def without_sequences(partitions: int) -> Draining:
+    here = Draining(partitions)
+    for queue in here.queues:
+        queue.sequences = None
+    return here
+
+
+def test_after_a_time_out_the_smaller_batches_go_first_and_the_large_one_alone() -> None:
+    here = without_sequences(4)
+    here.fill(0, size=9000)
+    for partition in (1, 2, 3):
+        here.fill(partition, size=100 * partition)
+    sent_in_vain(here, here.drain())
+    assert partitions(here.drain()) == [1, 2, 3]
+    assert partitions(here.drain()) == [0]
+    assert here.consistent()
+
+
+def test_what_timed_out_gives_way_once_a_retry_to_what_else_is_ready() -> None:
+    here = without_sequences(3)
+    here.fill(0, size=9000)
+    sent_in_vain(here, here.drain())
+    for partition in (1, 2):
+        here.fill(partition, batches=10, size=100)
+    assert partitions(here.drain()) == [1, 2]
+    large = here.drain()
+    assert partitions(large) == [0]
+    assert partitions(here.drain()) == [1, 2]
+    sent_in_vain(here, large, late=False)  # its connection was lost meanwhile
+    assert partitions(here.drain()) == [1, 2]
+    assert partitions(here.drain()) == [0]
+
+
+def test_requests_that_time_out_are_halved_until_each_batch_is_alone() -> None:
+    here = without_sequences(8)
+    for partition in range(8):
+        here.fill(partition, size=1000)
+    requests = [here.drain()]
+    assert [len(request) for request in requests] == [8]
+    for number in (4, 2, 1, 1):
+        for request in requests:
+            sent_in_vain(here, request)
+        requests = []
+        while drained := here.drain():
+            requests.append(drained)
+        assert {len(request) for request in requests} == {number}
+        assert sum(map(len, requests)) == 8
+
+
+def test_a_connection_that_is_lost_in_time_says_nothing_of_sizes() -> None:
+    here = without_sequences(3)
+    here.fill(0, size=9000)
+    here.fill(1, size=100)
+    sent_in_vain(here, here.drain(), late=False)
+    here.fill(2)
+    assert partitions(here.drain()) == [0, 1, 2]

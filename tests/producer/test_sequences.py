@@ -411,6 +411,17 @@ def test_after_the_last_epoch_comes_another_producer_id() -> None:
     assert stamp_of(stamped(untouched)) == (8, 0, 0)
 
 
+def test_after_the_last_epoch_comes_another_producer_id_in_a_new_log_too() -> None:
+    ids = ids_of(7, MAX_EPOCH)
+    sequences = known(ids)
+    waiting = stamped(sequences)
+    sequences.log_is_new(proven=True)
+    assert not waiting.has_sequence()
+    assert ids.current is None
+    ids.current = ProducerIdAndEpoch(8, 0)
+    assert stamp_of(stamped(sequences)) == (8, 0, 0)
+
+
 def test_a_gap_in_the_last_epoch_of_an_id_that_was_replaced_does_no_harm_to_the_new_one() -> None:
     ids = ids_of(7, MAX_EPOCH)
     one, other = known(ids), known(ids)

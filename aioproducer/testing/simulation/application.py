@@ -34,6 +34,8 @@ CONSUMED = TopicPlan("consumed", 500, 0.0)
 
 ENOUGH_MS = 60_000
 """A transaction.timeout.ms that nothing takes when all is well."""
+DELIVERY_ENOUGH_MS = ENOUGH_MS // 2
+"""A delivery.timeout.ms that no record takes when all is well."""
 
 
 class Abandoned(Exception):
@@ -94,7 +96,7 @@ class Application:
             using.result()
 
     async def _try_once(self) -> KafkaError | None:
-        living = await self._start(ENOUGH_MS, delivery_timeout_ms=ENOUGH_MS // 2)
+        living = await self._start(ENOUGH_MS, delivery_timeout_ms=DELIVERY_ENOUGH_MS)
         try:
             await living.write_everywhere()
         except KafkaError as error:
@@ -172,6 +174,7 @@ class _Living:
                     self.life.producer, topic.name, {"partition": partition.index, "value": b"probe"}
                 )
                 entry.as_it_is = "value_serializer" not in around.scenario.config
+                entry.time_limit = DELIVERY_ENOUGH_MS / 1000
                 try:
                     delivery = await self._producer.enqueue(entry.record)
                 except KafkaError as error:

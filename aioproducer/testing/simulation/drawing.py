@@ -17,7 +17,16 @@ from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.testing.simulation.faults import KINDS
 from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
-from aioproducer.testing.simulation.scenario import LARGEST, NEVER, Ending, Promise, Scenario, TopicPlan, stream
+from aioproducer.testing.simulation.scenario import (
+    LARGEST,
+    NEVER,
+    SLOW_LINE,
+    Ending,
+    Promise,
+    Scenario,
+    TopicPlan,
+    stream,
+)
 from aioproducer.testing.simulation.serializer import turn_around
 from aioproducer.testing.simulation.work_plan import ApplicationPlan, WorkPlan, draw_applications, draw_work
 
@@ -90,6 +99,9 @@ def draw(
     config |= _draw_behaviour(of("behaviour"), calm)
     if ample:
         config, promise, ending = *_with_ample_time(config, promise), Ending.AFTER_ALL
+        if not calm and of("slow lines").random() < 0.15:
+            conditions = replace(conditions, bandwidth=SLOW_LINE)
+            config |= _draw_for_slow_lines(of("slow lines"))
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
     scenario = Scenario(
@@ -303,6 +315,16 @@ def _with_ample_time(config: dict[str, Any], promise: Promise) -> tuple[dict[str
         promise = Promise.EXACTLY_ONCE
     config = {name: value for name, value in config.items() if name not in scarce}
     return config | AMPLE, promise
+
+
+def _draw_for_slow_lines(random: Random) -> dict[str, Any]:
+    """Of all that is sent, only large records, and requests of many batches, take longer than they may wait."""
+    return {
+        "batch_size": random.choice((0, 120, 300)),
+        "request_timeout_ms": 150,
+        "socket_connection_setup_timeout_ms": 500,
+        "socket_connection_setup_timeout_max_ms": 2000,
+    }
 
 
 def _transactional(config: dict[str, Any]) -> dict[str, Any]:

@@ -74,6 +74,8 @@ class Endings:
     async def _probe(self, number: int) -> None:
         """Every partition takes records again, sooner or later."""
         around = self._around
+        if around.scenario.slow_lines:  # what cannot cross them stands in the way until it is given up
+            await wait_all(around.ledger.deliveries(number))
         for topic in around.cluster.topics:
             for partition in topic.partitions:
                 deadline = around.loop.exact_time() + around.recovery

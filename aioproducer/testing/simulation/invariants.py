@@ -12,6 +12,7 @@ from aioproducer.errors import (
     BufferExhaustedException,
     DeliveryError,
     IllegalStateException,
+    KafkaError,
     Outcome,
     OutOfOrderSequenceException,
     ProducerFencedException,
@@ -154,9 +155,10 @@ def check(
     """After the run. ``topics`` are all there have ever been, deleted ones too."""
     logs = [vanished.whole(topic, partition) for topic in topics for partition in topic.partitions]
     copies, lost = _by_number(chain.from_iterable(logs)), _by_number(vanished.cut_off)
-    late = _with_time_outs(ledger)
+    late = _with_time_outs(ledger.entries)
+    slow = _with_time_outs(entry for entry in ledger.entries if _may_be_too_slow(scenario, entry))
     for entry in ledger.entries:
-        _check_ends(scenario, entry, late, violations)
+        _check_ends(scenario, entry, late, slow, violations)
         _check_copies(scenario, entry, copies[entry.number], lost[entry.number], violations)
     if scenario.promise is Promise.EXACTLY_ONCE:
         for log in () if scenario.mixes_logs else logs:
@@ -176,28 +178,33 @@ def _by_number(found: Iterable[Found]) -> dict[int, list[Found]]:
     return numbered
 
 
-def _with_time_outs(ledger: Ledger) -> set[object]:
-    """The partitions for which a record was given up as its time was over; it may still be on its way."""
-    failures = [entry.failure() for entry in ledger.entries]
+def _with_time_outs(entries: Iterable[Entry]) -> set[object]:
+    """The partitions for which one of these was given up as its time was over; it may still be on its way."""
+    failures = [entry.failure() for entry in entries]
     return {
         one.topic_partition for one in failures if isinstance(one, TimeoutException) and isinstance(one, DeliveryError)
     }
 
 
-def _check_ends(scenario: Scenario, entry: Entry, late: set[object], violations: Violations) -> None:
+def _check_ends(scenario: Scenario, entry: Entry, late: set[object], slow: set[object], violations: Violations) -> None:
     if not entry.settled():
         violations.add("every record ends", entry)
         return
     if entry.watched and entry.ends != 1:
         violations.add("every record ends exactly once", f"{entry} ended {entry.ends} times")
     if entry.ended_at is not None:
-        limit = scenario.milliseconds("delivery_timeout_ms")
+        limit = entry.time_limit or scenario.milliseconds("delivery_timeout_ms")
         if entry.accepted_at is None:
             limit += scenario.milliseconds("max_block_ms")
         violations.in_time(repr(entry), entry.accepted_at or entry.sent_at, entry.ended_at, limit)
     if scenario.calm:
         _check_calm(scenario, entry, violations)
-    elif scenario.ample and not _may_fail(scenario, entry) and not _behind_a_time_out(entry, late):
+    elif scenario.ample and not (
+        _may_fail(scenario, entry)
+        or _behind(entry, slow, TimeoutException)
+        # A batch that may still arrive behind one that was given up is never sent under another epoch.
+        or _behind(entry, late, OutOfOrderSequenceException)
+    ):
         violations.add("nothing fails that could be delivered", f"{entry}: {entry.failure()}")
 
 
@@ -234,22 +241,28 @@ def _may_fail(scenario: Scenario, entry: Entry) -> bool:
     return isinstance(failure, TimeoutException) and (beyond or smaller or plan.created_at == NEVER)
 
 
-def _behind_a_time_out(entry: Entry, late: set[object]) -> bool:
-    """A batch that may still arrive behind one that was given up is never sent under another epoch."""
+def _behind(entry: Entry, partitions: set[object], error: type[KafkaError]) -> bool:
+    """Whether the record failed with this error in one of these partitions."""
     failure = entry.failure()
-    return (
-        isinstance(failure, OutOfOrderSequenceException)
-        and isinstance(failure, DeliveryError)
-        and failure.topic_partition in late
+    return isinstance(failure, error) and isinstance(failure, DeliveryError) and failure.topic_partition in partitions
+
+
+def _size_alone(entry: Entry) -> int:
+    """Bytes of the record in a batch of its own, at most, if it is not compressed."""
+    key, value = entry.record.key, entry.record.value
+    return BATCH_OVERHEAD + record_size_upper_bound(
+        -1 if key is None else len(key), -1 if value is None else len(value), entry.record.headers
     )
+
+
+def _may_be_too_slow(scenario: Scenario, entry: Entry) -> bool:
+    """Whether the record, alone in its batch, may take longer to cross the line than its request may wait."""
+    return _size_alone(entry) * 3 > scenario.conditions.bandwidth * scenario.milliseconds("request_timeout_ms")
 
 
 def _may_be_too_large(scenario: Scenario, entry: Entry) -> bool:
     """Whether the record may be too large even if it is alone in its batch."""
-    key, value = entry.record.key, entry.record.value
-    size = BATCH_OVERHEAD + record_size_upper_bound(
-        -1 if key is None else len(key), -1 if value is None else len(value), entry.record.headers
-    )
+    size = _size_alone(entry)
     # What cannot be compressed becomes a little larger; beside its records a batch takes memory for its bookkeeping.
     more = 0 if scenario.config["compression_type"] == "none" else 64
     by_brokers = min(LIMITS) if "limits" in scenario.rates else scenario.largest_batch

@@ -35,6 +35,7 @@ class Entry:
         "producer",
         "record",
         "sent_at",
+        "time_limit",
         "transaction",
         "watched",
     )
@@ -49,6 +50,8 @@ class Entry:
         self.transaction = transaction
         self.accepted_at: float | None = None
         """When it is known to have been in the accumulator."""
+        self.time_limit: float | None = None
+        """Its producer's delivery.timeout.ms, in seconds, if that is not the scenario's."""
         self.parked = False
         self.delivery: Delivery | None = None
         self.error: KafkaError | None = None

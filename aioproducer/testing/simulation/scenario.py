@@ -20,6 +20,8 @@ LARGEST = 1 << 20
 """A batch.size that nothing but large records fill."""
 LIMITS = (300, 500, 2000)
 """What the largest batch of a topic may be changed to, in bytes."""
+SLOW_LINE = 10_000
+"""Bytes a second of a line that some records take too long to cross."""
 NEVER = math.inf
 """When a topic is created that never is."""
 KEYS = [b"a", b"b", b"c", b"d", b"e", None, None, None]
@@ -106,6 +108,11 @@ class Scenario:
     def largest_batch(self) -> int:
         """What brokers take, in bytes."""
         return int(self.broker_configs["message.max.bytes"])
+
+    @property
+    def slow_lines(self) -> bool:
+        """A large record may take longer to cross a line than its request may take."""
+        return self.ample and self.conditions.bandwidth == SLOW_LINE
 
     def may_change_its_size(self, plan: TopicPlan) -> bool:
         """Whether the topic may have another number of partitions one day: because it grows, or because a broker that

@@ -12,7 +12,7 @@ from dataclasses import replace
 from aioproducer.testing.simulation.drawing import AMPLE
 from aioproducer.testing.simulation.network import Conditions
 from aioproducer.testing.simulation.releases import NEWEST, OLD
-from aioproducer.testing.simulation.scenario import Ending, Promise, Scenario, TopicPlan
+from aioproducer.testing.simulation.scenario import SLOW_LINE, Ending, Promise, Scenario, TopicPlan
 
 Circumstances = Callable[[Scenario], Scenario | None]
 """None where a scenario cannot be changed to them."""
@@ -134,6 +134,28 @@ def patient(before: Circumstances) -> Circumstances:
         return replace(found, ample=True, config=config | AMPLE, conditions=conditions, ending=Ending.AFTER_ALL)
 
     return changed
+
+
+def on_slow_lines(scenario: Scenario) -> Scenario | None:
+    """Large records of one partition cannot cross the line in time; those of the others could."""
+    found = patient(crowded)(scenario)
+    if found is None:
+        return None
+    config = {**found.config, "batch_size": 0, "request_timeout_ms": 150, "retry_backoff_max_ms": 50, "linger_ms": 5}
+    config |= {"delivery_timeout_ms": 8000}
+    return replace(
+        found,
+        nodes=1,
+        racks=[None],
+        replication=1,
+        broker_configs={**found.broker_configs, "min.insync.replicas": 1, "message.max.bytes": 1048588},
+        topics=[TopicPlan("topic0", 6, 0.0)],
+        config=config,
+        conditions=replace(found.conditions, latency=0.001, bandwidth=SLOW_LINE),
+        producers=1,
+        work=[replace(found.work[0], producer=0, records=30, burst=30, pause=0.0, large=0.1)],
+        faults_until=0.1,
+    )
 
 
 def of_topics_with_ids(before: Circumstances) -> Circumstances:

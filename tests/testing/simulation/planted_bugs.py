@@ -38,6 +38,7 @@ from .circumstances import (
     near_the_end_of_sequences,
     of_many_records,
     of_topics_with_ids,
+    on_slow_lines,
     only,
     patient,
     poisoned,
@@ -376,3 +377,8 @@ def the_versions_of_a_broker_are_asked_for_once(monkeypatch: pytest.MonkeyPatch)
 @bug(with_a_dead_address)
 def only_the_first_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_task, "in_turn", lambda found, last: found[:1])
+
+
+@bug(only(on_slow_lines))
+def what_cannot_cross_the_line_is_sent_with_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProducerBatch, "not_answered", lambda self, late: None)

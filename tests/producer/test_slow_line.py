@@ -1,0 +1,74 @@
+"""A batch that cannot cross a slow line within request.timeout.ms takes no other batch with it."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+
+from aioproducer import KafkaProducer
+from aioproducer.errors import KafkaError, TimeoutException
+from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.testing.simulation.network import Conditions, Network, NetworkFaults
+from aioproducer.testing.simulation.trace import Trace
+from tests.support.scripted_broker import ScriptedCluster
+
+PARTITIONS = 8
+CONFIG = {"linger_ms": 5, "request_timeout_ms": 30_000, "delivery_timeout_ms": 120_000}
+
+
+async def failures(*, large_first: bool, in_flight: int) -> dict[str, KafkaError | None]:
+    """How a record of a megabyte ends, which takes 100 s to cross the line, and small ones of other partitions."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", PARTITIONS)
+        async with KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            max_request_size=4 << 20,
+            max_in_flight_requests_per_connection=in_flight,
+            enable_idempotence=in_flight > 1,
+            **CONFIG,
+        ) as producer:
+            for partition in range(PARTITIONS):
+                await producer.send("t", b"warm", partition=partition)
+            sizes = {"large": (0, 1_000_000)} | {f"small {number}": (number, 100) for number in range(1, PARTITIONS)}
+            names = list(sizes) if large_first else list(reversed(sizes))
+            deliveries = {}
+            for name in names:
+                partition, size = sizes[name]
+                deliveries[name] = producer.send("t", bytes(size), partition=partition)
+            await asyncio.sleep(20)
+            for number in range(1, PARTITIONS):
+                deliveries[f"later {number}"] = producer.send("t", bytes(100), partition=number)
+            await producer.flush()
+            return {name: delivery.exception() for name, delivery in deliveries.items()}
+
+
+@pytest.mark.parametrize("large_first", [True, False])
+@pytest.mark.parametrize("in_flight", [1, 5])
+def test_small_batches_are_delivered_beside_one_that_cannot_be(large_first: bool, in_flight: int) -> None:
+    line = Conditions(bandwidth=10_000, latency=0.05)
+    network = Network(Random(0), line, NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        failed = runner.run(failures(large_first=large_first, in_flight=in_flight))
+    assert isinstance(failed.pop("large"), TimeoutException)
+    assert len(failed) == 2 * (PARTITIONS - 1)
+    assert set(failed.values()) == {None}
+
+
+async def appended(records: int) -> int:
+    """How many of the records of a kilobyte that nobody acknowledges are in the log after all."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        servers = cluster.bootstrap_servers
+        async with KafkaProducer(bootstrap_servers=servers, acks=0, connections_max_idle_ms=200) as producer:
+            for _ in range(records):
+                await producer.send("t", bytes(1000))
+            await asyncio.sleep(10)
+        return cluster.log("t", 0).log_end_offset
+
+
+def test_a_connection_is_not_idle_while_bytes_leave_it() -> None:
+    network = Network(Random(0), Conditions(bandwidth=10_000, latency=0.05, window=2000), NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        assert runner.run(appended(20)) == 20
