@@ -49,7 +49,7 @@ def test_runs_are_added_to_a_report(tmp_path: Path) -> None:
     assert "--seed 3 4" in page
     assert "| kills and interruptions | 4 |" in page
     assert "| driver killed | 0 | 0 | 0 | 2 | 0 | 2 |" in page
-    assert "| it succeeded | 2 |" in page
+    assert "| the attempt succeeded | 2 |" in page
 
 
 @pytest.mark.parametrize("what", ["missing", "twice", "unexpected", "left_open", "stuck"])
@@ -79,3 +79,8 @@ def test_a_small_campaign(spark: object, tmp_path: Path) -> None:
     assert run.problems() == [], told
     assert run.interrupted
     assert run.rows >= 3 * 240
+
+
+def test_the_page_in_the_docs_is_that_of_its_figures() -> None:
+    path = Path(__file__).parents[2] / "docs" / "campaigns" / "spark.json"
+    assert path.with_suffix(".md").read_text(encoding="utf-8") == report.page(report.read(path))

@@ -81,7 +81,7 @@ def page(runs: Sequence[Run]) -> str:
     """As Markdown."""
     problems = [problem for run in runs for problem in run.problems()]
     made = [one for run in runs for one in run.interrupted]
-    ended = Counter(one.error or "it succeeded" for one in made)
+    ended = Counter(one.error or "the attempt succeeded" for one in made)
     verdict = "Every row was read once, and no query was stuck" if not problems else "**There are problems**"
     lines = [
         "# Spark's sink, exactly once, under kills and interruptions",
@@ -100,7 +100,7 @@ def page(runs: Sequence[Run]) -> str:
         "",
         "## How the interrupted attempts ended",
         "",
-        "| as the driver saw it | attempts |",
+        "| as the driver saw it | interruptions |",
         "| --- | --- |",
         *(f"| {error} | {number} |" for error, number in ended.most_common()),
     ]
@@ -112,7 +112,7 @@ def page(runs: Sequence[Run]) -> str:
 def _figures(runs: Sequence[Run]) -> list[tuple[str, str]]:
     modes = Counter(one.mode for run in runs for one in run.interrupted)
     return [
-        ("dates", f"{runs[0].date} to {runs[-1].date}"),
+        ("from", f"{runs[0].date}, the last life from {runs[-1].date}"),
         ("with", runs[-1].versions),
         ("cluster", "standalone: a master, and two workers of two cores each"),
         ("lives of the cluster", str(len(runs))),
