@@ -244,6 +244,11 @@ class PartitionLog:
             # What is missing there is missing for good.
             self._batches.delete(0, self.log_start_offset, self.producer_state)
 
+    def transaction_start_offset(self, producer_id: int) -> int:
+        """Where the transaction that a producer has here under way began; -1 if there is none."""
+        began = self._transactions.first_offset(producer_id)
+        return NO_OFFSET if began is None else began
+
     @property
     def open_transactions(self) -> set[int]:
         """The producers whose transactions have not ended here."""
@@ -310,7 +315,6 @@ class PartitionLog:
         found = []
         for producer_id, entry in self.producer_state.entries().items():
             last_timestamp = entry.batches[-1].timestamp if entry.batches else NO_TIMESTAMP
-            began = self._transactions.first_offset(producer_id)
             found.append(
                 ActiveProducer(
                     producer_id,
@@ -318,7 +322,7 @@ class PartitionLog:
                     entry.last_sequence,
                     last_timestamp,
                     entry.coordinator_epoch,
-                    NO_OFFSET if began is None else began,
+                    self.transaction_start_offset(producer_id),
                 )
             )
         return found

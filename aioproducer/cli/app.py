@@ -48,6 +48,12 @@ def _send(app: typer.Typer) -> None:
     app.command("send")(send)
 
 
+def _spark(app: typer.Typer) -> None:
+    from aioproducer.cli.spark import app as spark
+
+    app.add_typer(spark, name="spark")
+
+
 def _topics(app: typer.Typer) -> None:
     from aioproducer.cli.topics import app as topics
 
@@ -62,6 +68,7 @@ _COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
     "broker": _broker,
     "perf": _perf,
     "audit": _audit,
+    "spark": _spark,
 }
 
 

@@ -162,7 +162,7 @@ class Transactional:
     async def read(self, topic: str, offset: int = 0) -> Any:
         """The partition's end for those who read what is committed, and what they get."""
         await self.described()
-        code, high, stable, start, aborted, _, records = await self.broker.fetch(
+        code, high, stable, start, aborted, _, _, records = await self.broker.fetch(
             topic, offset, isolation_level=READ_COMMITTED
         )
         gone = sorted((self.alias(one.producer_id), one.first_offset) for one in aborted)

@@ -89,8 +89,9 @@ def test_it_ends_when_its_data_directory_fails_and_says_why(start_process: Start
     servers = first_line(process)
 
     async def send(*values: bytes) -> list[int]:
-        limits = {"delivery_timeout_ms": 1000, "request_timeout_ms": 900}
-        async with KafkaProducer(bootstrap_servers=servers, linger_ms=0, **limits) as producer:
+        async with KafkaProducer(
+            bootstrap_servers=servers, linger_ms=0, delivery_timeout_ms=1000, request_timeout_ms=900
+        ) as producer:
             return [(await producer.send("t", value)).offset for value in values]
 
     assert asyncio.run(send(b"a", b"b")) == [0, 1]

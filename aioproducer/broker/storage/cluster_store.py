@@ -311,7 +311,9 @@ def _end_unknown_transactions(state: ClusterState, transactions: TransactionCoor
             entry = partition.log.producer_state.entry(producer_id)
             if (producer_id, (partition.topic, partition.index)) in ongoing or entry is None:
                 continue
-            log.warning("a transaction of producer %d in %s is known to nobody: aborted", producer_id, partition)
+            first = partition.log.transaction_start_offset(producer_id)
+            text = "a transaction of producer %d in %s, from offset %d on, is known to nobody: aborted"
+            log.warning(text, producer_id, partition, first)
             partition.log.append_marker(
                 producer_id,
                 entry.producer_epoch,

@@ -76,8 +76,10 @@ class Commit:
             files.sync(JOURNAL)
         for old, new in self.renames:
             files.rename(old, new)
-            unsynced.directories[""] = None
             unsynced.forget(old)
+        if self.renames:
+            # Else they could come back when nothing says any more that their topic was deleted.
+            files.sync_directory("")
         for directory, metadata in self.directories.items():
             path = f"{directory}/{PARTITION_METADATA}"
             files.make_directory(directory)

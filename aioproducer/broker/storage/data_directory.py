@@ -72,15 +72,13 @@ class DataDirectory:
             self._points.load(self.files)
             self._load_journal()
             cluster = self.journal.get("cluster")
-            if cluster is None and not self._damage:
+            if cluster is None:
                 strange = [name for name in self.files.names("") if name not in (LOCK_FILE, "lost+found")]
-                if strange:
+                if strange and not self._damage:
                     raise DataDirectoryException(
                         f"{self.files} is no data directory of an embedded broker: it has {strange[0]!r} and no "
                         f"{JOURNAL} that can be read; choose an empty directory"
                     )
-                return
-            if cluster is None:  # lost, and nothing depends on it
                 return
             if cluster["format"] != FORMAT:
                 raise DataDirectoryException(
@@ -109,7 +107,7 @@ class DataDirectory:
             if not self.recover:
                 raise damaged(self.files, self._damage)
             for line in self._damage:
-                log.error("%s: what they said of topics, configs, offsets, transactions or users is lost", line)
+                log.error("%s; what it said there of topics, configs, offsets, transactions or users is lost", line)
             self._repairs.append(Keep(JOURNAL, 0, DAMAGED))
         self.journal.follow(self._points.last_generation(GENERATION))
 
@@ -184,6 +182,13 @@ class DataDirectory:
         path = f"{directory}/{PARTITION_METADATA}"
         return _topic_id(self.files.read(path, 0, 1000)) if self.files.size(path) else None
 
+    def _is_nearly(self, path: str, right: bytes) -> bool:
+        """Whether at most one byte of a small file is not as it should be."""
+        if self.files.size(path) != len(right):
+            return False
+        found = self.files.read(path, 0, len(right))
+        return sum(one != other for one, other in zip(found, right, strict=True)) <= 1
+
     def _look_at(self, name: str, topic: str, index: int, topics: dict[str, UUID], deleted: set[UUID]) -> None:
         topic_id = self._topic_id_of(name)
         if topic in topics and topic_id == topics[topic]:
@@ -193,9 +198,13 @@ class DataDirectory:
         elif topic in topics and self._points.of((topics[topic].hex, index)):
             # Records of the topic are on disk, and its other directories were renamed before it was created.
             path = f"{name}/{PARTITION_METADATA}"
-            self._damage.append(f"{path} does not say that it is of the topic {topic!r}")
+            right = _partition_metadata(topics[topic]).encode()
+            if self._is_nearly(path, right):
+                log.warning("%s was damaged and is put right: the journal has what it said", path)
+            else:
+                self._damage.append(f"{path} does not say that it is of the topic {topic!r}")
             self._known.add(name)
-            self._repairs.append(Restore(path, _partition_metadata(topics[topic]).encode()))
+            self._repairs.append(Restore(path, right))
         else:
             self._repairs.append(PutAside(name))
 
@@ -217,6 +226,9 @@ class DataDirectory:
     def check(self) -> None:
         if self.failure is not None:
             raise KafkaStorageException(f"{self.files} has failed: {self.failure}")
+
+    def names(self, directory: str) -> list[str]:
+        return self.files.names(directory) if directory in self._known else []
 
     def recovery_point(self, key: Key) -> int:
         return self._points.of(key)

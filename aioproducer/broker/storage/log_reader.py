@@ -8,12 +8,12 @@ take the place of those that cannot.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.repair import DAMAGED, TORN, Cut, Remove, Repair, Rewrite, SetAside
-from aioproducer.broker.storage.segment import Bad, base_offset_of, read_segment, segment_path
+from aioproducer.broker.storage.segment import Bad, read_segment, segment_path
 from aioproducer.errors import CorruptRecordException
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.appended_batch import empty_batch, set_place
@@ -37,18 +37,28 @@ class Found(NamedTuple):
 
 
 class LogReader:
-    """``log_start_offset`` is where the log begins, and ``synced_to`` the offset before which all of it was on disk."""
+    """``base_offsets`` are those of its files, ``log_start_offset`` is where the log begins, and ``synced_to`` the
+    offset before which all of it was on disk."""
 
     def __init__(
-        self, files: Files, directory: str, log_start_offset: int, synced_to: int, *, recover: bool = False
+        self,
+        files: Files,
+        directory: str,
+        base_offsets: Sequence[int],
+        log_start_offset: int,
+        synced_to: int,
+        *,
+        recover: bool = False,
     ) -> None:
         self._files = files
+        self._base_offsets = base_offsets
         self._directory = directory
         self._start = log_start_offset
         self._synced_to = synced_to
         self._recover = recover
         self._next = log_start_offset
         self._epoch = -1
+        self._transactions: dict[int, int] = {}
         self._ended = False
         self.damage: list[str] = []
         """Lines for the user."""
@@ -56,7 +66,7 @@ class LogReader:
 
     def read(self) -> Iterator[Found]:
         """Every batch that the log has after the repairs, in order."""
-        found = [one for one in map(base_offset_of, self._files.names(self._directory)) if one is not None]
+        found = list(self._base_offsets)
         while len(found) > 1 and found[1] <= self._start:
             # A crash interrupted the deletion of records.
             self.repairs.append(Remove(self._path(found.pop(0))))
@@ -130,6 +140,10 @@ class LogReader:
     def _passed(self, batch: RecordBatch) -> None:
         self._next = batch.last_offset + 1
         self._epoch = max(self._epoch, batch.partition_leader_epoch)
+        if batch.is_control:
+            self._transactions.pop(batch.producer_id, None)
+        elif batch.is_transactional:
+            self._transactions.setdefault(batch.producer_id, batch.base_offset)
 
     # what is wrong
 
@@ -157,10 +171,16 @@ class LogReader:
         self.repairs.append(SetAside(path, DAMAGED))
 
     def _lost(self, beyond: int, where: str) -> None:
-        line = f"{self._directory}: records {self._next} to {beyond - 1} cannot be read: {where}"
-        self.damage.append(line)
+        lines = [f"{self._directory}: records {self._next} to {beyond - 1} cannot be read: {where}"]
+        lines += [
+            f"{self._directory}: whether records {first} to {self._next - 1} of producer {producer_id} were committed "
+            "cannot be read: the end of their transaction may have been there, too"
+            for producer_id, first in self._transactions.items()
+        ]
+        self.damage += lines
         if self._recover:
-            log.error("%s", line)
+            for line in lines:
+                log.error("%s", line)
 
     def _in_place_of(self, path: str, bad: Bad, beyond: int) -> Iterator[RecordBatch]:
         """What the log has instead of bad bytes: their batch, if only what its CRC does not cover was wrong."""

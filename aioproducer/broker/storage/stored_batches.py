@@ -48,6 +48,9 @@ class LogKeeper(Protocol):
 
     def log_changed(self, batches: StoredBatches) -> None: ...
 
+    def names(self, directory: str) -> list[str]:
+        """The files of a log when it is loaded; none if the directory is not the log's, and so will be put aside."""
+
     @property
     def recover(self) -> bool:
         """Whether to continue with what is left of a damaged log."""
@@ -235,7 +238,10 @@ class StoredBatches:
         What has to be changed for that in the files is the keeper's to do, and so is to refuse what is damaged.
         """
         synced_to = self._keeper.recovery_point(self.key)
-        reader = LogReader(self._files, self.directory, log_start_offset, synced_to, recover=self._keeper.recover)
+        found = self._base_offsets()
+        reader = LogReader(
+            self._files, self.directory, found, log_start_offset, synced_to, recover=self._keeper.recover
+        )
         unsynced: dict[str, None] = {}
         end = log_start_offset
         for base_offset, batch in reader.read():
@@ -276,13 +282,16 @@ class StoredBatches:
         return True
 
     def _files_found(self) -> list[tuple[int, int]]:
-        found = [offset for offset in map(base_offset_of, self._files.names(self.directory)) if offset is not None]
-        return [(offset, self._files.size(segment_path(self.directory, offset))) for offset in found]
+        return [(offset, self._files.size(segment_path(self.directory, offset))) for offset in self._base_offsets()]
+
+    def _base_offsets(self) -> list[int]:
+        """Those in the names of its files."""
+        names = self._keeper.names(self.directory)
+        return [offset for offset in map(base_offset_of, names) if offset is not None]
 
     def reset(self) -> None:
         """No file is of the log any more, which begins anew at another offset."""
-        names = self._files.names(self.directory)
-        self._keeper.log_removed(f"{self.directory}/{name}" for name in names if base_offset_of(name) is not None)
+        self._keeper.log_removed(segment_path(self.directory, offset) for offset in self._base_offsets())
         self._segments.clear()
         self._created.clear()
         self._first = self._deleted = self._written

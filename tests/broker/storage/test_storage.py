@@ -277,6 +277,31 @@ class TestDamage:
         assert "t-1/partition.metadata does not say that it is of the topic 't'" in await self.refused(damaged)
         assert await self.recovered(damaged) == self.EVERYTHING
 
+    async def test_a_directory_of_another_topic_is_none_of_this_one(self, damaged: Path) -> None:
+        """As a crash leaves it while the topic gets its first record: nobody knows of anything that was synced."""
+        (damaged / "recovery.points").unlink()
+        (damaged / "t-1" / "partition.metadata").write_bytes(b"version: 0\ntopic_")
+        async with EmbeddedCluster(data_dir=damaged) as cluster:
+            assert values(cluster, "t", 1) == []
+            assert values(cluster, "t", 0) == self.EVERYTHING["t"][0]
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+                await producer.send("t", b"new", partition=1)
+        assert len(list((damaged / "t-1.0-stray").glob("*.log"))) == 1
+        async with EmbeddedCluster(data_dir=damaged) as cluster:
+            assert values(cluster, "t", 1) == [b"new"]
+
+    async def test_one_byte_that_says_whose_it_is_is_put_right(
+        self, damaged: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        metadata = damaged / "t-1" / "partition.metadata"
+        whole = metadata.read_bytes()
+        self.flip(metadata, 25)
+        async with EmbeddedCluster(data_dir=damaged) as cluster:
+            assert values(cluster, "t", 1) == self.EVERYTHING["t"][1]
+        assert "t-1/partition.metadata was damaged and is put right" in caplog.text
+        assert metadata.read_bytes() == whole
+        assert len(list(metadata.parent.glob("partition.metadata.0.damaged"))) == 1
+
     async def test_a_directory_that_is_missing(self, damaged: Path) -> None:
         shutil.rmtree(damaged / "t-1")
         assert "t-1: records 0 to 4 cannot be read" in await self.refused(damaged)

@@ -43,6 +43,9 @@ class Keeper:
         if self.failed:
             raise KafkaStorageException("failed")
 
+    def names(self, directory: str) -> list[str]:
+        return self.files.names(directory)
+
     def recovery_point(self, key: tuple[str, int]) -> int:
         return self.synced_to
 
@@ -426,6 +429,23 @@ class TestDamage:
         first = 3 + left // len(make_batch(b"0"))
         assert f"records {first} to 5 cannot be read" in self.is_damaged(stored)
         assert sorted(self.recover(stored)) == sorted({*range(7)} - {*range(first, 6)})
+
+    def test_transactions_whose_end_may_be_lost_are_told(self) -> None:
+        stored = Stored(per_segment=100)
+        for producer_id in (7, 8):
+            stored.append(b"x", producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True)
+        for producer_id in (7, 8):
+            stored.log.append_marker(producer_id, 0, committed=True, leader_epoch=0, now_ms=NOW_MS)
+        stored.commit()
+        stored.keeper.synced_to = 4
+        content = bytearray(stored.files.read(segment(0), 0, 1000))
+        content[-1] ^= 1
+        stored.files.truncate(segment(0), 0)
+        stored.files.append(segment(0), [content])
+        told = self.is_damaged(stored)
+        assert f"{DIRECTORY}: records 3 to 3 cannot be read" in told
+        assert f"{DIRECTORY}: whether records 1 to 2 of producer 8 were committed cannot be read" in told
+        assert "producer 7" not in told
 
     def test_a_reader_passes_what_is_lost(self, stored: Stored) -> None:
         stored.files.truncate(segment(3), 0)
