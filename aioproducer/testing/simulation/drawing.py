@@ -321,7 +321,7 @@ def _draw_for_slow_lines(random: Random) -> dict[str, Any]:
     """Of all that is sent, only large records, and requests of many batches, take longer than they may wait."""
     return {
         "batch_size": random.choice((0, 120, 300)),
-        "request_timeout_ms": 150,
+        "request_timeout_ms": 300,
         "socket_connection_setup_timeout_ms": 500,
         "socket_connection_setup_timeout_max_ms": 2000,
     }
