@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from benchmarks.quiet import quiet
 from tests.broker.storage.corruptions import Corruptions, Progress, corruptions
 from tests.broker.storage.crash_machine import CrashMachine
 from tests.broker.storage.faulty_files import FaultyFiles
@@ -35,22 +35,21 @@ def crashes(histories: int) -> int:
         right(files)
 
     FaultyFiles.crash = crash  # type: ignore[method-assign, assignment]
-    logging.getLogger("aioproducer.broker").setLevel(logging.CRITICAL)
     try:
-        run_state_machine_as_test(
-            CrashMachine,
-            settings=settings(
-                max_examples=histories,
-                stateful_step_count=60,
-                deadline=None,
-                database=None,
-                phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+        with quiet("aioproducer.broker"):
+            run_state_machine_as_test(
+                CrashMachine,
+                settings=settings(
+                    max_examples=histories,
+                    stateful_step_count=60,
+                    deadline=None,
+                    database=None,
+                    phases=[Phase.generate],
+                    suppress_health_check=list(HealthCheck),
+                ),
+            )
     finally:
         FaultyFiles.crash = right  # type: ignore[method-assign]
-        logging.getLogger("aioproducer.broker").setLevel(logging.NOTSET)
     return count
 
 
