@@ -216,7 +216,7 @@ def check_open(prepared: Sequence[Prepared], left_ms: Sequence[int | None], time
         if left is None:
             why = (
                 f"the transaction of partition {one.partition} is no longer open: brokers have aborted it after "
-                f"transaction.timeout.ms = {timeout_ms}, or another attempt or driver has ended it"
+                f"transaction.timeout.ms = {timeout_ms}, or another attempt, driver or write of this name has ended it"
             )
         elif left * _RESERVE < timeout_ms:
             why = (
