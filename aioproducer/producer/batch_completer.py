@@ -179,8 +179,7 @@ class BatchCompleter:
         self._attempt_ended(queue, batch, code, now)
         batch.last_error = code.name
         self._metrics.records_retried(queue.topic, batch.count, now)
-        # What gives way is not ready before what it gives way to, however often that was sent.
-        wait = self._backoff.longest if batch.gives_way else self._backoff.wait(batch.attempts)
+        wait = self._backoff.wait(batch.attempts)
         batch.retry_at = now + wait
         log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
         queue.insert_retry(batch)

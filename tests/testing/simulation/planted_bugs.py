@@ -19,6 +19,7 @@ from aioproducer.producer import batch_completer, completion, produce_exchange, 
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
 from aioproducer.producer.hooks import Hooks
+from aioproducer.producer.line_limit import LineLimit
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.produce_request import match_answers
@@ -389,4 +390,4 @@ def only_the_first_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -
 
 @bug(only(on_slow_lines))
 def what_cannot_cross_the_line_is_sent_with_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ProducerBatch, "not_answered", lambda self, late: None)
+    monkeypatch.setattr(LineLimit, "timed_out", lambda self, size, now: None)
