@@ -148,17 +148,23 @@ class _Living:
 
     def _may_end_it(self, error: KafkaError) -> bool:
         rates = self._around.scenario.rates
-        if isinstance(error, InvalidTxnStateException) and self._outlived():
+        if isinstance(error, InvalidTxnStateException) and (self._outlived() or self._has_rivals()):
             return True
         if isinstance(error, ProducerFencedException):
             # By a rival, or, unless times are generous, as it took too long.
-            return not self._around.scenario.calm or self._around.scenario.users(self.life.transactional_id) > 1
+            return not self._around.scenario.calm or self._has_rivals()
         return not rates.keys().isdisjoint(("codes", "ids", "coordinators"))
 
     def _outlived(self) -> bool:
         """The transaction may have been open for so long that its coordinator has aborted it. With the second protocol
         whoever commits it then is told that it is in the wrong state."""
         return self._now() - self._began_at >= self._plan.timeout_ms / 1000
+
+    def _has_rivals(self) -> bool:
+        """A rival's InitProducerId aborts the transaction, too, and bumps the epoch. Kafka 4 takes the END_TXN of the epoch
+        before as the repetition of one that it knows, and answers that a commit is in the wrong state.
+        """
+        return self._around.scenario.users(self.life.transactional_id) > 1
 
     async def write_everywhere(self) -> None:
         """A transaction with a record for each partition that others write to."""
