@@ -161,7 +161,7 @@ class _Living:
         return self._now() - self._began_at >= self._plan.timeout_ms / 1000
 
     def _has_rivals(self) -> bool:
-        """A rival's InitProducerId aborts the transaction, too, and bumps the epoch. Kafka 4 takes the END_TXN of the epoch
+        """A rival's InitProducerId aborts the transaction, too, and bumps the epoch. Kafka 4 takes END_TXN of the epoch
         before as the repetition of one that it knows, and answers that a commit is in the wrong state.
         """
         return self._around.scenario.users(self.life.transactional_id) > 1
