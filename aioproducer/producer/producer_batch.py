@@ -221,9 +221,9 @@ class ProducerBatch:
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
 
-    def append_part(self, whole: ProducerBatch, records: WrittenRecords, index: i64, limit: i64) -> i64:
+    def append_part(self, whole: ProducerBatch, records: WrittenRecords, index: i64, end: i64, limit: i64) -> i64:
         """Adds records of another batch, which is closed: the one at which ``records`` stands, with this index, and
-        those after it while all together take ``limit`` bytes at most. Answers which comes next.
+        those after it and before ``end`` while all together take ``limit`` bytes at most. Answers which comes next.
         """
         buffer = self.buffer
         if buffer is None:
@@ -247,7 +247,7 @@ class ProducerBatch:
                 return index
             records.next()
             alone = overhead + records.rest
-            if written.size() + alone > limit:
+            if index == end or written.size() + alone > limit:
                 return index
 
     def size(self) -> i64:

@@ -177,7 +177,7 @@ class _Living:
         for topic in topics:
             for partition in topic.partitions:
                 entry = around.ledger.open(
-                    self.life.producer, topic.name, {"partition": partition.index, "value": b"probe"}
+                    self.life.producer, topic.name, {"partition": partition.index, "key": b"probe", "value": b"probe"}
                 )
                 entry.as_it_is = "value_serializer" not in around.scenario.config
                 entry.time_limit = DELIVERY_ENOUGH_MS / 1000

@@ -35,6 +35,7 @@ from aioproducer.turn import Turn
 from .circumstances import (
     Circumstances,
     any_scenario,
+    compacted,
     crowded,
     held_up,
     near_the_end_of_sequences,
@@ -220,8 +221,8 @@ def the_parts_of_a_split_have_one_sequence(monkeypatch: pytest.MonkeyPatch) -> N
 
 @bug()
 def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) -> None:
-    def split_in_reverse(batch: Any, records: bytes, target: int) -> Any:
-        children = split(batch, records, target)
+    def split_in_reverse(batch: Any, *args: Any) -> Any:
+        children = split(batch, *args)
         for number, child in enumerate(reversed(children)):
             child.drain_order += number
         return children[::-1]
@@ -391,3 +392,8 @@ def only_the_first_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -
 @bug(only(on_slow_lines))
 def what_cannot_cross_the_line_is_sent_with_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LineLimit, "timed_out", lambda self, size, now: None)
+
+
+@bug(only(compacted, codes=0.1))
+def what_is_refused_takes_the_rest_of_its_batch_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_completer, "cuts", lambda batch, refused: [])
