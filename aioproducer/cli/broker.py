@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.cli.collector import collecting
 from aioproducer.cli.options import pairs, read_config_file
 from aioproducer.cli.references import resolved
 from aioproducer.cli.running import InputError, Interrupt, explain, first_of, run
@@ -100,7 +101,8 @@ def broker(
             where = "in memory only" if data_dir is None else f"in {data_dir}"
             terminal.note(f"Records are kept {where}. Ctrl-C stops the broker.")
             failure = asyncio.ensure_future(cluster.failed())
-            await first_of(failure, interrupt.once)
+            with collecting():
+                await first_of(failure, interrupt.once)
             if failure.done():
                 raise InputError(f"{failure.result()}; what was acknowledged is there when the broker starts again")
             failure.cancel()
