@@ -27,7 +27,7 @@ from benchmarks.honest_client import HonestClient
 from benchmarks.machine_cpu import MachineCpu
 from benchmarks.python_process import python_command
 from benchmarks.quantiles import quantiles
-from benchmarks.topic_names import HONEST, HOSTILE
+from benchmarks.topic_names import HONEST, HOSTILE, PARTITIONS
 
 P99_MS = 50.0
 """The 99th percentile of the honest client has to be below this."""
@@ -123,7 +123,7 @@ async def _until(process: asyncio.subprocess.Process, line: bytes) -> None:
 async def attacked(attack: Attack, seconds: float) -> Attacked:
     """What the honest client and the broker notice of an attack."""
     with tempfile.TemporaryDirectory() as directory:
-        topics = ("--topic", f"{HOSTILE}:1", "--topic", f"{HONEST}:1")
+        topics = ("--topic", f"{HOSTILE}:{PARTITIONS}", "--topic", f"{HONEST}:1")
         arguments = [argument.format(data=Path(directory, "data")) for argument in attack.arguments]
         async with attacked_broker([*topics, *arguments], attack.descriptors) as broker:
             async with HonestClient(broker.port) as honest, attacker(attack, broker.port, seconds) as hostile:

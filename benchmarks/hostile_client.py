@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import time
 from collections.abc import Iterator
@@ -53,8 +54,8 @@ class HostileConnection:
         return decode_response(APIS[request.API_KEY].response, version, self.receive_frame())[1]
 
     def produce(self, topic: str, *batches: bytes) -> list[int]:
-        """Sends batches for partition 0 in one request; the error code of each answer."""
-        data = TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch) for batch in batches])
+        """Sends a batch for each partition in one request; the error code of each answer."""
+        data = TopicProduceData(topic, partition_data=list(itertools.starmap(PartitionProduceData, enumerate(batches))))
         response = self.ask(ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[data]), PRODUCE_VERSION)
         return [one.error_code for topic in response.responses for one in topic.partition_responses]
 

@@ -7,3 +7,6 @@ HONEST = "honest"
 
 HOSTILE = "hostile"
 """Hostile clients write to it."""
+
+PARTITIONS = 200
+"""Those of the latter."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,10 @@ from aioproducer.descriptors import raise_limit
 from aioproducer.errors import ConfigException, DataDirectoryException
 
 _PORT = 9092
+
+_SWITCH_S = 0.0005
+"""A thread that decompresses batches lets the event loop have its turn after so long; Python's default is ten times as
+long, and a request may need several such turns."""
 
 
 def broker(
@@ -82,6 +87,7 @@ def broker(
     topics = dict(map(_topic, topic or ()))
     terminal = Terminal()
     raise_limit()
+    sys.setswitchinterval(_SWITCH_S)
     configs = _configs(config, given)
     ports = _ports(port, brokers, configs)
 
