@@ -32,7 +32,7 @@ from benchmarks.topic_names import HONEST, HOSTILE, PARTITIONS
 P99_MS = 50.0
 """The 99th percentile of the honest client has to be below this."""
 
-PEAK_MIB = 768.0
+PEAK_MIB = 512.0
 """So much memory the broker may have at most."""
 
 _QUIET_RECORDS = 100
