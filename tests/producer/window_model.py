@@ -167,7 +167,7 @@ class WindowModel:
         return any(self._now() < self._arrives_until.get(value, 0.0) for value in request.values)
 
     def _may_arrive_in_order(self, request: Request) -> bool:
-        """It, and one before it that was given up; not if one before it was given up when all its attempts were refused."""
+        """It, and one before it that was given up; not if all attempts of one of these were refused."""
         before = [one for one in self._stamped if one.first_sequence < request.first_sequence]
         if any(self._failed(one) and self._answered.issuperset(one.values) for one in before):
             return False

@@ -12,7 +12,7 @@ import pytest
 
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
-pytestmark = pytest.mark.conformance
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(900)]
 
 
 def test_jobs_dataframes_and_audits(spark: object, tmp_path: Path) -> None:
