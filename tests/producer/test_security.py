@@ -91,7 +91,7 @@ class TestNotBelieved:
 
     async def test_a_listener_that_asks_hangs_up_on_who_does_not_say(self, cluster: EmbeddedCluster) -> None:
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, max_block_ms=300) as producer:
-            with pytest.raises(TimeoutException, match=r"does its listener expect security\.protocol=PLAINTEXT\?"):
+            with pytest.raises(TimeoutException, match="closed the connection"):
                 await producer.send("t", b"value")
 
     async def test_the_admin_client_too(self, cluster: EmbeddedCluster) -> None:

@@ -78,7 +78,7 @@ class WindowModel:
         self._wire.remove(request)
         if code is ErrorCode.NETWORK_EXCEPTION:
             self._arrives_until.update(dict.fromkeys(request.values, self._now() + self._arrival))
-        if code in MAYBE_APPENDED or not self._maybe.isdisjoint(request.values):
+        if code is ErrorCode.NONE or code in MAYBE_APPENDED or not self._maybe.isdisjoint(request.values):
             self._answered.difference_update(request.values)
         else:
             self._answered.update(request.values)
@@ -171,7 +171,7 @@ class WindowModel:
         before = [one for one in self._stamped if one.first_sequence < request.first_sequence]
         if any(self._failed(one) and self._answered.issuperset(one.values) for one in before):
             return False
-        return self._may_arrive(request) and any(map(self._may_arrive, before))
+        return self._may_arrive(request) and any(self._failed(one) and self._may_arrive(one) for one in before)
 
     def _maybe_there(self, request: Request) -> bool:
         on_wire = {value for one in self._wire for value in one.values}
