@@ -187,7 +187,7 @@ class BrokerConfig:
         Type.LONG, 600000, at_least(1), "Time between looks for offsets and groups that have expired."
     )
     transactional_id_expiration_ms: int = key(
-        Type.INT, 604800000, at_least(1), "A transactional id is forgotten when nobody has used it for this long."
+        Type.INT, 604800000, at_least(1), "The broker forgets a transactional id that has not been used for this long."
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = key(
         Type.INT, 3600000, at_least(1), "Time between looks for transactional ids that have expired."

@@ -27,7 +27,7 @@ class OffsetAndMetadata(NamedTuple):
     committed_ms: int
     """When, in Unix time."""
     expires_ms: int = NEVER
-    """When it expires whatever the broker's configs say; ``NEVER`` if the client did not say."""
+    """When it expires, if the client gave it a retention time, which overrides the broker's; ``NEVER`` otherwise."""
 
     @staticmethod
     def of(told: CommittedPartition, now_ms: int, retention_ms: int = NEVER) -> OffsetAndMetadata:

@@ -1,4 +1,4 @@
-"""What groups and transactional ids lose when nobody has used them for long: rules alone.
+"""When groups, their offsets and transactional ids expire because they are not used: rules alone.
 
 Kafka's ``OffsetExpirationCondition``, and ``shouldExpire`` of its ``TransactionStateManager``. Times are milliseconds.
 """

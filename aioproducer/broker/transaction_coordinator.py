@@ -160,7 +160,7 @@ class TransactionCoordinator:
         raise self._cannot_end(metadata, committed)
 
     def expire(self) -> Iterator[None]:
-        """Forgets transactional ids that nobody has used for ``transactional.id.expiration.ms``; yields after each."""
+        """Forgets transactional ids unused for ``transactional.id.expiration.ms``; yields after each."""
         expiration_ms = self._state.config.transactional_id_expiration_ms
         for transactional_id in list(self._transactions):
             metadata = self._transactions.get(transactional_id)
