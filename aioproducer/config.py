@@ -111,10 +111,10 @@ class ProducerConfig(ClientConfig):
         16777216,
         at_least(0),
         "Bytes that records of send() that nobody awaits may take, including bookkeeping, while they wait for "
-        "metadata or memory.",
+        "serializers, metadata or memory.",
     )
     max_block_ms: int = key(
-        Type.LONG, 60000, at_least(0), "How long a record may wait for metadata and memory together."
+        Type.LONG, 60000, at_least(0), "How long a record may wait for serializers, metadata and memory together."
     )
     max_request_size: int = key(
         Type.INT, 1048576, at_least(0), "Largest record, and largest request of several batches."

@@ -109,11 +109,12 @@ class Delivery:
 
     def _waiting(self, result: ProduceResult) -> Generator[Any, None, RecordMetadata]:
         """Waits for the record's end in its present result, which is pending."""
-        future = result.loop.create_future()
-        result.add_waiter(self._index, future)
         lot = result.lot
         if lot is not None:
             lot.awaited(result)
+        future = result.loop.create_future()
+        result.add_waiter(self._index, future)
+        if lot is not None:
             future.add_done_callback(result.gave_up)
         waiting: Generator[Any, None, RecordMetadata] = future.__await__()
         return waiting
