@@ -63,7 +63,10 @@ class SerializerLane:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._leaving.discard(task)
         if self._task is task:
-            self._task = self._at_work = None
+            record, self._task, self._at_work = self._at_work, None, None
+            if record is not None and record.waiting():
+                why = "it was cancelled" if task.cancelled() else repr(task.exception())
+                self._lot.give_up(record, KafkaError(f"the task that awaits serializers has ended: {why}"))
         self._look()
 
     def _within(self) -> bool:
@@ -112,7 +115,8 @@ class SerializerLane:
     def _fail(self, me: asyncio.Task[None] | None, record: ParkedRecord, error: KafkaError) -> None:
         if self._task is me:
             self._at_work = None
-            self._lot.give_up(record, error)
+            if record.waiting():
+                self._lot.give_up(record, error)
 
 
 def _raise(error: BaseException) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import gc
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -434,6 +435,7 @@ async def test_the_producers_task_cancelled_by_somebody_is_no_loss_but_of_one_re
         (task,) = [task for task in asyncio.all_tasks() if task.get_name() == "aioproducer serializer"]
         task.cancel()
         await producer.flush()
+        assert task.cancelled()
         assert [type(await end_of(delivery)).__name__ for delivery in deliveries] == [
             "SerializationException",
             "RecordMetadata",
@@ -459,6 +461,21 @@ def test_what_is_no_exception_stops_the_loop() -> None:
         assert [type(error) for error in raised] == [Stop]
 
     asyncio.run(main())
+
+
+@virtual
+async def test_not_even_a_generator_exit_holds_up_the_others(world: World) -> None:
+    async def exits(data: int) -> bytes:
+        if data == 1:
+            raise GeneratorExit
+        return b"%d" % data
+
+    async with running(exits) as (cluster, producer):
+        first, second = producer.send("t", 1), producer.send("t", 2)
+        with pytest.raises(KafkaError, match=r"has ended: GeneratorExit\(\)"):
+            await first
+        assert (await second).offset == 0
+    assert cluster.values("t") == [b"2"]
 
 
 # Waiting: max.block.ms
@@ -620,11 +637,12 @@ def test_cancelled_everywhere(how: How, call: str, form: str) -> None:
 
 @virtual
 async def test_one_whose_turn_never_came_leaves_no_coroutine_behind(world: World) -> None:
-    async with running(lambda data: encode(data)) as (_, producer):
-        task = asyncio.ensure_future(producer.enqueue("t", "v"))
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            _ = await task
+    async with running(lambda data: encode(data), parked_memory=0) as (cluster, producer):
+        _ = producer.send("t", "dropped")
+        _ = producer.send("t", "fails the one before")
+        gc.collect()
+        await producer.send("t", "v")
+    assert cluster.values("t") == [b"v"]
 
 
 @virtual
