@@ -65,7 +65,7 @@ class ProducerConfig(ClientConfig):
         None,
         SERIALIZER,
         "Turns keys into bytes; without one, keys must be bytes or None. An object, a class, the name of either, or a "
-        "plain callable; `aioproducer.serializers` has those of Kafka.",
+        "plain callable; it may be asynchronous. `aioproducer.serializers` has those of Kafka.",
     )
     value_serializer: Any = key(
         Type.CLASS, None, SERIALIZER, "Turns values into bytes; without one, values must be bytes or None."

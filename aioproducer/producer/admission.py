@@ -203,7 +203,7 @@ class Admission:
             return
         if record.waiting():  # the user's partitioner may have closed the producer
             self._lot.serialized(record, size)
-            self._sender.parked(topic)
+            self._sender.parked(topic)  # also if it is placed: its caller may wait to be notified
 
     def _choose(
         self, topic: str, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None

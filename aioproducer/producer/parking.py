@@ -170,8 +170,6 @@ class ParkingLot:
         if record.charged and self.bytes > self.capacity:
             self._no_charge(record)
             self._nobody_awaits(record)
-        elif len(self.settled) > 0:
-            self.wake()
 
     def check_awaitable(self, record: ParkedRecord) -> None:
         """IllegalStateException for a serializer that would wait for a record which waits for it."""

@@ -7,6 +7,7 @@ import contextvars
 import functools
 import gc
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -39,6 +40,7 @@ from aioproducer.errors import (
     TransactionAbortedException,
 )
 from aioproducer.producer.serializer_lane import MOST_LEAVING
+from aioproducer.turn import TURN
 from tests.support.cancelling import How, Strike, everywhere, in_virtual_time
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, end_of, make_producer, turns
@@ -229,12 +231,17 @@ async def test_rows_of_a_table_are_sent_behind_records_that_wait(world: World) -
     assert cluster.values("t") == [b"before", b"row"]
 
 
-@virtual
-async def test_other_tasks_have_their_turns(world: World) -> None:
-    async def at_once(data: bytes) -> bytes:
-        return data
-
+async def test_other_tasks_have_their_turns() -> None:
     turned = 0
+    seen: list[int] = []
+
+    def work() -> None:
+        time.sleep(TURN)
+
+    async def busy(data: bytes) -> bytes:
+        work()
+        seen.append(turned)
+        return data
 
     async def turn() -> None:
         nonlocal turned
@@ -242,11 +249,11 @@ async def test_other_tasks_have_their_turns(world: World) -> None:
             turned += 1
             await asyncio.sleep(0)
 
-    async with running(at_once) as (_, producer):
+    async with running(busy) as (_, producer):
         other = asyncio.create_task(turn())
-        await wait_all([producer.send("t", bytes(1000)) for _ in range(3000)])
+        await wait_all([producer.send("t", b"v") for _ in range(20)])
         other.cancel()
-        assert turned > 10
+    assert len(set(seen)) == len(seen), "no two in one turn"
 
 
 async def numbered(data: tuple[int, int]) -> bytes:
@@ -763,6 +770,25 @@ async def test_awaiting_a_record_that_waits_for_it_is_refused_at_once(world: Wor
         await producer.flush()
         assert (await producer.send("t", (producer, "next"))).offset == sent
     assert cluster.values("t") == [b"inner"] * sent + [b"next"]
+
+
+@virtual
+async def test_a_refused_wait_awaits_none_of_its_records_any_more(world: World) -> None:
+    """One that waits for something else counts in parked.memory as before."""
+    lost: list[Delivery] = []
+
+    async def waits(producer: KafkaProducer[Any, Any]) -> None:
+        await wait_all([lost[0], producer.send("t", (producer, "inner"))])
+
+    async with running(a_loop_of_its_own(waits)) as (_, producer):
+        lost.append(producer.send("t", (producer, "lost"), partition=7))
+        await asyncio.sleep(0.1)
+        counted = producer.metrics()["parked-bytes"]
+        assert counted > 0
+        with pytest.raises(SerializationException):
+            await producer.send("t", (producer, "outer"))
+        await asyncio.sleep(0.1)
+        assert producer.metrics()["parked-bytes"] == counted
 
 
 @virtual
