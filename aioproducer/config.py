@@ -82,13 +82,19 @@ class ProducerConfig(ClientConfig):
     batch_size: int = key(
         Type.INT, 16384, between(0, INT_MAX), "A batch is sent when it has this many bytes; 0 means 1."
     )
-    linger_ms: int = key(Type.LONG, 5, at_least(0), "How long a batch that is not full waits for more records.")
+    linger_ms: int = key(
+        Type.LONG,
+        5,
+        at_least(0),
+        "How long a batch that is not full waits for more records. If it is not given, pipeline=auto decides.",
+    )
     pipeline: str = key(
         Type.STRING,
-        "fixed",
+        "auto",
         one_of("fixed", "auto"),
-        "With auto, the producer measures round trip, window and arrivals of records, and decides from them when a "
-        "batch that is not full leaves; linger.ms is then its longest wait, 100 if not given.",
+        "When a batch that is not full leaves: with fixed, after linger.ms. With auto, the producer decides: at once if "
+        "its records are awaited and nothing that runs adds to it; else by round trip, window and arrivals of records "
+        "as measured, with linger.ms as the longest wait, 100 if not given. If only linger.ms is given, it is fixed.",
     )
     buffer_memory: int = key(
         Type.LONG,
@@ -221,8 +227,11 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
         )
     if config.partitioner_rack_aware and not config.client_rack.strip():
         raise ConfigException("partitioner.rack.aware=true needs client.rack", name="client.rack", value="")
-    if config.pipeline == "auto" and "linger_ms" not in explicit:
-        config = dataclasses.replace(config, linger_ms=AUTO_LINGER_MS)
+    if "linger_ms" not in explicit:
+        if config.pipeline == "auto":
+            config = dataclasses.replace(config, linger_ms=AUTO_LINGER_MS)
+    elif "pipeline" not in explicit:
+        config = dataclasses.replace(config, pipeline="fixed")
     config = _with_idempotence(config, explicit)
     return _with_delivery_timeout(config, explicit)
 

@@ -86,6 +86,8 @@ class ProduceResult:
         """Bytes of memory that these take."""
         # (first index here, where it went, index there), ascending
         self.targets: list[tuple[i64, ProduceResult, i64]] = []
+        # Called when somebody awaits a record, the first time.
+        self.on_awaited: Callable[[], object] | None = None
         # Called when the last task that awaited a record gives up while the record is still parked.
         self.on_abandoned: Callable[[], object] | None = None
 
@@ -154,11 +156,19 @@ class ProduceResult:
         if self.state == PENDING:
             self.waiters.append(future)
             self._awaited.append(index)
+            on_awaited = self.on_awaited
+            if on_awaited is not None:
+                self.on_awaited = None
+                on_awaited()
         elif self.state == FORWARDED and index >= 0:
             place = self.target(index)
             place[0].add_waiter(place[1], future)
         else:
             self._wake(index, future)
+
+    def number_waiting(self) -> i64:
+        """How many futures are to get a record's outcome."""
+        return len(self.waiters)
 
     def add_callback(self, index: i64, callback: Any) -> None:
         """``callback()`` is called when the record is done: in record order, or soon if it is already done."""

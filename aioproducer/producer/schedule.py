@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from typing import final
+
+from mypy_extensions import i64
 
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -12,11 +16,22 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadySet
 
 
+@final
+class Awaited:
+    """A batch that lingers, of which somebody awaits a record; its records when that was looked at, or 0."""
+
+    def __init__(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self.queue = queue
+        self.batch = batch
+        self.count: i64 = 0
+
+
 class Schedule:
     """Puts partitions into the ready set when their time has come. Times are the loop's, in seconds.
 
     A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on, or
-    as the ``pipeline`` says if there is one; but nothing lingers while somebody flushes, or waits for memory.
+    as the ``pipeline`` says if there is one, and then no longer than anything can be added to what is awaited. Nothing
+    lingers while somebody flushes, or waits for memory.
     ``wake()`` is called when there is something to look at, ``wake_at(when)`` when there will be; ``tick(when)`` is the
     first time from then on that the clock shows (``LoopClock``).
     """
@@ -38,6 +53,7 @@ class Schedule:
         self._tick = tick
         self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._awaited: list[Awaited] = []
         self._flushing = 0
         self._hurrying = False
 
@@ -51,6 +67,15 @@ class Schedule:
         else:
             queue.close_at = self._tick(queue.close_at)
             self._let_linger(queue)
+            if pipeline is not None:
+                batch.result.on_awaited = partial(self._is_awaited, queue)
+
+    def _is_awaited(self, queue: PartitionQueue) -> None:
+        """Somebody awaits a record of a batch that lingered when it was opened."""
+        batch = queue.open
+        if batch is not None and not queue.due and batch.result.number_waiting() > 0:
+            self._awaited.append(Awaited(queue, batch))
+            self._wake()
 
     def full(self, queue: PartitionQueue, now: float) -> None:
         """The queue's last batch takes no more."""
@@ -94,6 +119,26 @@ class Schedule:
             self.ready.add(queue)
         for queue in self._lingers.pop_due(now):
             self._lingered(queue, now)
+        if self._awaited:
+            self._take_awaited(now)
+
+    def _take_awaited(self, now: float) -> None:
+        """Makes ready what tasks await, if it would linger for nothing: all of it is awaited, so that nobody is left who
+        could add to it; or all that runs has had a turn, and nobody has added to it."""
+        awaited, self._awaited = self._awaited, []
+        for one in awaited:
+            queue, batch = one.queue, one.batch
+            if queue.open is not batch or queue.due:
+                continue
+            if batch.result.number_waiting() >= batch.count or batch.count == one.count:
+                self._due(queue, now)
+            elif one.count == 0:
+                one.count = batch.count
+                self._awaited.append(one)
+
+    def wants_turn(self) -> bool:
+        """Whether ``take_due`` is to be called again when all that runs has had a turn."""
+        return len(self._awaited) > 0
 
     def next(self) -> float | None:
         """When something falls due next."""

@@ -134,6 +134,8 @@ class SenderPass:
         if self._id_source.ids.current is None and self.transactions is None:
             self._id_source.ask_if_missing(work=self._completer.incomplete.oldest is not None)
         self._alarm.up()  # whatever has rung by now is seen to below
+        if self._schedule.wants_turn():
+            self._alarm.ring()
         for node in self._schedule.ready.nodes():
             self._send_to(node, now)
         self._failures.tell(now)
