@@ -179,7 +179,9 @@ class KafkaClient:
             connecting = any(link.state is LinkState.CONNECTING for link in self.links.values())
             if idle and (not connecting or now >= self._next_try):
                 known = [link for link in idle if link.node_id >= 0] or idle
-                known[next(self._turn) % len(known)].want()
+                # Who was tried longest ago: turns alone may give every second one, and the same one, to a dead server.
+                start = next(self._turn) % len(known)
+                min(known[start:] + known[:start], key=_idle_since).want()
                 self._next_try = now + HEAD_START
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._next_try if idle else None):
@@ -359,10 +361,15 @@ class KafkaClient:
         for node_id, node in nodes.items():
             if node_id not in self.links:
                 self._add_link(node_id, node.address)
-        if nodes:
+        # Else another connection would be made, and closed, for each request until they have authenticated again.
+        if any(link.node_id >= 0 and not link.reauthenticating for link in self.links.values()):
             self._rest_bootstrap()
 
     def _rest_bootstrap(self) -> None:
         for link in self.links.values():
             if link.node_id < 0 and link.ready() and link.in_flight() == 0:
                 link.rest()
+
+
+def _idle_since(link: BrokerLink) -> float:
+    return link.changed_at

@@ -183,6 +183,10 @@ class Connection:
             self._tell(request, lost)
         self._on_closed(self, error)
 
+    def unsent(self) -> int:
+        """Bytes that wait for the socket to take them."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     def abort(self) -> None:
         """Lets go of the socket without waiting for what was written to leave it."""
         if self._transport is not None:

@@ -303,6 +303,7 @@ class LinkTask:
             log.info("%s is reached again", link, extra={"kafka": self._fields("broker_reached")})
         link.last_error = None
         link.change(LinkState.READY)
+        unsent = 0
         while not self._lost.is_set():
             due = self._idle_at(connection)
             if self._session_due is not None:
@@ -311,7 +312,9 @@ class LinkTask:
                 return
             if self._session_due is not None and self._loop.time() >= self._session_due:
                 await self._reauthenticate(connection)
-            elif connection.in_flight:
+            elif connection.in_flight or connection.unsent() not in (0, unsent):
+                # With acks=0 bytes may be all there is to wait for; if none has left all the while, none will.
+                unsent = connection.unsent()
                 connection.last_active = self._loop.time()
             elif self._loop.time() >= self._idle_at(connection):
                 link.resting = True

@@ -21,6 +21,7 @@ from aioproducer.producer.completion import (
     APPENDED,
     MAYBE_APPENDED,
     REFUSES_CONTENT,
+    SEQUENCE_ERRORS,
     SUCCEED,
     SUCCEED_DUPLICATE,
     Action,
@@ -153,6 +154,8 @@ class BatchCompleter:
                 self._unstamp(queue, sequences, batch)
             if stamped is not None:
                 stamped.interrupted()
+            if code in SEQUENCE_ERRORS:
+                batch.excused += 1
             self._retry(queue, batch, code, now)
             if action is Action.ASK:
                 batch.asked_about = True

@@ -87,10 +87,10 @@ def decide(
         return Action.FAIL
     if may_split(code, batch):
         return Action.SPLIT
-    if batch.attempts > retries:
-        return Action.FAIL
     if sequences is not None and batch.has_sequence() and code in SEQUENCE_ERRORS:
         return _decide_by_sequence(code, batch, sequences)
+    if batch.attempts - batch.excused > retries:
+        return Action.FAIL
     if not error_class(code).retriable:
         return Action.FAIL
     void = sequences is not None and batch.has_sequence() and sequences.is_void(batch)

@@ -52,6 +52,7 @@ class ProducerBatch:
         "count",
         "created",
         "drain_order",
+        "excused",
         "expected_ratio",
         "first",
         "gives_way",
@@ -123,6 +124,8 @@ class ProducerBatch:
         self.sent_to: i64 = -1
         """The node of its last attempt."""
         self.attempts: i64 = 0
+        self.excused: i64 = 0
+        """Attempts that do not count as retries: they were refused for what became of other batches."""
         self.retry_at: float = 0.0
         self.sent_at: float = 0.0
         self.leader_epoch: i64 = -1

@@ -65,6 +65,7 @@ def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
         child.base_sequence = increment_sequence(batch.base_sequence, index)
     child.ready_at = batch.ready_at
     child.attempts = batch.attempts - 1
+    child.excused = batch.excused
     child.leader_epoch = batch.leader_epoch
     child.log = batch.log
     child.maybe_appended = batch.maybe_appended

@@ -513,6 +513,21 @@ async def test_an_idle_connection_is_closed_but_not_while_an_answer_is_due(
 
 
 @virtual
+async def test_bytes_that_never_leave_keep_no_connection(world: World) -> None:
+    """More than the sockets take in, and less than what pauses writing."""
+    async with linked(**{"connections.max.idle.ms": 10_000, "send.buffer.bytes": 4096}) as (_, watched):
+        link = await watched.ready()
+        assert link.connection is not None
+        transport: Any = link.connection._transport
+        left = [5000, 4000, 4000]
+        transport.get_write_buffer_size = lambda: left.pop(0) if len(left) > 1 else left[0]
+        await asyncio.sleep(19)
+        assert link.ready()
+        await asyncio.sleep(21)
+        assert link.state is IDLE
+
+
+@virtual
 async def test_an_idle_connection_is_closed_however_often_its_session_is_renewed(world: World) -> None:
     async with linked(**AS_ALICE, **{"connections.max.idle.ms": 10_000}) as (cluster, watched):
         asks_who(cluster.broker, session_ms=2_000)

@@ -28,6 +28,9 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.testing.simulation.network import Conditions, Network, NetworkFaults
+from aioproducer.testing.simulation.trace import Trace
 from tests.support.compiled import interpreted_only
 from tests.support.scripted_broker import (
     Exchange,
@@ -123,6 +126,25 @@ async def test_bootstrap_connections_rest_when_the_cluster_is_known(
         assert [link.node_id for link in client.links.values() if link.ready()] in ([0], [1])
         assert sum(len(broker.connections) for broker in cluster.brokers) == 1
         assert not [record for record in caplog.records if record.name.startswith("aioproducer.net")]
+
+
+@virtual
+async def test_a_bootstrap_connection_is_kept_while_the_known_brokers_authenticate_again(world: World) -> None:
+    async with watching() as (_, watched, client):
+        await ask(client)
+        link = link_to(client, 0)
+        link.reauthenticating = True
+        connected = world.attempts
+        for _ in range(3):
+            client.request_update()
+            await watched.metadata()
+            await asyncio.sleep(1)
+        assert world.attempts == connected + 1
+        link.reauthenticating = False
+        client.request_update()
+        await watched.metadata()
+        await asyncio.sleep(1)
+        assert not link_to(client, -1).ready()
 
 
 @virtual
@@ -410,6 +432,39 @@ async def test_when_no_known_broker_is_left_the_bootstrap_servers_are_asked(worl
         assert (await ask(watched.client, 0)).cluster_id == cluster.cluster_id
         await watched.stop()
         await door.abort()
+
+
+async def found_again(dead: int) -> None:
+    """The only known broker has moved, and one of the two bootstrap servers is gone."""
+    async with ScriptedCluster() as cluster:
+        doors = [cluster.another_broker() for _ in range(2)]
+        ports = [await door.open("127.0.0.1", 0) for door in doors]
+        servers = ",".join(f"127.0.0.1:{port}" for port in ports)
+        watched = Watched(servers, **{"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 10})
+        await watched.metadata()
+        await ask(watched.client, 0)
+        for door in doors:
+            await door.abort()
+        await cluster.stop_node(0)
+        before = link_to(watched.client, 0).address
+        watched.client.request_update()
+        await asyncio.sleep(1)
+        living = cluster.another_broker()
+        await cluster.start_node(0, port=0)
+        await living.open("127.0.0.1", ports[1 - dead])
+        async with asyncio.timeout(10):
+            while link_to(watched.client, 0).address == before:
+                await watched.metadata()
+        await watched.stop()
+        await living.abort()
+
+
+@pytest.mark.parametrize("dead", [0, 1])
+def test_every_bootstrap_server_is_tried_beside_a_known_broker_that_is_gone(dead: int) -> None:
+    """Connecting takes longer than the back-off, so the known broker is tried every second time."""
+    network = Network(Random(0), Conditions(latency=0.03), NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        runner.run(found_again(dead))
 
 
 @asynccontextmanager

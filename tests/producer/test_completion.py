@@ -87,7 +87,18 @@ def test_what_is_in_the_log_is_delivered_however_late(code: ErrorCode, expired: 
     assert Case(attempts=10).decide(code, expired=expired, retries=2).name.startswith("SUCCEED")
 
 
-@pytest.mark.parametrize("code", sorted(RETRIED | SEQUENCE_ERRORS))
+@pytest.mark.parametrize("code", sorted(SEQUENCE_ERRORS))
+def test_what_became_of_another_batch_takes_no_retries(code: ErrorCode) -> None:
+    assert Case().decide(code, expired=True) is Action.FAIL
+    for place in (0, 1):
+        assert Case(attempts=4, place=place).decide(code, retries=1) is not Action.FAIL
+    case = Case(attempts=4)
+    case.batch.excused = 3
+    assert case.decide(ErrorCode.NOT_ENOUGH_REPLICAS, retries=1) is Action.RETRY
+    assert case.decide(ErrorCode.NOT_ENOUGH_REPLICAS, retries=0) is Action.FAIL
+
+
+@pytest.mark.parametrize("code", sorted(RETRIED))
 def test_a_passing_error_is_retried_while_there_are_retries_and_time(code: ErrorCode) -> None:
     assert Case().decide(code, expired=True) is Action.FAIL
     assert Case(attempts=4).decide(code, retries=3) is Action.FAIL
