@@ -67,6 +67,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/drain.py",
     "aioproducer/producer/enqueued.py",
     "aioproducer/producer/failure_log.py",
+    "aioproducer/producer/held_delivery.py",
     "aioproducer/producer/incomplete_batches.py",
     "aioproducer/producer/ledger.py",
     "aioproducer/producer/murmur2.py",

@@ -106,7 +106,8 @@ class ProducerConfig(ClientConfig):
         Type.LONG,
         16777216,
         at_least(0),
-        "Bytes that records of send() may take, including bookkeeping, while they wait for metadata or memory.",
+        "Bytes that records of send() that nobody awaits may take, including bookkeeping, while they wait for "
+        "metadata or memory.",
     )
     max_block_ms: int = key(
         Type.LONG, 60000, at_least(0), "How long a record may wait for metadata and memory together."

@@ -13,7 +13,7 @@ import gc
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -47,6 +47,15 @@ async def bare_tasks(loop: MeasuredLoop, size: int) -> Held:
 
 async def waiters(loop: MeasuredLoop, size: int) -> Held:
     """``enqueue`` callers that wait for memory, all cancelled."""
+    return await _waiters(loop, size, _enqueue)
+
+
+async def senders(loop: MeasuredLoop, size: int) -> Held:
+    """Tasks that await ``send`` and wait for memory, all cancelled."""
+    return await _waiters(loop, size, _send)
+
+
+async def _waiters(loop: MeasuredLoop, size: int, call: Callable[[KafkaProducer], Coroutine[Any, Any, object]]) -> Held:
     async with EmbeddedCluster() as cluster:
         cluster.create_topic("t", 1)
         producer = KafkaProducer(
@@ -56,7 +65,7 @@ async def waiters(loop: MeasuredLoop, size: int) -> Held:
         try:
             await producer.partitions_for("t")
             await cluster.stop_node(0)
-            tasks = [asyncio.create_task(_enqueue(producer)) for _ in range(size)]
+            tasks = [asyncio.create_task(call(producer)) for _ in range(size)]
             await asyncio.sleep(0.1)
             if len(producer._sender._lot) < size // 2:  # the first are in the accumulator
                 raise WrongRun("the callers do not wait")
@@ -67,6 +76,49 @@ async def waiters(loop: MeasuredLoop, size: int) -> Held:
 
 async def _enqueue(producer: KafkaProducer) -> None:
     _ = await producer.enqueue("t", VALUE)
+
+
+async def _send(producer: KafkaProducer) -> None:
+    _ = await producer.send("t", VALUE)
+
+
+async def starting(loop: MeasuredLoop, size: int) -> Held:
+    """Tasks that await ``send``, of a producer that has just been started and has memory for all of them."""
+    async with EmbeddedCluster() as cluster:
+        cluster.create_topic("t", 4)
+        producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, buffer_memory=1 << 28)
+        await producer.start()
+        try:
+            tasks = [asyncio.create_task(_send(producer)) for _ in range(size)]
+            gc.collect()
+            with loop.measured() as held:
+                await asyncio.sleep(0)
+                if len(producer._sender._lot) < size:
+                    raise WrongRun("the tasks do not wait")
+                await asyncio.wait(tasks)
+            for task in tasks:
+                task.result()
+        finally:
+            await producer.close(0)
+    return held
+
+
+async def forgotten(loop: MeasuredLoop, size: int) -> Held:
+    """Records that have no room, and whose deliveries are held and never awaited."""
+    producer = KafkaProducer(bootstrap_servers="127.0.0.1:1", parked_memory=0)
+    await producer.start()
+    try:
+        ended = asyncio.Event()
+        deliveries = [producer.send("t", VALUE) for _ in range(size)]
+        deliveries[-1].add_done_callback(lambda _: ended.set())
+        gc.collect()
+        with loop.measured() as held:
+            await ended.wait()
+        if not all(isinstance(one.exception(), DeliveryError) for one in deliveries):
+            raise WrongRun("not all records failed")
+    finally:
+        await producer.close(0)
+    return held
 
 
 async def _cancelled(loop: MeasuredLoop, tasks: Sequence[asyncio.Task[Any]]) -> Held:
@@ -254,6 +306,9 @@ class Case:
 CASES = (
     Case("bare-tasks", "tasks of asyncio cancelled, without a producer", 20_000, bare_tasks, aioproducer=False),
     Case("waiters", "`enqueue` callers that wait for memory, cancelled", 20_000, waiters),
+    Case("senders", "tasks that await `send` and wait for memory, cancelled", 20_000, senders),
+    Case("starting", "tasks that await `send`, of a producer that has just been started", 20_000, starting),
+    Case("forgotten", "records without room whose deliveries nobody awaits", 20_000, forgotten),
     Case("expiry", "partitions whose batches expire at once", 10_000, expiry),
     Case("first-metadata", "partitions of a topic that the producer hears of", 100_000, first_metadata),
     Case("metadata-again", "the same partitions once more, unchanged", 100_000, metadata_again),

@@ -23,7 +23,10 @@ The producer's configs, with Kafka's names: `KafkaProducer(linger_ms=5)` or
 """
 
 DIFFERENCES = {
-    "parked.memory": "Not in Kafka, where `send` blocks the thread; here the record is parked.",
+    "parked.memory": (
+        "Not in Kafka, where `send` blocks the thread; here `await send(...)` waits, and without `await` the record is "
+        "parked."
+    ),
     "compression.thread.bytes": "Not in Kafka, where the thread that calls `send` compresses.",
     "pipeline": "Not in Kafka, where every batch that is not full waits for linger.ms.",
     "key.serializer": "A class, an object or a plain callable; not required, because bytes need none.",

@@ -157,7 +157,7 @@ class ProducerMetrics:
         )
         group.gauge(
             "parked-bytes",
-            "bytes of records of send() that wait for metadata or memory; `parked.memory` bounds them",
+            "bytes of records that wait for metadata or memory and that nobody awaits; `parked.memory` bounds them",
             lambda now: float(self.gauges.parked_bytes()),
             own=True,
         )

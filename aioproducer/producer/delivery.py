@@ -19,13 +19,15 @@ log = logging.getLogger(__name__)
 
 # Handles are many and short-lived, so the garbage collector does not look at them. They are in no lasting cycle: the
 # references back to them, from a result's callbacks and waiters, are cut when the result is complete.
-@final
 @mypyc_attr(acyclic=True, free_list_len=1)
 class Delivery:
     """One record's delivery: await it for its :class:`RecordMetadata`, or for the error that ended it.
 
     Any number of tasks may await it; cancelling one of them affects neither the record nor the others. Only a record
     that still waits for metadata or memory is withdrawn when nobody awaits it any more; a transaction fails with it.
+    While nobody awaits such a record, it counts in parked.memory, and fails if there is no room for it; callbacks,
+    ``flush`` and ``close`` do not count as awaiting it.
+
     ``done()``, ``result()``, ``exception()`` and ``add_done_callback()`` work as on a future.
 
     It is a coroutine, too, so that ``asyncio.create_task`` and task groups take it. ``asyncio.wait`` takes no
@@ -109,7 +111,9 @@ class Delivery:
         """Waits for the record's end in its present result, which is pending."""
         future = result.loop.create_future()
         result.add_waiter(self._index, future)
-        if result.on_abandoned is not None:
+        lot = result.lot
+        if lot is not None:
+            lot.awaited(result)
             future.add_done_callback(result.gave_up)
         waiting: Generator[Any, None, RecordMetadata] = future.__await__()
         return waiting

@@ -89,7 +89,7 @@ def _losses(found: MetricsSnapshot) -> Iterator[HealthFinding]:
             exhausted,
             0.0,
             Severity.CRITICAL,
-            "records fail for want of memory: await enqueue() instead of send(), send less, or raise buffer.memory "
+            "records fail for want of memory: await send() or enqueue(), send less, or raise buffer.memory "
             "or max.block.ms",
         )
     failed = found["record-error-rate"]
@@ -126,7 +126,7 @@ def _memory(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThresh
             available,
             least,
             Severity.WARNING,
-            "records come faster than the brokers take them: await enqueue() instead of send(), raise buffer.memory, "
+            "records come faster than the brokers take them: await send() or enqueue(), raise buffer.memory, "
             f"or help the brokers{_slowest(found)}",
         )
     most = limits.parked * config.parked_memory
@@ -137,7 +137,7 @@ def _memory(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThresh
             parked,
             most,
             Severity.WARNING,
-            "send() soon fails, as too many records wait for metadata or memory: await enqueue() instead, or look "
+            "send() soon fails, as too many records that nobody awaits wait for metadata or memory: await it, or look "
             "whether the topics exist (metadata-wait-time-ns-total) and memory comes back (bufferpool-wait-ratio)",
         )
 

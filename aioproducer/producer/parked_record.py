@@ -7,24 +7,26 @@ from typing import Any, Final, final
 
 from aioproducer.errors import DeliveryError
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.held_delivery import HeldDelivery
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.produce_result import PENDING, Loop, ProduceResult
 from aioproducer.types import Headers, ProducerRecord
 
-PARKED_COST: Final = 1280
+PARKED_COST: Final = 640
 """Bytes of memory that a record takes beside its own while it waits (``python -m benchmarks memory`` measures)."""
 
 
 @final
 class ParkedRecord:
-    """A record on its way into the accumulator, and the delivery its sender already holds."""
+    """A record on its way into the accumulator, and the result that its sender's delivery points to."""
 
     __slots__ = (
         "_hooks",
+        "awaiters",
+        "charged",
         "choose",
         "condition",
         "deadline",
-        "delivery",
         "headers",
         "intercepted",
         "key",
@@ -36,6 +38,7 @@ class ParkedRecord:
         "size",
         "timestamp_ms",
         "topic",
+        "undecided_since",
         "value",
     )
 
@@ -75,13 +78,24 @@ class ParkedRecord:
         self.choose = choose
         """Asks the user's partitioner, if it is to decide: None while the topic is unknown, or PartitionerException."""
         self.number = 0
+        self.awaiters = 0
+        """How many await its delivery: tasks, and calls of ``wait_all``."""
+        self.charged = False
+        """It counts in ``parked.memory``."""
+        self.undecided_since = 0
+        """The turn of the loop in which it came, if there was no room for it."""
         self.result = ProduceResult(loop, *self.destination(), hooks)
-        self.delivery = Delivery(self.result, 0)
 
     @property
     def held(self) -> int:
         """Bytes of memory it takes while it waits."""
         return self.size + PARKED_COST
+
+    def delivery(self) -> Delivery:
+        """What its sender gets."""
+        if self.charged or not self.waiting():
+            return Delivery(self.result, 0)
+        return HeldDelivery(self.result, 0)
 
     def waiting(self) -> bool:
         return self.result.state == PENDING  # neither placed nor failed

@@ -1,19 +1,26 @@
 """Records that could not be appended at once, in the order they came.
 
-A record waits for metadata (its topic is unknown, or the partition it names) or for memory. Both kinds of waiter stand
-in the same queues: a record of ``send`` (no task: it is placed on the spot when its time comes) and an ``enqueue``
-caller, who brings an ``asyncio.Condition`` and waits on it, as each thread waiting in Kafka's BufferPool has one of
-its own. Placing happens synchronously, in order, the moment memory is freed or metadata arrives, before anybody is
-notified: a newcomer finds the queue not empty and goes behind it, and a waiter that is cancelled after it was placed
-has lost nothing, as its record is in the accumulator. No asyncio here: the Sender does the notifying. Compiled when
-there is a compiler: before metadata has come, and while memory is short, every record passes here.
+A record waits for metadata (its topic is unknown, or the partition it names) or for memory. All waiters stand in the
+same queues: a record of ``send``, whose delivery its caller may await, and an ``enqueue`` caller, who brings an
+``asyncio.Condition`` and waits on it, as each thread waiting in Kafka's BufferPool has one of its own. Placing happens
+synchronously, in order, the moment memory is freed or metadata arrives, before anybody is notified: a newcomer finds
+the queue not empty and goes behind it, and a waiter that is cancelled after it was placed has lost nothing, as its
+record is in the accumulator.
+
+A record that somebody awaits holds its caller up, so nothing but ``max.block.ms`` bounds it. A record that nobody
+awaits counts in ``parked.memory``. While ``send`` runs, nothing tells which of the two its record will be. So a record
+for which there is no room is on trial: it fails when its delivery is dropped, or after ``TRIAL`` turns of the loop,
+unless somebody awaits it by then.
+
+No asyncio here: the Sender does the notifying. Compiled when there is a compiler: before metadata has come, and while
+memory is short, every record passes here.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import final
+from typing import Final, final
 
 from aioproducer.errors import (
     BufferExhaustedException,
@@ -29,15 +36,22 @@ from aioproducer.producer.explanation import counted
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.ledger import Ledger, in_words
 from aioproducer.producer.parked_record import ParkedRecord
+from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.waiting_line import WaitingLine
 from aioproducer.turn import Turn
 
+TRIAL: Final = 4
+"""Turns of the loop in which a record that has no room waits for somebody to await it.
+
+A task begins in the turn after the one that makes it, and may do no more then than to make the next one.
+"""
+
 
 @final
 class ParkingLot:
-    """Who waits for what. ``bytes`` counts the records of ``send`` only: an ``enqueue`` caller holds its own."""
+    """Who waits for what. ``bytes`` counts the records that nobody awaits: a caller that waits holds its own."""
 
     def __init__(
         self, accumulator: RecordAccumulator, capacity: int, failures: FailureLog, metrics: ProducerMetrics
@@ -47,7 +61,7 @@ class ParkingLot:
         self._metrics = metrics
         self.capacity = capacity
         self.bytes = 0
-        self._parked: dict[ParkedRecord, None] = {}
+        self._parked: dict[ProduceResult, ParkedRecord] = {}
         # Each of them stands in one of these, too:
         self.memory = WaitingLine()
         self.metadata: dict[str, WaitingLine] = {}
@@ -55,9 +69,20 @@ class ParkingLot:
         """Records with a Condition that were placed or have failed, for the Sender to notify."""
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
         """Told of every record that fails here, or is withdrawn."""
-        self.on_withdrawn: Callable[[], object] = lambda: None
-        """Called when a withdrawal may have given others their turn: the only change that its owner does not cause."""
+        self.wake: Callable[[], object] = lambda: None
+        """Has the Sender look here: records were placed or have failed without its doing, or are left to be placed."""
+        self.paused = False
+        """There may be memory for those who wait for it: placing has stopped only to give the loop a turn."""
+        self._trial = WaitingLine()
+        """Records of ``send`` that have no room, and that nobody awaits yet."""
+        self._dropped: deque[ProduceResult] = deque()
+        """Of those, the ones that nobody can await any more. Filled by finalizers, which may run in any thread."""
+        self._turns = 0
+        """Turns of the loop that were counted: only while there are records on trial."""
+        self._counting = False
+        self._deciding = Turn(accumulator.loop)
         self._expiring = Turn(accumulator.loop)
+        self._placing_turn = Turn(accumulator.loop)
         self._placing = False
         self._count = 0
         self._shut = True
@@ -76,6 +101,8 @@ class ParkingLot:
     def _gate(self) -> None:
         waiting = (len(self.memory) > 0, len(self.metadata) > 0)
         self._accumulator.detour = self._shut or waiting[0]
+        if not waiting[0]:
+            self.paused = False
         if waiting != self._waited:
             self._waited = waiting
             now = self._accumulator.loop.time()
@@ -86,30 +113,36 @@ class ParkingLot:
         return len(self._parked)
 
     def park(self, record: ParkedRecord) -> None:
-        """Takes a newcomer in, behind everybody else; a full lot fails it at once."""
-        if record.condition is None:
-            if (full := self._full_for(record)) is not None:
-                self._fail(record, full, aborted=False)
-                return
-            self.bytes += record.held
+        """Takes a newcomer in, behind everybody else."""
+        self._decide_dropped()
         self._count += 1
         record.number = self._count
-        record.result.on_abandoned = lambda: self.withdraw(record)
-        self._parked[record] = None
+        record.result.lot = self
+        self._parked[record.result] = record
+        if record.condition is None:
+            if self._full_for(record):
+                self._try(record)
+            else:
+                self._charge(record)
         if self._has_metadata(record):
             self.memory.add(record)
         else:
             self._wait_for_metadata(record)
         self._gate()
 
-    def _full_for(self, record: ParkedRecord) -> BufferExhaustedException | None:
-        """The error of a record of ``send`` for which there is no room here."""
-        if self.bytes + record.held <= self.capacity:
-            return None
-        return BufferExhaustedException(
-            f"{self.bytes} bytes of records wait for metadata or memory already, and {record.held} more do not "
-            f"fit in parked.memory={self.capacity}: await enqueue() instead of send() for back-pressure"
-        )
+    def _full_for(self, record: ParkedRecord) -> bool:
+        return self.bytes + record.held > self.capacity
+
+    def _charge(self, record: ParkedRecord) -> None:
+        record.charged = True
+        self.bytes += record.held
+
+    def _no_charge(self, record: ParkedRecord) -> None:
+        if record.charged:
+            record.charged = False
+            self.bytes -= record.held
+        elif record in self._trial:
+            self._trial.remove(record)
 
     def _wait_for_metadata(self, record: ParkedRecord) -> None:
         line = self.metadata.get(record.topic)
@@ -125,7 +158,7 @@ class ParkingLot:
 
     def records(self) -> list[ParkedRecord]:
         """Everything parked, oldest first."""
-        return list(self._parked)
+        return list(self._parked.values())
 
     @property
     def pool(self) -> BufferPool:
@@ -167,7 +200,7 @@ class ParkingLot:
         return refused
 
     def place(self) -> None:
-        """Places records from the head for as long as there is memory."""
+        """Places records from the head for as long as there is memory, for a turn; some are left for the next wake."""
         if self._placing:
             return  # a partitioner that is asked below has sent a record
         self._placing = True
@@ -179,6 +212,8 @@ class ParkingLot:
 
     def _place_from_the_head(self) -> None:
         memory = self.memory
+        self.paused = False
+        self._placing_turn.begin()
         while len(memory) > 0:
             record = memory.first()
             placed = self._accumulator.place(
@@ -192,11 +227,15 @@ class ParkingLot:
             )
             if placed is not None:
                 memory.remove(record)
-                record.result.on_abandoned = None
                 record.result.forward([(0, placed._result, placed._index)])
                 if record.intercepted is not None:
                     placed._result.intercept(placed._index, record.headers or ())
                 self._leave(record)
+                if self._placing_turn.over():
+                    if len(memory) > 0:
+                        self.paused = True
+                        self.wake()
+                    break
             elif self._has_metadata(record):
                 break
             elif record.choose is not None:
@@ -234,7 +273,7 @@ class ParkingLot:
         self.on_failed(error)  # a transaction may not be committed without it
         record.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
         self.place()  # the next one may need less
-        self.on_withdrawn()
+        self.wake()
 
     def adopt(self, record: ParkedRecord) -> None:
         """Nobody awaits this record of ``enqueue``, so from now on it is one of ``send``."""
@@ -243,16 +282,83 @@ class ParkingLot:
         error = record.result.error
         if record.waiting():
             record.condition = None
-            full = self._full_for(record)
-            self.bytes += record.held
-            if full is not None:
-                self._take_out(record)
-                self._fail_each([(record, full)])
-                self.place()
-                self.on_withdrawn()
+            self._nobody_awaits(record)
         elif error is not None and not record.result.told:
             record.result.told = True
             self._failures.failed(*record.destination(), 1, error, self._accumulator.loop.time())
+
+    def _nobody_awaits(self, record: ParkedRecord) -> None:
+        """From now on the record counts; if there is no room for it, it fails."""
+        if not self._full_for(record):
+            self._charge(record)
+            return
+        error = BufferExhaustedException(
+            f"{self.bytes} bytes of records that nobody awaits wait for metadata or memory already, and {record.held} "
+            f"more do not fit in parked.memory={self.capacity}: await send(), or enqueue(), and the call waits for room"
+        )
+        self._take_out(record)
+        self._fail_each([(record, error)])
+        self.place()
+        self.wake()
+
+    # Who awaits a record of send: its result tells
+
+    def awaited(self, result: ProduceResult) -> None:
+        """Somebody more awaits the record."""
+        record = self._parked[result]
+        record.awaiters += 1
+        self._no_charge(record)
+
+    def left(self, result: ProduceResult) -> None:
+        """A task that awaited the record was cancelled. It was the last: then the record is withdrawn."""
+        record = self._parked[result]
+        if record.awaiters == 1 and not result.callbacks:
+            self.withdraw(record)
+        else:
+            self.released(result)
+
+    def released(self, result: ProduceResult) -> None:
+        """Somebody awaits the record no longer, and has no objection to its being sent."""
+        record = self._parked[result]
+        record.awaiters -= 1
+        if record.awaiters == 0:
+            self._nobody_awaits(record)
+
+    def dropped(self, result: ProduceResult) -> None:
+        """Nobody can await the record any more. Called in the middle of anything, and in any thread."""
+        self._dropped.append(result)
+
+    def _try(self, record: ParkedRecord) -> None:
+        record.undecided_since = self._turns
+        self._trial.add(record)
+        if not self._counting:
+            self._counting = True
+            self._accumulator.loop.call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        """Ends the trials that have lasted for long enough; some later, if that takes long."""
+        self._turns += 1
+        self._decide_dropped()
+        self._deciding.begin()
+        trial = self._trial
+        while len(trial) > 0 and (record := trial.first()).undecided_since + TRIAL <= self._turns:
+            self._end_trial(record)
+            if self._deciding.over():
+                break
+        self._counting = len(trial) > 0
+        if self._counting:
+            self._accumulator.loop.call_soon(self._next_turn)
+
+    def _decide_dropped(self) -> None:
+        dropped = self._dropped
+        while dropped:
+            record = self._parked.get(dropped.popleft())
+            if record is not None and record in self._trial:
+                self._end_trial(record)
+
+    def _end_trial(self, record: ParkedRecord) -> None:
+        self._trial.remove(record)
+        self._nobody_awaits(record)
 
     def _take_out(self, record: ParkedRecord) -> None:
         """Takes a record that waits out of its queue."""
@@ -277,9 +383,12 @@ class ParkingLot:
         self._parked.clear()
         self.memory = WaitingLine()
         self.metadata.clear()
+        self._trial = WaitingLine()
         self.bytes = 0
         self._gate()
         self.settled += [record for record in records if record.condition is not None]
+        for record in records:
+            record.result.lot = None
         for record in records:
             if record.waiting():
                 self._fail(record, error, aborted=aborted)
@@ -349,11 +458,11 @@ class ParkingLot:
         return error
 
     def _leave(self, record: ParkedRecord) -> None:
-        if record.condition is None:
-            self.bytes -= record.held
-        else:
+        self._no_charge(record)
+        if record.condition is not None:
             self.settled.append(record)
-        del self._parked[record]
+        record.result.lot = None
+        del self._parked[record.result]
 
     def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:
         """Fails records that are out of the queues; callbacks may send, so first none of them counts any more."""

@@ -56,6 +56,22 @@ class Hooks(Protocol):
     def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Any]]) -> None: ...
 
 
+class Lot(Protocol):
+    """The parking lot, as far as it is needed here: it counts the tasks that await a record which waits there."""
+
+    def awaited(self, result: ProduceResult) -> None: ...
+
+    def left(self, result: ProduceResult) -> None: ...
+
+    def released(self, result: ProduceResult) -> None: ...
+
+    def dropped(self, result: ProduceResult) -> None: ...
+
+
+_NOWHERE: Final[list[tuple[i64, Any, i64]]] = []
+"""Where a result went that was not forwarded. Nobody changes it."""
+
+
 @final
 class ProduceResult:
     """The outcome of one batch (Kafka's ``ProduceRequestResult`` and ``ProducerBatch.FinalState``).
@@ -76,20 +92,21 @@ class ProduceResult:
         self.error: DeliveryError | None = None
         self.told = False
         """Somebody has been given the error."""
+        # None instead of an empty list: a record that is parked has a result of its own, and pays for each list.
         # Two lists in step instead of one of pairs: with many tasks awaiting, pairs would be a tenth of the cost here.
-        self.waiters: list[Any] = []
-        self._awaited: list[i64] = []
-        self.callbacks: list[tuple[i64, Any]] = []
+        self.waiters: list[Any] | None = None
+        self._awaited: list[i64] | None = None
+        self.callbacks: list[tuple[i64, Any]] | None = None
         # Headers of the records whose end interceptors must be told, in record order.
-        self.intercepted: list[tuple[i64, Any]] = []
+        self.intercepted: list[tuple[i64, Any]] | None = None
         self.kept: i64 = 0
         """Bytes of memory that these take."""
         # (first index here, where it went, index there), ascending
-        self.targets: list[tuple[i64, ProduceResult, i64]] = []
-        # Called when somebody awaits a record, the first time.
+        self.targets: list[tuple[i64, ProduceResult, i64]] = _NOWHERE
         self.on_awaited: Callable[[], object] | None = None
-        # Called when the last task that awaited a record gives up while the record is still parked.
-        self.on_abandoned: Callable[[], object] | None = None
+        """Called when somebody awaits a record, the first time."""
+        self.lot: Lot | None = None
+        """Where the record waits that this is the result of; None if it does not wait."""
 
     def done(self) -> bool:
         return self.state >= SUCCEEDED
@@ -98,7 +115,11 @@ class ProduceResult:
         """Whether a failure would be told to somebody; ``flush``, interceptors and cancelled tasks do not count."""
         if self.callbacks:
             return True
-        return any(self._awaited[place] != WHOLE and not future.done() for place, future in enumerate(self.waiters))
+        waiters = self.waiters
+        awaited = self._awaited
+        if waiters is None or awaited is None:
+            return False
+        return any(awaited[place] != WHOLE and not future.done() for place, future in enumerate(waiters))
 
     def succeed(self, base_offset: i64, log_append_time: i64, base_timestamp: i64, sizes: bytes) -> bool:
         """Completes every delivery of the batch; False if it was complete already."""
@@ -131,16 +152,19 @@ class ProduceResult:
         awaited = self._awaited
         callbacks = self.callbacks
         intercepted = self.intercepted
-        self.waiters = []
-        self._awaited = []
-        self.callbacks = []
-        self.intercepted = []
-        for index, headers in intercepted:
-            self.intercept(index, headers)
-        for place, future in enumerate(waiters):
-            self.add_waiter(awaited[place], future)
-        for index, callback in callbacks:
-            self.add_callback(index, callback)
+        self.waiters = None
+        self._awaited = None
+        self.callbacks = None
+        self.intercepted = None
+        if intercepted is not None:
+            for index, headers in intercepted:
+                self.intercept(index, headers)
+        if waiters is not None and awaited is not None:
+            for place, future in enumerate(waiters):
+                self.add_waiter(awaited[place], future)
+        if callbacks is not None:
+            for index, callback in callbacks:
+                self.add_callback(index, callback)
 
     def target(self, index: i64) -> tuple[ProduceResult, i64]:
         """Where record ``index`` of a forwarded result went."""
@@ -154,8 +178,14 @@ class ProduceResult:
     def add_waiter(self, index: i64, future: Any) -> None:
         """``future`` gets the record's outcome; a future for the WHOLE or a SPAN is told of a forwarding, too."""
         if self.state == PENDING:
-            self.waiters.append(future)
-            self._awaited.append(index)
+            waiters = self.waiters
+            awaited = self._awaited
+            if waiters is None or awaited is None:
+                self.waiters = [future]
+                self._awaited = [index]
+            else:
+                waiters.append(future)
+                awaited.append(index)
             on_awaited = self.on_awaited
             if on_awaited is not None:
                 self.on_awaited = None
@@ -168,12 +198,16 @@ class ProduceResult:
 
     def number_waiting(self) -> i64:
         """How many futures are to get a record's outcome."""
-        return len(self.waiters)
+        waiters = self.waiters
+        return 0 if waiters is None else len(waiters)
 
     def add_callback(self, index: i64, callback: Any) -> None:
         """``callback()`` is called when the record is done: in record order, or soon if it is already done."""
         if self.state == PENDING:
-            self.callbacks.append((index, callback))
+            callbacks = self.callbacks
+            if callbacks is None:
+                callbacks = self.callbacks = []
+            callbacks.append((index, callback))
         elif self.state == FORWARDED:
             place = self.target(index)
             place[0].add_callback(place[1], callback)
@@ -183,7 +217,10 @@ class ProduceResult:
     def intercept(self, index: i64, headers: tuple[tuple[str, bytes | None], ...]) -> None:
         """Interceptors will be told the record's outcome: in record order, and before anybody else."""
         if self.state == PENDING:
-            self.intercepted.append((index, headers))
+            intercepted = self.intercepted
+            if intercepted is None:
+                intercepted = self.intercepted = []
+            intercepted.append((index, headers))
             self.kept += INTERCEPTED_COST
             for header in headers:
                 value: bytes | None = header[1]
@@ -221,11 +258,10 @@ class ProduceResult:
         return error.told_of(index)
 
     def _tell(self) -> None:
-        self.on_abandoned = None
         intercepted = self.intercepted
         hooks = self.hooks
-        if intercepted and hooks is not None:
-            self.intercepted = []
+        if intercepted is not None and hooks is not None:
+            self.intercepted = None
             try:
                 hooks.on_acknowledgement(self, intercepted)
             finally:
@@ -237,13 +273,13 @@ class ProduceResult:
         waiters = self.waiters
         awaited = self._awaited
         callbacks = self.callbacks
-        if waiters:
-            self.waiters = []
-            self._awaited = []
+        if waiters is not None and awaited is not None:
+            self.waiters = None
+            self._awaited = None
             for place, future in enumerate(waiters):
                 self._wake(awaited[place], future)
-        if callbacks:
-            self.callbacks = []
+        if callbacks is not None:
+            self.callbacks = None
             callbacks.sort(key=_by_index)
             for _, callback in callbacks:
                 callback()
@@ -263,12 +299,10 @@ class ProduceResult:
             future.set_exception(self.raised(index))
 
     def gave_up(self, future: Any) -> None:
-        """A future for a parked record is done. If it was cancelled, and nobody else waits, say so."""
-        hook = self.on_abandoned
-        if hook is None or self.state != PENDING or not future.cancelled():
-            return
-        if not self.callbacks and all(waiter.done() for waiter in self.waiters):
-            hook()
+        """The future of a task that awaits a parked record is done. If it was cancelled, the task has left."""
+        lot = self.lot
+        if lot is not None and future.cancelled():
+            lot.left(self)
 
 
 def _by_index(entry: tuple[i64, Any]) -> i64:

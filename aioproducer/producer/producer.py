@@ -219,7 +219,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         record = fields_of(topic, value, key, partition, timestamp_ms, headers)
         self._home.check()
         admitted = self._admission.let_in(*record, serialize=serialize)
-        return admitted.delivery if isinstance(admitted, ParkedRecord) else admitted
+        return admitted.delivery() if isinstance(admitted, ParkedRecord) else admitted
 
     def _enqueue_otherwise(
         self,
@@ -263,7 +263,7 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         await placed(self._lot, record)
         if record.result.state != FORWARDED:
             raise record.result.raised(0)
-        return record.delivery
+        return record.delivery()
 
     def _after_a_turn(self, delivery: Delivery) -> Coroutine[Any, Any, Delivery]:
         return Enqueuing(None, partial(_after_a_turn, delivery))

@@ -78,9 +78,14 @@ class RecordCalls:
         """Appends a record and returns its delivery, which you may await or not.
 
         This is a plain method. If metadata and memory are available, the record is in the accumulator when it returns.
-        Otherwise the record is parked, first come, first served, for at most max.block.ms. ``timestamp_ms`` counts from
-        the epoch; None means now. Raises only for misuse (IllegalArgumentException, IllegalStateException) and
-        SerializationException; all other errors arrive in the delivery, or in the log if nobody awaits it.
+        Otherwise the record waits, first come, first served, for at most max.block.ms. ``await send(...)``, also in a
+        task, waits with it: however many tasks wait, none of their records is refused. A record that nobody awaits
+        counts in parked.memory. If there is no room for it there, it fails with BufferExhaustedException when its
+        delivery is dropped, or after four turns of the event loop, unless somebody awaits it by then.
+
+        ``timestamp_ms`` counts from the epoch; None means now. Raises only for misuse (IllegalArgumentException,
+        IllegalStateException) and SerializationException; all other errors arrive in the delivery, or in the log if
+        nobody awaits it.
         """
         delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:

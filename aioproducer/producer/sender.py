@@ -64,7 +64,7 @@ class Sender:
         self._config = config
         self._lot = lot
         self._alarm = Alarm()
-        lot.on_withdrawn = self._alarm.ring
+        lot.wake = self._alarm.ring
         self._metrics = metrics
         self._failures = failures
         failures.on_news = self._alarm.ring

@@ -130,7 +130,7 @@ class SenderPass:
         self._completer.expire(now, self._why_not_delivered)
         if self._somebody_parked():
             self._lot.expire(now, self._no_metadata)
-        self._schedule.hurry(now, wanted=bool(self._lot.memory.records))
+        self._schedule.hurry(now, wanted=bool(self._lot.memory.records) and not self._lot.paused)
         if self._id_source.ids.current is None and self.transactions is None:
             self._id_source.ask_if_missing(work=self._completer.incomplete.oldest is not None)
         self._alarm.up()  # whatever has rung by now is seen to below
@@ -144,6 +144,8 @@ class SenderPass:
         self._wake_at(self._failures.next())
         if self._somebody_parked():
             self._wake_at(self._lot.next_deadline())
+            if self._lot.paused:
+                self._alarm.ring()
 
     def _somebody_parked(self) -> bool:
         return bool(self._lot.memory.records or self._lot.metadata)

@@ -9,10 +9,26 @@ from aioproducer.producer.produce_result import FORWARDED, PENDING, WHOLE, Produ
 
 
 async def wait_all(deliveries: Iterable[Delivery]) -> None:
-    """Returns when every delivery is done, delivered or failed, without making a task or a future for each."""
-    for delivery in deliveries:
-        while not delivery.done():
-            await delivery.settled()
+    """Returns when every delivery is done, delivered or failed, without making a task or a future for each.
+
+    All of them count as awaited from the beginning: a record that waits for memory keeps its turn. If ``wait_all`` is
+    cancelled, none is withdrawn.
+    """
+    all_of_them = list(deliveries)
+    for delivery in all_of_them:
+        result, _ = delivery.place()
+        if result.lot is not None:
+            result.lot.awaited(result)
+    try:
+        for delivery in all_of_them:
+            while not delivery.done():
+                await delivery.settled()
+    except BaseException:
+        for delivery in all_of_them:
+            result, _ = delivery.place()
+            if result.lot is not None:
+                result.lot.released(result)
+        raise
 
 
 async def all_ended(results: Iterable[ProduceResult]) -> None:

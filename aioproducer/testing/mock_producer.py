@@ -289,6 +289,6 @@ class _Recording(Admission):
             raise DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1 if partition is None else partition)) from None
         placed = super().let_in(topic, value, key, partition, timestamp_ms, headers, condition, serialize=serialize)
         waits = isinstance(placed, ParkedRecord) and placed.waiting()
-        if not waits and (placed.delivery if isinstance(placed, ParkedRecord) else placed).outcome is None:
+        if not waits and (placed.delivery() if isinstance(placed, ParkedRecord) else placed).outcome is None:
             self._sent(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
         return placed

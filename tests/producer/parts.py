@@ -95,6 +95,16 @@ class Loop:
     def call_soon(self, callback: Callable[..., object], *args: Any) -> None:
         self._soon.append((callback, args))
 
+    def idle(self) -> bool:
+        """Nothing has been left for later."""
+        return not self._soon
+
+    def turn(self) -> None:
+        """What has been left for later by now; not what that leaves for later in its turn."""
+        for _ in range(len(self._soon)):
+            callback, args = self._soon.popleft()
+            callback(*args)
+
     def run(self) -> None:
         while self._soon:
             callback, args = self._soon.popleft()
@@ -131,6 +141,28 @@ def waiting(delivery: Delivery) -> Future:
     """The future on which a task that awaits the delivery waits."""
     future: Future = next(delivery.__await__())
     return future
+
+
+class CountingLot:
+    """A parking lot that only counts the tasks that await a record, and those that were cancelled."""
+
+    def __init__(self, on_left: Callable[[], object] = lambda: None) -> None:
+        self.awaiting = self.cancelled = self.drops = 0
+        self._on_left = on_left
+
+    def awaited(self, result: ProduceResult) -> None:
+        self.awaiting += 1
+
+    def left(self, result: ProduceResult) -> None:
+        self.cancelled += 1
+        result.lot = None
+        self._on_left()
+
+    def released(self, result: ProduceResult) -> None:
+        raise AssertionError("nobody has called wait_all")
+
+    def dropped(self, result: ProduceResult) -> None:
+        self.drops += 1
 
 
 class Hooks:

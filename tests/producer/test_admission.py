@@ -110,7 +110,7 @@ class AdmissionMachine(RuleBasedStateMachine):
             return
         if isinstance(made, ParkedRecord):
             self.parked.append(made)
-        self.deliveries[number] = made.delivery if isinstance(made, ParkedRecord) else made
+        self.deliveries[number] = made.delivery() if isinstance(made, ParkedRecord) else made
 
     @rule(topic=st.sampled_from(TOPICS), partitions=st.integers(1, 2))
     def learn(self, topic: str, partitions: int) -> None:

@@ -17,7 +17,7 @@ from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.types import TimestampType
 
-from .parts import NOW_MS, Hooks, Loop, failure, make_batch, succeed, waiting
+from .parts import NOW_MS, CountingLot, Hooks, Loop, failure, make_batch, succeed, waiting
 
 
 def parked() -> ParkedRecord:
@@ -96,7 +96,7 @@ def test_what_fails_has_not_been_aborted_unless_that_is_said() -> None:
     result.fail(failure())
     record.fail(failure())
     assert repr(Delivery(result, 0)) == "<Delivery t-0 failed>"
-    assert repr(record.delivery) == "<Delivery t--1 failed>"
+    assert repr(record.delivery()) == "<Delivery t--1 failed>"
 
 
 # Waiters
@@ -270,10 +270,11 @@ async def test_a_cancel_and_the_outcome_in_neighbouring_ticks(ticks: int, cancel
     withdrawn: list[bool] = []
 
     def withdraw() -> None:
-        withdrawn.append(True)
-        result.fail(failure("withdrawn", Outcome.NOT_SENT))
+        if not result.done():
+            withdrawn.append(True)
+            result.fail(failure("withdrawn", Outcome.NOT_SENT))
 
-    result.on_abandoned = withdraw
+    result.lot = CountingLot(withdraw)
 
     async def wait() -> int:
         return (await Delivery(result, 0)).offset
@@ -364,14 +365,13 @@ async def test_many_tasks_of_one_delivery_end_each_for_itself() -> None:
 
 async def test_a_task_that_is_cancelled_withdraws_a_parked_record_as_one_that_awaits_it_does() -> None:
     result = ProduceResult(asyncio.get_running_loop(), "t", 0)
-    withdrawn: list[None] = []
-    result.on_abandoned = lambda: withdrawn.append(None)
+    result.lot = lot = CountingLot()
     task: asyncio.Task[Any] = asyncio.create_task(Delivery(result, 0))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])
     await asyncio.sleep(0)
-    assert withdrawn == [None]
+    assert lot.cancelled == 1
 
 
 async def test_a_task_group_ends_with_its_deliveries() -> None:
@@ -432,7 +432,7 @@ async def test_wait_refuses_a_delivery_and_nothing_has_happened_to_it() -> None:
     delivery = Delivery(result, 0)
     with pytest.raises(TypeError, match="coroutines is forbidden, use tasks"):
         await asyncio.wait([delivery])  # type: ignore[type-var]
-    assert result.waiters == []
+    assert result.waiters is None
     assert (await ended_later(delivery)).offset == 1000
 
 

@@ -31,9 +31,11 @@ from aioproducer.errors import (
     TimeoutException,
     TopicAuthorizationException,
 )
+from aioproducer.producer.parked_record import PARKED_COST
+from aioproducer.producer.parking import TRIAL
 from aioproducer.protocol.api_key import ApiKey
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.producing import all_memory_free, end_of, make_producer
+from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import ScriptedCluster, after, answer, drop, error, never
 from tests.support.virtual_time import World, virtual
 
@@ -253,13 +255,14 @@ async def test_what_gets_no_memory_or_does_not_fit_into_the_lot_is_a_send_error(
         "buffer_memory": 1000,
         "batch_size": 1000,
         "max_request_size": 1000,
-        "parked_memory": 3000,
+        "parked_memory": 900 + PARKED_COST,
     }
     async with running(book, max_block_ms=30, **memory) as (cluster, producer):
         cluster.broker.always(ApiKey.PRODUCE, never())
         _ = producer.send("t", bytes(800))
         parked = producer.send("t", bytes(800))
         refused = producer.send("t", bytes(800))
+        await turns(TRIAL)
         assert refused.done()
         assert [one[0] for one in book.notes] == ["not sent"]
         assert isinstance(await end_of(parked), BufferExhaustedException)

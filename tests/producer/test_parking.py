@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import defaultdict
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
@@ -23,14 +24,17 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.parked_record import PARKED_COST, ParkedRecord
-from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.parking import TRIAL, ParkingLot
 from aioproducer.producer.producer_batch import BATCH_COST, OPEN_RECORD_COST
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
 from aioproducer.turn import TURN, Turn
 from aioproducer.types import LedgerEntry
 
-from .parts import Accumulation, Future
+from .parts import Accumulation, Future, waiting
+
+FOR_ONE: Final = 1000 + PARKED_COST
+"""Bytes of parked.memory that have room for one record of 800 bytes, and for no second one."""
 
 
 class Parking(Accumulation):
@@ -51,7 +55,7 @@ class Parking(Accumulation):
         if delivery is not None:
             return delivery
         record = self.park(topic, value, condition=object() if enqueue else None, **more)
-        return record if enqueue else record.delivery
+        return record if enqueue else record.delivery()
 
     def park(self, topic: str, value: bytes, *, condition: object = None, **more: Any) -> ParkedRecord:
         key, headers = more.get("key"), more.get("headers")
@@ -304,7 +308,7 @@ def test_the_next_one_goes_when_the_first_in_line_is_withdrawn() -> None:
     large = here.send("t", bytes(1000), partition=0, enqueue=True)
     small = here.send("t", b"small", partition=1, enqueue=True)
     told: list[bool] = []
-    here.lot.on_withdrawn = lambda: told.append(small.waiting())
+    here.lot.wake = lambda: told.append(small.waiting())
     here.lot.withdraw(large)
     assert told == [False]  # it is placed, and can be notified
     assert here.values("t", 1) == [b"small"]
@@ -351,7 +355,7 @@ def test_a_placed_record_is_not_held_by_its_delivery() -> None:
     here = Parking()
     record = here.send(enqueue=True)
     here.learn("t", 1)
-    assert record.result.on_abandoned is None
+    assert record.result.lot is None
 
 
 # Bounds
@@ -361,29 +365,33 @@ def test_a_lot_may_be_filled_to_the_last_byte() -> None:
     here = Parking()
     here.lot.capacity = 2 * (here.accumulator.record_size(None, b"v", None) + PARKED_COST)
     sent = [here.send() for _ in range(3)]
+    here.loop.run()
     assert [delivery.done() for delivery in sent] == [False, False, True]
     assert here.metrics.snapshot(here.loop.now)["record-error-total"] == 1
 
 
-def test_a_full_lot_fails_a_record_at_once() -> None:
-    here = Parking(capacity=4200)
+def test_a_full_lot_fails_a_record_that_nobody_awaits() -> None:
+    here = Parking(capacity=FOR_ONE)
     first = here.send("t", bytes(800))
     second = here.send("t", bytes(800))
+    here.loop.run()
     assert not first.done()
     assert isinstance(second.exception(), BufferExhaustedException)
     assert second.outcome is Outcome.NOT_SENT
-    with pytest.raises(BufferExhaustedException, match=r"parked\.memory=4200"):
+    with pytest.raises(BufferExhaustedException, match=rf"{FOR_ONE}: await send\(\)"):
         second.result()
-    assert here.lot.records() == [record for record in here.lot.records() if record.delivery is first]
+    assert [record.result for record in here.lot.records()] == [first.place()[0]]
     assert not here.send("t", b"small").done()
 
 
 def test_enqueue_is_bounded_by_its_callers_alone() -> None:
-    here = Parking(capacity=4200)
+    here = Parking(capacity=FOR_ONE)
     waiting = [here.send("t", bytes(800), enqueue=True) for _ in range(5)]
     assert all(record.waiting() for record in waiting)
     assert here.lot.bytes == 0
-    assert not here.send("t", bytes(800)).done()
+    sent = here.send("t", bytes(800))
+    here.loop.run()
+    assert not sent.done()
 
 
 def test_nothing_waits_longer_than_it_may() -> None:
@@ -531,12 +539,13 @@ def test_a_record_that_is_placed_is_not_withdrawn() -> None:
 
 
 def test_a_failure_that_nobody_is_told_of_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    here = Parking(max_block=1, capacity=4200)
+    here = Parking(max_block=1, capacity=FOR_ONE)
     with caplog.at_level(logging.ERROR):
         here.send("unnoticed")
         next(here.send("awaited").__await__())
         here.send("enqueued", enqueue=True)
         here.send("too much", bytes(900))
+        here.loop.run()
         here.pass_time(1)
         here.failures.tell(here.loop.now)
     assert [line.getMessage().split(":")[0] for line in caplog.records] == ["too much", "unnoticed"]
@@ -576,7 +585,7 @@ def test_nobody_waits_for_metadata_any_more_whatever_the_end(end: str) -> None:
 
 
 def test_a_record_that_is_adopted_is_one_of_send(caplog: pytest.LogCaptureFixture) -> None:
-    here = Parking(max_block=1, capacity=4200)
+    here = Parking(max_block=1, capacity=1500 + PARKED_COST)
     first, second, third = (here.send(topic, bytes(1000), enqueue=True) for topic in ("first", "second", "third"))
     here.lot.adopt(first)
     assert (here.lot.bytes, first.held) == (first.held, first.size + PARKED_COST)
@@ -625,6 +634,173 @@ def test_what_was_checked_is_what_is_written() -> None:
     assert here.values() == [b"v"]
 
 
+# Who awaits
+
+
+def test_a_record_that_somebody_awaits_takes_no_room() -> None:
+    here = Parking(capacity=FOR_ONE)
+    first, second = here.send("t", b"1"), here.send("t", b"2")
+    tasks = waiting(second), waiting(first)
+    assert here.lot.bytes == 0
+    here.loop.run()
+    assert not any(task.done() for task in tasks)
+    here.learn("t", 1)
+    assert here.values() == [b"1", b"2"]
+    assert here.lot.bytes == len(here.lot) == 0
+
+
+def test_a_record_on_trial_keeps_its_turn() -> None:
+    here = Parking(capacity=FOR_ONE)
+    _ = here.send("t", b"1")
+    second = here.send("t", b"2")
+    _ = here.send("t", b"3", enqueue=True)
+    here.learn("t", 1)
+    here.loop.run()
+    assert here.values() == [b"1", b"2", b"3"]
+    assert not second.done()
+
+
+@pytest.mark.parametrize("after", range(TRIAL + 1))
+def test_a_trial_lasts_for_some_turns_of_the_loop(after: int) -> None:
+    here = Parking(capacity=0)
+    delivery = here.send()
+    for _ in range(after):
+        here.loop.turn()
+    if after < TRIAL:
+        task = waiting(delivery)
+        here.loop.run()
+        assert not task.done()
+    else:
+        assert isinstance(delivery.exception(), BufferExhaustedException)
+    assert len(here.lot) == (after < TRIAL)
+
+
+def test_each_record_has_its_own_trial() -> None:
+    here = Parking(capacity=0)
+    first = here.send()
+    here.loop.turn()
+    second = here.send()
+    for _ in range(TRIAL - 1):
+        here.loop.turn()
+    assert (first.done(), second.done()) == (True, False)
+    here.loop.turn()
+    assert second.done()
+    third = here.send()  # nothing was counted any more
+    here.loop.turn()
+    assert not third.done()
+
+
+def test_others_have_a_turn_while_many_trials_end() -> None:
+    here = Parking(capacity=0)
+    deliveries = [here.send() for _ in range(3)]
+    for _ in range(TRIAL - 1):
+        here.loop.turn()
+    here.loop.tick = TURN  # each look at the clock
+    for done in (1, 2, 3):
+        here.loop.turn()
+        assert [delivery.done() for delivery in deliveries] == [number < done for number in range(3)]
+    assert here.loop.idle()
+
+
+def test_room_that_comes_in_time_is_for_the_oldest_on_trial() -> None:
+    here = Parking(capacity=FOR_ONE)
+    first, second, third = (here.send("t", bytes(800)) for _ in range(3))
+    task = waiting(first)
+    here.loop.run()
+    assert [one.done() for one in (first, second, third)] == [False, False, True]
+    assert not task.done()
+    assert here.lot.bytes == here.lot.records()[1].held
+
+
+def test_a_record_whose_delivery_is_dropped_fails_before_another_is_parked() -> None:
+    """However many records are sent in one turn of the loop, no more than one of them has no room."""
+    here = Parking(capacity=0)
+    for _ in range(100):
+        _ = here.send("t", bytes(1000))
+        assert len(here.lot) == 1
+    here.loop.run()
+    assert len(here.lot) == 0
+    assert here.metrics.snapshot(here.loop.now)["record-error-total"] == 100
+
+
+def test_a_delivery_that_is_dropped_while_somebody_awaits_it_changes_nothing() -> None:
+    here = Parking(capacity=0)
+    task = waiting(here.send("t", b"1"))
+    _ = here.send("t", b"2")
+    here.learn("t", 1)
+    here.loop.run()
+    assert here.values() == [b"1", b"2"]
+    assert not task.done()
+
+
+def test_a_delivery_may_be_dropped_in_any_thread_and_in_the_middle_of_anything() -> None:
+    here = Parking(capacity=0)
+    dropped = [here.send()]
+    record = here.lot.records()[0]
+    thread = threading.Thread(target=dropped.clear)
+    thread.start()
+    thread.join()
+    assert record.waiting()
+    here.loop.turn()
+    assert not record.waiting()
+
+
+def test_a_record_with_a_callback_is_not_withdrawn_but_needs_room_when_its_task_is_cancelled() -> None:
+    here = Parking(capacity=FOR_ONE)
+    first, second = here.send("t", bytes(800)), here.send("t", bytes(800))
+    for delivery in (first, second):
+        delivery.add_done_callback(lambda _: None)
+        waiting(delivery).cancel()
+    here.loop.run()
+    assert not first.done()
+    assert isinstance(second.exception(), BufferExhaustedException)
+
+
+def test_a_record_that_wait_all_waits_for_is_not_withdrawn() -> None:
+    here = Parking(capacity=FOR_ONE)
+    delivery = here.send("t", bytes(800))
+    result = delivery.place()[0]
+    here.lot.awaited(result)
+    task = waiting(delivery)
+    task.cancel()
+    here.loop.run()
+    assert here.lot.bytes == 0
+    here.lot.released(result)
+    assert here.lot.bytes == here.lot.records()[0].held
+    assert not delivery.done()
+
+
+def test_others_have_a_turn_while_many_records_are_placed() -> None:
+    here = Parking()
+    waits = [here.send("t", b"%d" % number) for number in range(3)]
+    here.add_topic("t", 1)
+    here.lot.metadata_arrived("t")
+    woken: list[int] = []
+    here.lot.wake = lambda: woken.append(len(here.values()))
+    here.loop.tick = TURN  # each look at the clock
+    here.lot.place()
+    assert (here.values(), here.lot.paused) == ([b"0"], True)
+    assert here.send("t", b"3") is not None  # behind those who are left
+    assert here.values() == [b"0"]
+    here.lot.place()
+    here.lot.place()
+    here.lot.place()
+    assert here.values() == [b"0", b"1", b"2", b"3"]
+    assert (here.lot.paused, here.accumulator.detour, woken) == (False, False, [1, 2, 3])
+    assert len(waits) == 3
+
+
+def test_nobody_is_left_to_be_placed_when_all_have_failed() -> None:
+    here = Parking()
+    _ = [here.send("t") for _ in range(3)]
+    here.add_topic("t", 1)
+    here.lot.metadata_arrived("t")
+    here.loop.tick = TURN
+    here.lot.place()
+    here.lot.fail_all(KafkaError("stop"))
+    assert not here.lot.paused
+
+
 # Callbacks that send
 
 
@@ -656,7 +832,7 @@ def test_a_callback_of_a_failing_record_may_send(end: str, max_block: int) -> No
     assert all(delivery.done() for delivery in first)
     assert len(again) == 4
     assert not any(delivery.done() for delivery in again)
-    assert [record.delivery for record in here.lot.records()] == [d for d in again if not d.done()]
+    assert [record.result for record in here.lot.records()] == [d.place()[0] for d in again if not d.done()]
     assert here.lot.bytes == sum(record.held for record in here.lot.records())
 
 
@@ -674,23 +850,22 @@ class ParkingMachine(RuleBasedStateMachine):
         self.sent: dict[int, Any] = {}
         self.deadlines: dict[int, float] = {}
         self.withdrawn: set[int] = set()
-        self.refused: set[int] = set()
+        self.tasks: dict[int, list[Future]] = defaultdict(list)
+        """By number, the futures of those that await it."""
         self.enqueued: list[ParkedRecord] = []
         self.partitions = {"a": 0, "b": 0, "c": 0}
         self.most_partitions = dict(self.partitions)
 
-    def _send(self, topic: str, partition: int | None, key: bytes | None, size: int, enqueue: bool) -> Any:
+    def _send(self, topic: str, partition: int | None, key: bytes | None, size: int, enqueue: bool) -> int:
         self.count += 1
         number = self.count
         value = b"%d:" % number + bytes(size)
         sent = self.here.send(topic, value, enqueue=enqueue, partition=partition, key=key)
         self.deadlines[number] = self.here.loop.now + 10
-        self.sent[number] = sent
         if isinstance(sent, ParkedRecord):
             self.enqueued.append(sent)
-            self.sent[number] = sent.delivery
-        elif sent.done():
-            self.refused.add(number)
+            sent = sent.delivery()
+        self.sent[number] = sent
         return number
 
     @rule(
@@ -698,26 +873,75 @@ class ParkingMachine(RuleBasedStateMachine):
         partition=st.none() | st.integers(0, 3),
         key=st.none() | st.sampled_from([b"k1", b"k2"]),
         size=st.sampled_from([0, 20, 100, 400]),
-        enqueue=st.booleans(),
+        how=st.sampled_from(["send", "await", "enqueue"]),
         sends_again=st.booleans(),
     )
     def send(
-        self, topic: str, partition: int | None, key: bytes | None, size: int, enqueue: bool, sends_again: bool
+        self, topic: str, partition: int | None, key: bytes | None, size: int, how: str, sends_again: bool
     ) -> None:
-        before = self.here.lot.bytes
-        number = self._send(topic, partition, key, size, enqueue)
-        if number in self.refused:
-            assert isinstance(self.sent[number].exception(), BufferExhaustedException)
-            record_size = self.here.accumulator.record_size(key, b"%d:" % number + bytes(size), None)
-            assert before + record_size + PARKED_COST > self.here.lot.capacity
-            assert not enqueue
+        number = self._send(topic, partition, key, size, how == "enqueue")
+        delivery = self.sent[number]
+        assert not delivery.done()
+        if how == "await":
+            self._await(number)
         elif sends_again:
 
             def callback(delivery: Delivery) -> None:
                 if delivery.outcome is not None:
                     self._send(topic, partition, key, 0, False)
 
-            self.sent[number].add_done_callback(callback)
+            delivery.add_done_callback(callback)
+
+    def _await(self, number: int) -> None:
+        self.tasks[number].append(next(self.sent[number].__await__()))
+
+    def _of_send(self) -> list[int]:
+        """Numbers of the records of ``send`` that wait."""
+        numbers = {record.result: record.condition is None for record in self.here.lot.records()}
+        return [number for number, delivery in self.sent.items() if numbers.get(delivery.place()[0])]
+
+    @precondition(lambda self: self._of_send())
+    @rule(data=st.data())
+    def await_it(self, data: st.DataObject) -> None:
+        self._await(data.draw(st.sampled_from(self._of_send())))
+
+    def _awaited(self) -> list[int]:
+        return [number for number in self._of_send() if self.tasks[number]]
+
+    @precondition(lambda self: self._awaited())
+    @rule(data=st.data())
+    def cancel_all_tasks_of_one(self, data: st.DataObject) -> None:
+        number = data.draw(st.sampled_from(self._awaited()))
+        delivery = self.sent[number]
+        others = [(one, sent) for one, sent in self.sent.items() if one != number and not sent.done()]
+        with_callbacks = bool(delivery.place()[0].callbacks)
+        for task in self.tasks.pop(number):
+            task.cancel()
+        self.here.loop.run()
+        if not with_callbacks:
+            assert delivery.outcome is Outcome.NOT_SENT
+            self.withdrawn.add(number)
+        for one, sent in others:
+            # What was on trial may have failed in the turns of the loop, but nobody who is awaited.
+            assert not sent.done() or not self.tasks[one]
+
+    @precondition(lambda self: len(self.here.lot._trial) > 0)
+    @rule()
+    def turn(self) -> None:
+        """Time enough for all trials to end."""
+        self.here.loop.run()
+        assert len(self.here.lot._trial) == 0
+
+    @precondition(lambda self: len(self.here.lot._trial) > 0)
+    @rule(data=st.data())
+    def drop(self, data: st.DataObject) -> None:
+        lot = self.here.lot
+        record = data.draw(st.sampled_from(list(lot._trial)))
+        full = lot.bytes + record.held > lot.capacity
+        lot.dropped(record.result)
+        assert record.waiting()  # a finalizer may run in the middle of anything
+        lot._decide_dropped()  # as the next record that is parked does
+        assert record.waiting() != full
 
     @rule(topic=st.sampled_from("abc"), more=st.integers(1, 2))
     def learn(self, topic: str, more: int) -> None:
@@ -752,7 +976,7 @@ class ParkingMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def withdraw(self, data: st.DataObject) -> None:
         record = data.draw(st.sampled_from(self.here.lot.records()))
-        self.withdrawn |= {number for number, delivery in self.sent.items() if delivery is record.delivery}
+        self.withdrawn |= {number for number, sent in self.sent.items() if sent.place()[0] is record.result}
         self.here.lot.withdraw(record)
         assert not record.waiting()
         self.here.lot.withdraw(record)
@@ -763,8 +987,6 @@ class ParkingMachine(RuleBasedStateMachine):
         lot = self.here.lot
         record = data.draw(st.sampled_from([one for one in lot.records() if one.condition is not None]))
         fits = lot.bytes + record.held <= lot.capacity
-        if not fits:
-            self.refused |= {number for number, delivery in self.sent.items() if delivery is record.delivery}
         lot.adopt(record)
         self.enqueued.remove(record)
         assert record.waiting() == fits
@@ -778,30 +1000,37 @@ class ParkingMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def fail_topic(self, data: st.DataObject) -> None:
         topic = data.draw(st.sampled_from([topic for topic in "abc" if not self.partitions[topic]]))
-        waiting = [record.delivery for record in self.here.lot.records() if record.topic == topic]
+        waiting = [Delivery(record.result, 0) for record in self.here.lot.records() if record.topic == topic]
         self.here.lot.fail_topic(topic, InvalidTopicException("no"))
         for delivery in waiting:
             assert isinstance(delivery.exception(), InvalidTopicException)
 
     @rule()
     def fail_all(self) -> None:
-        waiting = [record.delivery for record in self.here.lot.records()]
+        waiting = [Delivery(record.result, 0) for record in self.here.lot.records()]
         self.here.lot.fail_all(KafkaError("all"))
         assert all(delivery.done() for delivery in waiting)
 
     @invariant()
     def the_time_of_waiting_is_measured_while_somebody_waits(self) -> None:
         lot, metrics, now = self.here.lot, self.here.metrics, self.here.loop.now
-        for waiting, time in ((lot.memory, metrics.memory_wait), (lot.metadata, metrics.metadata_wait)):
-            assert (time.total_ns(now + 1) > time.total_ns(now)) == bool(waiting)
+        for somebody, time in ((lot.memory, metrics.memory_wait), (lot.metadata, metrics.metadata_wait)):
+            assert (time.total_ns(now + 1) > time.total_ns(now)) == bool(somebody)
 
     @invariant()
     def who_waits_has_a_reason(self) -> None:
         lot, topics = self.here.lot, self.here.accumulator.topics
         assert self.here.accumulator.detour == bool(lot.memory)
-        waiting = [*lot.memory, *(record for queue in lot.metadata.values() for record in queue)]
-        assert sorted(waiting, key=lambda record: record.number) == lot.records()
-        assert lot.bytes == sum(record.held for record in lot.records() if record.condition is None)
+        everybody = [*lot.memory, *(record for queue in lot.metadata.values() for record in queue)]
+        assert sorted(everybody, key=lambda record: record.number) == lot.records()
+        assert lot.bytes == sum(record.held for record in lot.records() if record.charged)
+        for record in lot.records():
+            awaited = record.condition is not None or record.awaiters > 0
+            assert awaited + record.charged + (record in lot._trial) == 1
+        awaiters = {record.result: record.awaiters for record in lot.records()}
+        for number, delivery in self.sent.items():
+            tasks = sum(not task.done() for task in self.tasks[number])
+            assert awaiters.get(delivery.place()[0], tasks) == tasks
         assert lot.bytes <= lot.capacity
         numbers = [record.number for record in lot.memory]
         assert numbers == sorted(numbers)
@@ -818,8 +1047,8 @@ class ParkingMachine(RuleBasedStateMachine):
     @invariant()
     def everybody_is_in_one_place(self) -> None:
         lot = self.here.lot
-        waiting = {id(record.delivery) for record in lot.records()}
-        left = [record for record in self.enqueued if id(record.delivery) not in waiting]
+        waiting = {id(record.result) for record in lot.records()}
+        left = [record for record in self.enqueued if id(record.result) not in waiting]
         assert sorted(map(id, lot.settled)) == sorted(map(id, left))
         placed = defaultdict(list)
         for topic, partitions in self.partitions.items():
@@ -831,10 +1060,13 @@ class ParkingMachine(RuleBasedStateMachine):
         everywhere = [number for numbers in placed.values() for number in numbers]
         assert len(everywhere) == len(set(everywhere))
         for number, delivery in self.sent.items():
-            assert (number in everywhere) + (id(delivery) in waiting) + delivery.done() == 1
+            assert (number in everywhere) + (id(delivery.place()[0]) in waiting) + delivery.done() == 1
             if delivery.done():
                 assert delivery.outcome is Outcome.NOT_SENT
-                if isinstance(delivery.exception(), TimeoutException) and number not in self.refused:
+                failure = delivery.exception()
+                if isinstance(failure, BufferExhaustedException) and "nobody awaits" in str(failure):
+                    assert not self.tasks[number]
+                elif isinstance(failure, TimeoutException):
                     assert self.deadlines[number] <= self.here.loop.now
         assert not self.withdrawn & set(everywhere)
         for record in lot.records():

@@ -87,8 +87,8 @@ async def test_a_turn_of_the_loop_comes_between_those_who_are_told() -> None:
     here = Parking()
     waiting = [enqueue(here) for _ in range(3)]
     await turns()
-    here.loop.tick = TURN  # each look at the clock
     here.learn("t", 1)
+    here.loop.tick = TURN  # each look at the clock
     await tell_settled(here.lot, here.turn)
     assert list(here.lot.settled) == [record for record, _ in waiting[1:]]
     await turns()

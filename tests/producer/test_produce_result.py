@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from aioproducer.errors import DeliveryError, IllegalStateException, Outcome
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.produce_result import ABORTED, FAILED, FORWARDED, PENDING, SUCCEEDED, ProduceResult
 
-from .parts import NOW_MS, Future, Hooks, Loop, failure, sizes, succeed, waiting
+from .parts import NOW_MS, CountingLot, Future, Hooks, Loop, failure, sizes, succeed, waiting
 
 
 def test_a_result_that_did_not_fail_has_no_error() -> None:
@@ -72,75 +71,47 @@ def test_holds_nobody_any_more_once_it_is_over(end: str) -> None:
     delivery = Delivery(result, 0)
     delivery.add_done_callback(lambda _: None)
     _ = waiting(delivery)
-    result.on_abandoned = result.done
     if end == "succeed":
         succeed(result)
     elif end == "fail":
         result.fail(failure())
     else:
-        result.on_abandoned = None  # by whoever forwards it
         result.forward([(0, ProduceResult(Loop(), "t", 0), 0)])
-    assert (result.waiters, result.callbacks, result.on_abandoned) == ([], [], None)
+    assert (result.waiters, result.callbacks) == (None, None)
 
 
-# Abandoning a record that is parked
+# Who awaits a record that is parked
 
 
-class Parked:
-    """A result as a parked record has it, and how often it was withdrawn."""
-
-    def __init__(self) -> None:
-        self.loop = Loop()
-        self.result = ProduceResult(self.loop, "t", 0)
-        self.withdrawn = 0
-        self.result.on_abandoned = self.withdraw
-        self.delivery = Delivery(self.result, 0)
-
-    def withdraw(self) -> None:
-        self.withdrawn += 1
-        self.result.fail(failure("withdrawn", Outcome.NOT_SENT))
-
-    def cancel(self, *futures: Future) -> None:
-        for future in futures:
-            future.cancel()
-        self.loop.run()
-
-
-def test_the_last_task_that_gives_up_withdraws_the_record() -> None:
-    parked = Parked()
-    first, second = waiting(parked.delivery), waiting(parked.delivery)
-    parked.cancel(first)
-    assert parked.withdrawn == 0
-    parked.cancel(second)
-    assert parked.withdrawn == 1
-    assert parked.delivery.outcome is Outcome.NOT_SENT
+def test_the_lot_learns_of_every_task_that_awaits_and_of_every_task_that_is_cancelled() -> None:
+    loop, lot = Loop(), CountingLot()
+    result = ProduceResult(loop, "t", 0)
+    result.lot = lot
+    delivery = Delivery(result, 0)
+    first, second = waiting(delivery), waiting(delivery)
+    assert (lot.awaiting, lot.cancelled) == (2, 0)
+    first.cancel()
+    loop.run()
+    assert lot.cancelled == 1
+    delivery.add_done_callback(print)
+    _ = delivery.settled()
+    assert lot.awaiting == 2
+    succeed(result)
+    loop.run()
+    assert second.done()
+    assert lot.cancelled == 1
 
 
-def test_tasks_that_give_up_together_withdraw_it_once() -> None:
-    parked = Parked()
-    parked.cancel(waiting(parked.delivery), waiting(parked.delivery))
-    assert parked.withdrawn == 1
-
-
-@pytest.mark.parametrize("care", [lambda d: d.add_done_callback(print), lambda d: d.settled(), waiting])
-def test_nobody_withdraws_what_somebody_else_cares_for(care: Callable[[Delivery], object]) -> None:
-    parked = Parked()
-    task = waiting(parked.delivery)
-    care(parked.delivery)
-    parked.cancel(task)
-    assert parked.withdrawn == 0
-    assert not parked.delivery.done()
-
-
-def test_nothing_is_withdrawn_once_it_was_placed_or_has_ended() -> None:
-    placed, ended = Parked(), Parked()
-    tasks = waiting(placed.delivery), waiting(ended.delivery)
-    placed.result.forward([(0, ProduceResult(placed.loop, "t", 0), 5)])
-    succeed(ended.result)
-    placed.cancel(tasks[0])
-    ended.loop.run()
-    assert placed.withdrawn == ended.withdrawn == 0
-    assert not placed.delivery.done()
+def test_the_lot_does_not_learn_of_a_task_that_is_cancelled_when_the_record_was_placed() -> None:
+    loop, lot = Loop(), CountingLot()
+    result = ProduceResult(loop, "t", 0)
+    result.lot = lot
+    task = waiting(Delivery(result, 0))
+    result.forward([(0, ProduceResult(loop, "t", 0), 5)])
+    result.lot = None  # as the lot does
+    task.cancel()
+    loop.run()
+    assert lot.cancelled == 0
 
 
 # Interceptors

@@ -28,12 +28,14 @@ from aioproducer.errors import (
     SerializationException,
     TimeoutException,
 )
+from aioproducer.producer.parked_record import PARKED_COST
+from aioproducer.producer.parking import TRIAL
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse
 from aioproducer.testing.simulation.listening import listen_on_network
 from tests.support.leaks import no_leaks as no_leaks
-from tests.support.producing import all_memory_free, end_of, make_producer
+from tests.support.producing import all_memory_free, end_of, make_producer, turns
 from tests.support.scripted_broker import (
     ScriptedCluster,
     after,
@@ -586,8 +588,9 @@ async def test_memory_that_never_comes_is_named(world: World) -> None:
 
 
 async def test_parked_records_have_a_bound_of_their_own() -> None:
-    async with running(parked_memory=7000) as (_, producer):
+    async with running(parked_memory=3 * (900 + PARKED_COST)) as (_, producer):
         deliveries = [producer.send("t", bytes(800)) for _ in range(5)]
+        await turns(TRIAL)
         assert [delivery.done() for delivery in deliveries] == [False, False, False, True, True]
         assert isinstance(deliveries[3].exception(), BufferExhaustedException)
         assert deliveries[3].outcome is Outcome.NOT_SENT

@@ -3,10 +3,12 @@ from __future__ import annotations
 import asyncio
 
 from aioproducer import wait_all
+from aioproducer.errors import BufferExhaustedException
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.wait_all import all_ended
 from tests.producer.parts import failure, succeed
+from tests.producer.test_parking import Parking
 
 
 def results(count: int) -> list[ProduceResult]:
@@ -31,6 +33,30 @@ async def test_all_deliveries_are_waited_for_delivered_or_failed() -> None:
     succeed(part)
     await waiting
     assert [delivery.exception() is None for delivery in deliveries] == [True] * 3 + [False] * 3 + [True] * 3
+
+
+async def test_all_parked_records_count_as_awaited_from_the_beginning_until_it_is_cancelled() -> None:
+    here = Parking(capacity=0)
+    vars(here.loop)["create_future"] = asyncio.get_running_loop().create_future
+    deliveries = [here.send("t", b"%d" % number) for number in range(3)]
+    waiting = asyncio.create_task(wait_all(deliveries))
+    await turns()
+    here.loop.run()
+    assert [record.awaiters for record in here.lot.records()] == [1, 1, 1]
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert all(isinstance(delivery.exception(), BufferExhaustedException) for delivery in deliveries)
+
+
+async def test_what_was_placed_meanwhile_is_left_alone_when_it_is_cancelled() -> None:
+    here = Parking(capacity=0)
+    vars(here.loop)["create_future"] = asyncio.get_running_loop().create_future
+    waiting = asyncio.create_task(wait_all([here.send("t", b"1"), here.send("t", b"2")]))
+    await turns()
+    here.learn("t", 1)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert here.values() == [b"1", b"2"]
 
 
 async def test_all_results_have_ended_when_the_parts_they_were_split_into_have() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from aioproducer import DeliveryError, KafkaProducer, RecordMetadata
@@ -30,6 +31,12 @@ async def end_of(delivery: Any) -> RecordMetadata | DeliveryError:
         return metadata
     except DeliveryError as error:
         return error
+
+
+async def turns(count: int) -> None:
+    """Gives the loop as many turns."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 def all_memory_free(producer: KafkaProducer) -> bool:
