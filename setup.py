@@ -28,6 +28,7 @@ COMPILED_MODULES = [
     "aioproducer/compat/aiokafka/batch_builder.py",
     "aioproducer/log_interval.py",
     "aioproducer/loop_clock.py",
+    "aioproducer/metrics/distribution.py",
     "aioproducer/metrics/histogram.py",
     "aioproducer/metrics/network_metrics.py",
     "aioproducer/metrics/producer_metrics.py",

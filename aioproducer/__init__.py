@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aioproducer.config_types import ProducerConfigs
     from aioproducer.errors import DeliveryError, KafkaError, Outcome
     from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
     from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
@@ -56,6 +57,7 @@ __all__ = [
     "Outcome",
     "PartitionInfo",
     "Partitioner",
+    "ProducerConfigs",
     "ProducerInterceptor",
     "ProducerRecord",
     "Reason",
@@ -91,6 +93,7 @@ _HOMES = {
     "Outcome": "aioproducer.errors",
     "PartitionInfo": "aioproducer.types",
     "Partitioner": "aioproducer.partitioners",
+    "ProducerConfigs": "aioproducer.config_types",
     "ProducerInterceptor": "aioproducer.producer.interceptors",
     "ProducerRecord": "aioproducer.types",
     "Reason": "aioproducer.producer.reason",

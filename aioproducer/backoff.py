@@ -13,18 +13,12 @@ class ExponentialBackoff:
     def __init__(self, initial_ms: float, longest_ms: float, random: Random) -> None:
         self.initial = initial_ms / 1000
         """Seconds, without jitter."""
-        self._longest = longest_ms / 1000
+        self.longest = longest_ms / 1000
+        """Seconds that no wait exceeds."""
         self._random = random
 
     def wait(self, failures: int) -> float:
         """Seconds to wait after ``failures`` (at least 1) failures in a row."""
-        return self._wait(failures, self._random.uniform(-1, 1))
-
-    def longest(self, failures: int) -> float:
-        """The longest that ``wait`` answers."""
-        return self._wait(failures, 1)
-
-    def _wait(self, failures: int, jitter: float) -> float:
         steps = min(failures - 1, 30)
-        middle = min(self.initial * 2**steps, self._longest)
-        return float(min(middle * (1 + JITTER * jitter), self._longest))
+        middle = min(self.initial * 2**steps, self.longest)
+        return float(min(middle * (1 + JITTER * self._random.uniform(-1, 1)), self.longest))

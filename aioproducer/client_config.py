@@ -26,6 +26,7 @@ from aioproducer.password import Password
 from aioproducer.sasl import MECHANISMS, PLAIN, Credentials, scramp
 from aioproducer.tls import client_context
 
+MECHANISM = Valid("", lambda mechanism: True, MECHANISMS)  # what is wrong with another one, credentials_of() knows
 SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
 
 
@@ -79,11 +80,8 @@ class ClientConfig:
         "Whether connections are encrypted (SSL), and whether the client authenticates by SASL; see "
         "[security.md](security.md).",
     )
-    sasl_mechanism: str = key(
-        Type.STRING,
-        "GSSAPI",
-        ANY,
-        f"One of {', '.join(MECHANISMS)}. Required with SASL, because Kafka's default is not supported.",
+    sasl_mechanism: str | None = key(
+        Type.STRING, None, MECHANISM, f"One of {', '.join(MECHANISMS)}. Required with SASL."
     )
     sasl_jaas_config: Password | None = key(
         Type.PASSWORD, None, ANY, "Username and password, in the notation of Java's clients."
@@ -113,7 +111,7 @@ class ClientConfig:
     ssl_endpoint_identification_algorithm: str = key(
         Type.STRING,
         "https",
-        Valid("https, or empty", lambda value: value.lower() in ("https", "")),
+        Valid("https, or empty", lambda value: value.lower() in ("https", ""), ("https", "")),
         "With https, a broker's certificate must be for its host name; empty turns the check off.",
     )
 

@@ -8,6 +8,7 @@ of 5 batches is kept per partition.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -44,12 +45,21 @@ AUTO_LINGER_MS = 100
 
 NO_PUSH = Valid("false", lambda wanted: not wanted)
 
+_NUMBERS = itertools.count(1)
+
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig(ClientConfig):
     """A producer's configs, parsed and checked. Times are in milliseconds, sizes in bytes, unless the text says
     otherwise."""
 
+    client_id: str = key(
+        Type.STRING,
+        "",
+        ANY,
+        "Sent with every request, for the broker's logs and quotas, and the tag of all metrics. If it is not given: "
+        "`producer-` and the transactional.id, or else a number, so that the first of a process is `producer-1`.",
+    )
     key_serializer: Any = key(
         Type.CLASS,
         None,
@@ -216,6 +226,12 @@ def known_to(
     return {name: value for name, value in given.items() if name not in foreign}
 
 
+def with_serializers(config: Mapping[str, object], key: object, value: object) -> dict[str, object]:
+    """A producer's configs together with its serializers, which are parameters of their own; None is none."""
+    serializers = {"key_serializer": key, "value_serializer": value}
+    return {name: given for name, given in serializers.items() if given is not None} | dict(config)
+
+
 def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     """The user's configs, checked one by one and against each other (``ProducerConfig.postProcess…`` in Kafka)."""
     config = client_config(ProducerConfig, given, owner="producer", unsupported=UNSUPPORTED)
@@ -234,7 +250,10 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
     elif "pipeline" not in explicit:
         config = dataclasses.replace(config, pipeline="fixed")
     config = _with_idempotence(config, explicit)
-    return _with_delivery_timeout(config, explicit)
+    config = _with_delivery_timeout(config, explicit)
+    if "client_id" in explicit:
+        return config
+    return dataclasses.replace(config, client_id=f"producer-{config.transactional_id or next(_NUMBERS)}")
 
 
 def _with_idempotence(config: ProducerConfig, explicit: set[str]) -> ProducerConfig:

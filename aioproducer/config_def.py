@@ -46,6 +46,8 @@ class Valid:
 
     text: str
     test: Validator
+    values: tuple[str, ...] = ()
+    """Those to name, if they are few: type checkers accept no others."""
 
 
 ANY = Valid("", lambda value: True)
@@ -60,7 +62,7 @@ def at_least(low: int) -> Valid:
 
 
 def one_of(*allowed: str) -> Valid:
-    return Valid("one of " + ", ".join(allowed), lambda value: value in allowed)
+    return Valid("one of " + ", ".join(allowed), lambda value: value in allowed, allowed)
 
 
 def list_of(*allowed: str) -> Valid:
@@ -68,7 +70,8 @@ def list_of(*allowed: str) -> Valid:
 
 
 def one_of_in_any_case(*allowed: str) -> Valid:
-    return Valid("one of " + ", ".join(allowed), lambda value: value.lower() in allowed)
+    in_both_cases = (*(value.upper() for value in allowed), *allowed)
+    return Valid("one of " + ", ".join(allowed), lambda value: value.lower() in allowed, in_both_cases)
 
 
 NON_EMPTY = Valid("non-empty", lambda value: len(value) > 0)

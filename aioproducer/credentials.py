@@ -13,7 +13,7 @@ _PASSWORD = "sasl.plain.password"
 
 
 def credentials_of(
-    protocol: str, mechanism: str, jaas: Password | None, username: str | None, password: Password | None
+    protocol: str, mechanism: str | None, jaas: Password | None, username: str | None, password: Password | None
 ) -> Credentials | None:
     """None for a ``protocol`` without SASL. ConfigException for what is missing, given twice, or without effect."""
     given = [name for name, value in ((_JAAS, jaas), (_USERNAME, username), (_PASSWORD, password)) if value is not None]
@@ -21,9 +21,10 @@ def credentials_of(
         if given:
             raise _refused(given[0], f"with security.protocol={protocol} nobody is told: set SASL_SSL, or leave it out")
         return None
-    if mechanism not in MECHANISMS:
-        spoken = ", ".join(MECHANISMS)
-        raise _refused("sasl.mechanism", f"it is {mechanism!r}, and aioproducer speaks {spoken}: set one of these")
+    if mechanism is None or mechanism not in MECHANISMS:
+        wanted = f"set one of {', '.join(MECHANISMS)}"
+        why = f"security.protocol={protocol} needs it" if mechanism is None else f"{mechanism!r} is not supported"
+        raise _refused("sasl.mechanism", f"{why}: {wanted}")
     if jaas is not None and len(given) > 1:
         raise _refused(given[1], f"{_JAAS} is there, too: leave one of them out")
     if jaas is not None:

@@ -60,7 +60,7 @@ class MetricsTopicReporter:
     def __repr__(self) -> str:
         return f"<MetricsTopicReporter to {self.topic!r} every {self.interval:g} s>"
 
-    def init(self, producer: KafkaProducer) -> None:
+    def init(self, producer: KafkaProducer[Any, Any]) -> None:
         """Begins to report this producer's metrics; a reporter serves one producer."""
         if self._task is not None:
             raise IllegalStateException(f"{self!r} reports another producer's metrics already: make one for each")
@@ -79,7 +79,7 @@ class MetricsTopicReporter:
                 task.cancel()
                 await asyncio.wait([task])
 
-    async def _run(self, producer: KafkaProducer) -> None:
+    async def _run(self, producer: KafkaProducer[Any, Any]) -> None:
         carrier = KafkaProducer(**_carrier_config(producer.config))
         await carrier.start()
         try:
@@ -96,7 +96,7 @@ class MetricsTopicReporter:
         finally:
             await carrier.close(timeout=0)  # whoever cancels has no time
 
-    def _report(self, producer: KafkaProducer, carrier: KafkaProducer, *, last: bool) -> None:
+    def _report(self, producer: KafkaProducer[Any, Any], carrier: KafkaProducer, *, last: bool) -> None:
         number, self._number = self._number, self._number + 1
         if self._under_way is not None and not self._under_way.done() and not last:
             return

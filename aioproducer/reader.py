@@ -15,10 +15,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from aioproducer.client_config import UNSUPPORTED_BY_CLIENTS, client_config
 from aioproducer.config_def import INT_MAX, Type, at_least, between, key, one_of
+from aioproducer.config_types import ReaderOptions
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     CorruptRecordException,
@@ -49,7 +50,7 @@ from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch, read_batches
 from aioproducer.types import PartitionInfo, TopicPartition
 
-__all__ = ["PartitionReader", "ReaderConfig", "Record"]
+__all__ = ["PartitionReader", "ReaderConfig", "ReaderOptions", "Record"]
 
 _LATEST, _EARLIEST = -1, -2
 """Timestamps with a special meaning (``ListOffsetsRequest``)."""
@@ -97,7 +98,7 @@ class PartitionReader(ClientLifecycle[ReaderConfig]):
         topic: str,
         partition: int,
         start: Literal["earliest", "latest"] | int = "earliest",
-        **config: Any,
+        **config: Unpack[ReaderOptions],
     ) -> None:
         if not (start in ("earliest", "latest") or (isinstance(start, int) and start >= 0)):
             raise IllegalArgumentException(f"start is {start!r}; it must be 'earliest', 'latest' or an offset")

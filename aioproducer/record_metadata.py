@@ -22,20 +22,20 @@ class RecordMetadata:
     def __init__(
         self,
         topic: str,
-        partition: i64,
-        offset: i64,
-        timestamp_ms: i64,
+        partition: int,
+        offset: int,
+        timestamp_ms: int,
         log_append_time: bool,
-        serialized_key_size: i64,
-        serialized_value_size: i64,
+        serialized_key_size: int,
+        serialized_value_size: int,
     ) -> None:
         self._topic = topic
-        self._partition = partition
-        self._offset = offset
-        self._timestamp_ms = timestamp_ms
+        self._partition: i64 = partition
+        self._offset: i64 = offset
+        self._timestamp_ms: i64 = timestamp_ms
         self._log_append_time = log_append_time
-        self._serialized_key_size = serialized_key_size
-        self._serialized_value_size = serialized_value_size
+        self._serialized_key_size: i64 = serialized_key_size
+        self._serialized_value_size: i64 = serialized_value_size
 
     # Properties, because attributes of a compiled class could be assigned to.
 
@@ -44,15 +44,16 @@ class RecordMetadata:
         return self._topic
 
     @property
-    def partition(self) -> i64:
+    def partition(self) -> int:
         return self._partition
 
     @property
-    def offset(self) -> i64:
+    def offset(self) -> int:
+        """Its place in the partition; -1 if the broker did not say."""
         return self._offset
 
     @property
-    def timestamp_ms(self) -> i64:
+    def timestamp_ms(self) -> int:
         return self._timestamp_ms
 
     @property
@@ -60,11 +61,11 @@ class RecordMetadata:
         return TimestampType.LOG_APPEND_TIME if self._log_append_time else TimestampType.CREATE_TIME
 
     @property
-    def serialized_key_size(self) -> i64:
+    def serialized_key_size(self) -> int:
         return self._serialized_key_size
 
     @property
-    def serialized_value_size(self) -> i64:
+    def serialized_value_size(self) -> int:
         return self._serialized_value_size
 
     def _fields(self) -> tuple[Any, ...]:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import codecs
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, overload, runtime_checkable
 from uuid import UUID
 
 from aioproducer.errors import IllegalArgumentException, SerializationException
+from aioproducer.type_variables import D, Data
 
 __all__ = [
     "BooleanSerializer",
@@ -27,6 +28,8 @@ __all__ = [
     "ListSerializer",
     "LongSerializer",
     "Serializer",
+    "SerializerFunction",
+    "SerializerLike",
     "ShortSerializer",
     "StringSerializer",
     "UUIDSerializer",
@@ -35,7 +38,7 @@ __all__ = [
 
 
 @runtime_checkable
-class Serializer(Protocol):
+class Serializer(Protocol[D]):
     """A serializer that sees the topic and the headers as well (Kafka's ``Serializer``).
 
     ``headers`` is the record's own list, which may be appended to. ``data`` may be ``None``. A method ``close()``, if
@@ -43,13 +46,46 @@ class Serializer(Protocol):
     callable ``(data) -> bytes``, which never gets ``None``.
     """
 
-    def serialize(self, topic: str, headers: list[tuple[str, bytes | None]], data: Any) -> bytes | None: ...
+    def serialize(self, topic: str, headers: list[tuple[str, bytes | None]], data: D | None, /) -> Data | None: ...
+
+
+class SerializerFunction(Protocol[D]):
+    """A plain callable: a function, or an object of most classes below. It is never called with ``None``."""
+
+    @overload
+    def __call__(self, data: D, /) -> Data | None: ...
+
+    # Matches whatever the other does. With two overloads, pyright does not take D's default for a lambda's parameter.
+    @overload
+    def __call__(self, data: Any, /) -> Data | None: ...
+
+
+class _Lambda(Protocol):
+    """Matches nothing. Because of it, pyright infers Any for the parameter of a lambda, as mypy does anyway."""
+
+    def __call__(self, data: Any, /) -> Data | None: ...
+
+    def _nothing_has_this(self) -> None: ...
+
+
+class _ImportPath(Protocol[D]):
+    """Matches a str, and D is ``object`` then: no checker knows what a serializer takes that is given by its path."""
+
+    def isidentifier(self) -> bool: ...
+
+    def __eq__(self, value: D, /) -> bool: ...  # type: ignore[override]
+
+
+SerializerLike = (
+    SerializerFunction[D] | Serializer[D] | type[SerializerFunction[D]] | type[Serializer[D]] | _ImportPath[D] | _Lambda
+)
+"""What ``key.serializer`` and ``value.serializer`` may be."""
 
 
 class BytesSerializer:
     """Bytes as they are; a bytearray or memoryview is copied (Kafka's ByteArray-, ByteBuffer- and BytesSerializer)."""
 
-    def __call__(self, data: Any) -> bytes | None:
+    def __call__(self, data: Data | None) -> bytes | None:
         if data is None or isinstance(data, bytes):
             return data
         if isinstance(data, bytearray | memoryview):
@@ -82,7 +118,7 @@ class _Encoding:
 class StringSerializer(_Encoding):
     """A str in ``encoding``. A character that it cannot encode raises; Java would write ``?``."""
 
-    def __call__(self, data: Any) -> bytes | None:
+    def __call__(self, data: str | None) -> bytes | None:
         if data is None:
             return None
         if not isinstance(data, str):
@@ -95,10 +131,11 @@ class _Number:
 
     _layout: struct.Struct
 
-    def __call__(self, data: Any) -> bytes | None:
+    def __call__(self, data: int | None) -> bytes | None:
+        given: object = data
         if data is None:
             return None
-        if not isinstance(data, int) or isinstance(data, bool):
+        if not isinstance(given, int) or isinstance(given, bool):
             raise _wrong_type(self, data, "int")
         try:
             return self._layout.pack(data)
@@ -129,10 +166,11 @@ class _Real:
 
     _layout: struct.Struct
 
-    def __call__(self, data: Any) -> bytes | None:
+    def __call__(self, data: float | None) -> bytes | None:
+        given: object = data
         if data is None:
             return None
-        if not isinstance(data, float | int) or isinstance(data, bool):
+        if not isinstance(given, float | int) or isinstance(given, bool):
             raise _wrong_type(self, data, "float")
         try:
             return self._layout.pack(data)
@@ -155,7 +193,7 @@ class DoubleSerializer(_Real):
 class BooleanSerializer:
     """A bool as one byte, 1 or 0."""
 
-    def __call__(self, data: Any) -> bytes | None:
+    def __call__(self, data: bool | None) -> bytes | None:
         if data is None:
             return None
         if not isinstance(data, bool):
@@ -166,7 +204,7 @@ class BooleanSerializer:
 class UUIDSerializer(_Encoding):
     """A UUID as text of 36 characters in ``encoding``."""
 
-    def __call__(self, data: Any) -> bytes | None:
+    def __call__(self, data: UUID | None) -> bytes | None:
         if data is None:
             return None
         if not isinstance(data, UUID):
@@ -177,7 +215,7 @@ class UUIDSerializer(_Encoding):
 class VoidSerializer:
     """Only ``None``, for records without keys, say."""
 
-    def __call__(self, data: Any) -> None:
+    def __call__(self, data: None) -> None:
         if data is not None:
             raise _wrong_type(self, data, "None")
 
@@ -186,30 +224,30 @@ _FIXED_WIDTH = (ShortSerializer, IntegerSerializer, LongSerializer, FloatSeriali
 _INT = struct.Struct(">i")
 
 
-class ListSerializer:
+class ListSerializer(Generic[D]):
     """A list or tuple whose items ``inner`` serializes (KIP-466).
 
     Items of a fixed width (numbers and UUIDs of this module) are written without lengths, after a list of the positions
     of ``None``. Each of the others has its length before it, -1 for ``None``.
     """
 
-    def __init__(self, inner: Callable[[Any], bytes | None]) -> None:
+    def __init__(self, inner: Callable[[D], bytes | None]) -> None:
         self._inner = inner
         self._fixed_width = type(inner) in _FIXED_WIDTH
 
-    def __call__(self, data: Any) -> bytes | None:
+    def __call__(self, data: Sequence[D | None] | None) -> bytes | None:
         if data is None:
             return None
         if not isinstance(data, list | tuple):
             raise _wrong_type(self, data, "list or tuple")
         return self._fixed(data) if self._fixed_width else self._variable(data)
 
-    def _fixed(self, data: Sequence[Any]) -> bytes:
+    def _fixed(self, data: Sequence[D | None]) -> bytes:
         nulls = [index for index, item in enumerate(data) if item is None]
         counts = [_INT.pack(number) for number in (len(nulls), *nulls, len(data))]
         return b"".join([b"\x00", *counts, *(self._item(item) for item in data if item is not None)])
 
-    def _variable(self, data: Sequence[Any]) -> bytes:
+    def _variable(self, data: Sequence[D | None]) -> bytes:
         parts = [b"\x01", _INT.pack(len(data))]
         for item in data:
             if item is None:
@@ -219,7 +257,7 @@ class ListSerializer:
                 parts += (_INT.pack(len(made)), made)
         return b"".join(parts)
 
-    def _item(self, item: Any) -> bytes:
+    def _item(self, item: D) -> bytes:
         made = self._inner(item)
         if made is None:
             raise SerializationException(f"the inner serializer made None of a {type(item).__name__}; it must be bytes")

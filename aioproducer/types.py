@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
+
+from aioproducer.type_variables import RecordKey, RecordValue
 
 Headers = Sequence[tuple[str, bytes | None]]
 """Record headers in order: names may repeat, a value may be ``None`` (Kafka's record format v2)."""
@@ -49,15 +51,15 @@ class TimestampType(Enum):
     """The broker, when it appended the batch."""
 
 
-class ProducerRecord(NamedTuple):
+class ProducerRecord(NamedTuple, Generic[RecordKey, RecordValue]):
     """One record to send. ``timestamp_ms`` counts from the epoch in UTC; ``None`` means now.
 
     Immutable; interceptors make a changed copy with ``record._replace(headers=…)``.
     """
 
     topic: str
-    value: Any = None
-    key: Any = None
+    value: RecordValue = None  # type: ignore[assignment]  # whose type is not None then, but Any
+    key: RecordKey = None  # type: ignore[assignment]
     partition: int | None = None
     timestamp_ms: int | None = None
     headers: Headers | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import (
     audit,
+    back_pressure,
     broker,
     connections,
     curves_command,
@@ -30,6 +31,7 @@ from benchmarks.works import WORKS
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "audit": audit.main,
+    "back-pressure": back_pressure.main,
     "connections": connections.main,
     "broker": broker.main,
     "curves": curves_command.main,

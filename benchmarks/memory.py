@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import logging
 import sys
 import tracemalloc
 from collections import deque
@@ -32,6 +31,7 @@ from aioproducer.producer.producer_batch import BATCH_COST, ProducerBatch
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.protocol.api_key import ApiKey
 from benchmarks.arguments import positive
+from benchmarks.quiet import quiet
 
 MIB = 1 << 20
 FIXED = SPARE_BYTES + MIB
@@ -194,17 +194,22 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--buffer", type=positive, default=32, help="buffer.memory in MiB")
     parser.add_argument("--sizes", type=positive, nargs="+", default=[10, 100, 1000], help="bytes of a value")
     options = parser.parse_args(arguments)
-    logging.getLogger("aioproducer").setLevel(logging.CRITICAL)
+    with quiet():
+        return report(options.senders, options.buffer, options.sizes)
+
+
+def report(senders: int, buffer: int, sizes: Sequence[int]) -> int:
+    """Prints the tables; 1 if more is taken than is charged or allowed."""
     costs = [("BATCH_COST", batch_cost(), BATCH_COST), ("PARKED_COST", parked_cost(), PARKED_COST)]
     problems = sum(measured > charged for _, measured, charged in costs)
     for name, measured, charged in costs:
         print(f"{name}: {measured} bytes measured, {charged} charged")
-    print(f"\n{options.senders} senders, buffer.memory {options.buffer} MiB, nothing is answered\n")
+    print(f"\n{senders} senders, buffer.memory {buffer} MiB, nothing is answered\n")
     print("| records of | senders | records held | traced peak, MiB | allowed, MiB | missing from the pool |")
     print("|---|---|---|---|---|---|")
-    for size in options.sizes:
+    for size in sizes:
         for name, sender in SENDERS.items():
-            held = asyncio.run(hold(sender, buffer_memory=options.buffer * MIB, senders=options.senders, size=size))
+            held = asyncio.run(hold(sender, buffer_memory=buffer * MIB, senders=senders, size=size))
             problems += held.peak > held.allowed or held.missing != 0
             peak, allowed = held.peak / MIB, held.allowed / MIB
             print(f"| {size} B | {name} | {held.records} | {peak:.1f} | {allowed:.1f} | {held.missing} |", flush=True)

@@ -202,10 +202,13 @@ async def gone(delivery_timeout_ms: int) -> Gone:
     loop = asyncio.get_running_loop()
     counter = LogCounter()
     request_timeout_ms = min(30_000, delivery_timeout_ms // 2)
-    timeouts = {"delivery_timeout_ms": delivery_timeout_ms, "request_timeout_ms": request_timeout_ms}
     async with ApacheKafka() as kafka:
         await kafka.tools.create_topic("gone", partitions=PARTITIONS)
-        producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, **timeouts)
+        producer = KafkaProducer(
+            bootstrap_servers=kafka.bootstrap_servers,
+            delivery_timeout_ms=delivery_timeout_ms,
+            request_timeout_ms=request_timeout_ms,
+        )
         await producer.start()
         try:
             await producer.send("gone", b"first")

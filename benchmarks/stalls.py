@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import contextlib
 import gc
-import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -27,6 +26,7 @@ from benchmarks import alone, canned_broker
 from benchmarks.arguments import positive
 from benchmarks.environment import Environment
 from benchmarks.measured_loop import Held, MeasuredLoop
+from benchmarks.quiet import quiet
 
 MOST = 0.010
 """Seconds that no callback may take."""
@@ -413,6 +413,6 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    logging.getLogger("aioproducer").setLevel(logging.CRITICAL)  # as a producer in trouble would log
     options = parse_arguments(arguments)
-    return alone.end(stalls(options), options)
+    with quiet():
+        return alone.end(stalls(options), options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aioproducer.metrics import every_metric
+from aioproducer.metrics import every_distribution, every_metric
 
 TARGET = Path(__file__).parent.parent / "docs" / "metrics.md"
 
@@ -20,6 +20,7 @@ found["record-send-rate"]  # a plain name means the group producer-metrics
 found.topic("orders")["byte-rate"]  # one topic
 found.node(1)["request-latency-avg"]  # one broker; bootstrap servers have ids from -1 down
 found.select("producer-node-metrics")  # a group; also by tag: select(node_id="node-1")
+print(found)  # a table of all
 json.dumps(found.as_dict())  # by group and name; the groups of nodes and topics by node or topic first
 ```
 
@@ -93,6 +94,13 @@ ABSENT = (
 """Kafka's metrics that do not exist here, and why."""
 
 
+DISTRIBUTIONS = """\
+`producer.metrics().distributions` counts values by fixed bounds, from when the producer was made: the counts of
+several producers, of one process or of many, add up. `PrometheusReporter` publishes each as a histogram. They are not
+in Kafka, and not in the mapping. Each batch is counted once, never each record: a batch of a thousand records weighs
+as much as a batch of one."""
+
+
 def page() -> str:
     """The whole page."""
     lines = [HEAD]
@@ -104,6 +112,19 @@ def page() -> str:
             lines += [*([""] if len(lines) > 1 else []), f"## {group}", "", f"Tags: {tags}.", ""]
             lines += ["| metric | what it is |", "|---|---|"]
         lines.append(f"| `{name.name}` | {'**Own.** ' if metric.own else ''}{_sentence(metric.doc)} |")
+    lines += [
+        "",
+        "## Distributions",
+        "",
+        DISTRIBUTIONS,
+        "",
+        "| distribution | what it counts | bounds |",
+        "|---|---|---|",
+    ]
+    for one in every_distribution():
+        lines.append(
+            f"| `{one.name.name}` | {_sentence(one.doc)} | {', '.join(f'{bound:.10g}' for bound in one.bounds)} |"
+        )
     lines += ["", "## Kafka's metrics that do not exist here", "", "| metrics | why |", "|---|---|"]
     for names, why in ABSENT:
         listed = ", ".join(f"`{name}`" for _, name in sorted(names))

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 HERE = Path(__file__).parent
 MARKED_FOLDERS = {
     "conformance": "conformance",
+    "typing": "types",
     **dict.fromkeys(("benchmarks", "docs", "examples", "scripts"), "once"),
 }
 """Folders of which every test has a marker (pyproject.toml says what it means)."""

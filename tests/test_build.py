@@ -110,7 +110,9 @@ def test_help_has_docstrings() -> None:
     assert (inspect.getdoc(aioproducer.KafkaProducer.send) or "").startswith("Appends a record")
     assert (inspect.getdoc(aioproducer.Delivery) or "").startswith("One record's delivery")
     assert (inspect.getdoc(aioproducer.Delivery.done) or "").startswith("Whether the record")
-    assert list(inspect.signature(aioproducer.KafkaProducer.send).parameters)[:3] == ["self", "topic", "value"]
+    # Compiled, the class shows mocks a signature without self.
+    shown = [name for name in inspect.signature(aioproducer.KafkaProducer.send).parameters if name != "self"]
+    assert shown[:2] == ["topic", "value"]
 
 
 def test_no_extension_module_lies_beside_its_source() -> None:

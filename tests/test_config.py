@@ -68,6 +68,16 @@ def test_with_an_automatic_pipeline_linger_is_a_bound_and_wide_unless_given() ->
         config(pipeline="maybe")
 
 
+def test_a_client_id_of_its_own_unless_one_is_given() -> None:
+    """As Kafka's producer numbers them (``ProducerConfig.maybeOverrideClientId``)."""
+    one, other = (config().client_id for _ in range(2))
+    assert [name.rpartition("-")[0] for name in (one, other)] == ["producer", "producer"]
+    assert int(other.rpartition("-")[2]) == int(one.rpartition("-")[2]) + 1
+    assert config(transactional_id="orders").client_id == "producer-orders"
+    assert config(client_id="mine", transactional_id="orders").client_id == "mine"
+    assert config(client_id="").client_id == ""
+
+
 def test_the_delivery_timeout_covers_linger_and_a_request() -> None:
     times = {"linger_ms": 100, "request_timeout_ms": 200_000}
     assert config(**times).delivery_timeout_ms == 200_100  # the default gives way

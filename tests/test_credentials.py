@@ -50,8 +50,13 @@ def test_nobody_is_told_without_sasl() -> None:
 @pytest.mark.parametrize(
     ("given", "name", "message"),
     [
-        ({"security.protocol": "SASL_PLAINTEXT", **ALICE}, "sasl.mechanism", "it is 'GSSAPI', and aioproducer speaks"),
-        ({**SASL, "sasl.mechanism": "plain", **ALICE}, "sasl.mechanism", "it is 'plain'"),
+        (
+            {"security.protocol": "SASL_SSL", **ALICE},
+            "sasl.mechanism",
+            "security.protocol=SASL_SSL needs it: set one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512",
+        ),
+        ({**SASL, "sasl.mechanism": "GSSAPI", **ALICE}, "sasl.mechanism", "'GSSAPI' is not supported: set one of"),
+        ({**SASL, "sasl.mechanism": "plain", **ALICE}, "sasl.mechanism", "'plain' is not supported: set one of"),
         (SASL, "sasl.plain.username", "it is missing: security.protocol=SASL_PLAINTEXT needs sasl.plain.username and"),
         ({**SASL, "sasl_plain_username": "alice"}, "sasl.plain.password", "it is missing"),
         ({**SASL, **ALICE, "sasl.jaas.config": JAAS}, "sasl.plain.username", "sasl.jaas.config is there, too"),

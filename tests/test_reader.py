@@ -30,7 +30,12 @@ from aioproducer.testing.simulation.listening import listen_on_network
 from tests.broker.batches import NOW_MS, make_batch
 from tests.support.virtual_time import World, virtual
 
-QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5, "reconnect_backoff_ms": 1, "reconnect_backoff_max_ms": 5}
+QUICK: Any = {
+    "retry_backoff_ms": 1,
+    "retry_backoff_max_ms": 5,
+    "reconnect_backoff_ms": 1,
+    "reconnect_backoff_max_ms": 5,
+}
 
 
 @asynccontextmanager

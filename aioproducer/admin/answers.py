@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+from aioproducer.acls import AclBinding
 from aioproducer.admin.configs import ConfigResource
 from aioproducer.admin.quotas import ClientQuotaEntity
 from aioproducer.admin.topics import TopicDescription, description
@@ -14,10 +15,10 @@ from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.types import TopicPartition
 
 T = TypeVar("T")
-K = TypeVar("K", str, ConfigResource, ClientQuotaEntity, TopicPartition)
-"""What is asked about: the name of a topic, a resource, who has quotas, or a partition."""
+K = TypeVar("K", str, ConfigResource, ClientQuotaEntity, TopicPartition, AclBinding)
+"""What is asked about: the name of a topic, a resource, who has quotas, a partition, or an ACL."""
 
-Asked = str | ConfigResource | ClientQuotaEntity | TopicPartition
+Asked = str | ConfigResource | ClientQuotaEntity | TopicPartition | AclBinding
 
 
 def only(results: Mapping[K, T | KafkaError]) -> T:
@@ -62,5 +63,7 @@ def _called(asked: Asked | None) -> str:
             return f"quotas of {asked}"
         case TopicPartition():
             return f"partition {asked}"
+        case AclBinding():
+            return f"ACL {asked}"
         case name:
             return f"topic {name!r}"

@@ -1,11 +1,12 @@
-"""The admin client. Its calls are in ``topic_calls``, ``config_calls``, ``offset_calls``, ``quota_calls`` and
-``transaction_calls``."""
+"""The admin client. Its calls are in ``topic_calls``, ``config_calls``, ``offset_calls``, ``quota_calls``,
+``transaction_calls`` and ``acl_calls``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
+from aioproducer.admin.acl_calls import AclCalls
 from aioproducer.admin.admin_calls import AdminConfig
 from aioproducer.admin.config_calls import ConfigCalls
 from aioproducer.admin.offset_calls import OffsetCalls
@@ -14,10 +15,11 @@ from aioproducer.admin.topic_calls import TopicCalls
 from aioproducer.admin.transaction_calls import TransactionCalls
 from aioproducer.client_config import client_config
 from aioproducer.config_def import read_properties
+from aioproducer.config_types import AdminConfigs
 
 
-class KafkaAdmin(TopicCalls, ConfigCalls, OffsetCalls, QuotaCalls, TransactionCalls):
-    """Describes and changes the topics, configs, quotas and transactions of a cluster.
+class KafkaAdmin(TopicCalls, ConfigCalls, OffsetCalls, QuotaCalls, TransactionCalls, AclCalls):
+    """Describes and changes the topics, configs, quotas, transactions and ACLs of a cluster.
 
     A call for one topic or resource raises what went wrong with it (TopicExistsException,
     UnknownTopicOrPartitionException, InvalidConfigurationException, …). A call for several returns each outcome,
@@ -28,10 +30,11 @@ class KafkaAdmin(TopicCalls, ConfigCalls, OffsetCalls, QuotaCalls, TransactionCa
     admin client belongs to the event loop it was started in.
     """
 
-    def __init__(self, **config: Any) -> None:
+    def __init__(self, **config: Unpack[AdminConfigs]) -> None:
         super().__init__(client_config(AdminConfig, config, owner="admin"), "admin client")
 
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
         """An admin client from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
-        return cls(**(read_properties(config) if isinstance(config, str) else config))
+        given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
+        return cls(**given)

@@ -12,6 +12,7 @@
     dynamic_configs.py which of them may change while a node runs
     config_changes.py  single changes to configs
     config_resource.py what has configs, and changing them
+    resource_configs.py   those of groups and of client metrics subscriptions, which are only kept
     broker_server.py   one node, from its ports to its APIs
     socket_server.py   its listeners, and what connects them with its request handlers
     listeners.py       the listeners as configs have them, and what clients are told of them
@@ -39,6 +40,7 @@
     sasl_servers.py    PLAIN and SCRAM
     listener_users.py, scram_credentials.py  the users of PLAIN and of SCRAM
     authentication_failure.py, authentication_metrics.py  how failed authentications end; counts of both
+    failed_logins.py      their lines in the log
     memory_pool.py     how much memory the requests of all clients may take
     request_channel.py the queue of requests
     request_handler.py the pool that handles them
@@ -53,8 +55,10 @@
     faults.py          faults on purpose, as tests define them
     faulty_apis.py     requests and responses that a fault loses or holds up
     faulty_gate.py     connections that a fault refuses
-    allowed_operations.py  what clients may do: everything
-    leader_epoch.py    whether a client's idea of who leads is up to date
+    authorizer.py      who may do what: the interface, and Kafka's StandardAuthorizer
+    acl_store.py, acl_messages.py  the ACLs of the cluster; as clients send them
+    access.py          what the client of a request may do
+    leader_epoch.py, leader_epochs.py  whether a client's idea of who leads, and of the log, is right; where epochs end
     partition_log.py   the log of a partition
     log_index.py       where in it an offset or a timestamp is
     log_checkpoint.py  what it knows of itself, for a restart
@@ -75,6 +79,7 @@ It shares messages and record batches with the producer (``protocol``, ``records
 
 from __future__ import annotations
 
+from aioproducer.broker.authorizer import Authorizer, Client
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster import EmbeddedCluster
 from aioproducer.broker.faults import AppendFault, Faults, ReceivedRequest, RequestFault
@@ -84,7 +89,9 @@ from aioproducer.broker.topic_config import TopicConfig
 
 __all__ = [
     "AppendFault",
+    "Authorizer",
     "BrokerConfig",
+    "Client",
     "EmbeddedCluster",
     "Faults",
     "LogAppendInfo",

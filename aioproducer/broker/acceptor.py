@@ -56,6 +56,10 @@ class Acceptor:
         connections (Kafka's ``AcceptorBlockedPercent``)."""
         return 1.0 - self._accepting.share(1, now)
 
+    @property
+    def is_started(self) -> bool:
+        return self._task is not None
+
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(), name=self._name)
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from aioproducer.broker.log_validator import MAX_DECOMPRESSED_SIZE, Scan, scan
+from aioproducer.broker.log_validator import MAX_DECOMPRESSED_SIZE, Codec, Scan, scan
+from aioproducer.config_def import LONG_MAX
 from aioproducer.errors import InvalidRecordException
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException
 from aioproducer.records.record_batch import RecordBatch
@@ -19,19 +20,20 @@ DECOMPRESSED_PER_BYTE = 16
 """Bytes that the batches of one request may have decompressed for each of their own, beyond what one batch may have."""
 
 
-def scan_all(batches: Sequence[RecordBatch]) -> list[Scan]:
-    """What reading each of the batches of one request shows. What is beyond its budget is a problem of the batch."""
-    left = MAX_DECOMPRESSED_SIZE + DECOMPRESSED_PER_BYTE * sum(batch.size_in_bytes for batch in batches)
+def scan_all(batches: Sequence[tuple[RecordBatch, Codec | None]]) -> list[Scan]:
+    """What reading each of the batches of one request shows, and each in the codec that is wanted. What is beyond its
+    budget is a problem of the batch."""
+    left = MAX_DECOMPRESSED_SIZE + DECOMPRESSED_PER_BYTE * sum(batch.size_in_bytes for batch, _ in batches)
     scans = []
-    for batch in batches:
+    for batch, wanted in batches:
         try:
             if left <= 0 and batch.codec is not CompressionType.NONE:
                 raise DecompressedTooLargeException("nothing is left")
-            found = scan(batch, min(left, MAX_DECOMPRESSED_SIZE))
+            found = scan(batch, min(left, MAX_DECOMPRESSED_SIZE), wanted)
         except DecompressedTooLargeException:
             left = 0
             problem = InvalidRecordException("the batches of one request have too many bytes decompressed")
-            found = Scan(batch.crc, batch.max_timestamp, 0, problem)
+            found = Scan(batch.crc, batch.max_timestamp, LONG_MAX, 0, problem)
         left -= found.decompressed
         scans.append(found)
     return scans
@@ -43,7 +45,11 @@ class BatchScanner:
     def __init__(self) -> None:
         self._executor: ThreadPoolExecutor | None = None
 
-    def scan(self, batches: Sequence[RecordBatch], then: Callable[[asyncio.Future[list[Scan]]], object]) -> None:
+    def scan(
+        self,
+        batches: Sequence[tuple[RecordBatch, Codec | None]],
+        then: Callable[[asyncio.Future[list[Scan]]], object],
+    ) -> None:
         """Calls ``then`` in the loop with what :func:`scan_all` returns."""
         self.run(partial(scan_all, batches), then)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any
 
+from aioproducer.broker.authorizer import STANDARD, super_users_of
 from aioproducer.broker.listener_users import jaas_listener, users_of
 from aioproducer.broker.listeners import (
     DEFAULT_LISTENERS,
@@ -64,6 +65,8 @@ def _are_overrides(text: str) -> bool:
 
 OVERRIDES = Valid("pairs of an IP address and a number, 10.0.0.1:100,10.0.0.2:50", _are_overrides)
 TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
+CODECS = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+GZIP_LEVELS = Valid("-1, or 1 to 9", lambda level: level == -1 or 1 <= level <= 9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +117,27 @@ class BrokerConfig:
     log_message_timestamp_after_max_ms: int = key(
         Type.LONG, 3600000, between(0, LONG_MAX), "How far in the future the timestamp of a record may be."
     )
+    log_message_timestamp_before_max_ms: int = key(
+        Type.LONG, LONG_MAX, between(0, LONG_MAX), "How far in the past the timestamp of a record may be."
+    )
     log_segment_bytes: int = key(
         Type.INT, 1073741824, at_least(1024 * 1024), "Largest append; with a data directory also a file's size."
     )
+    log_cleanup_policy: tuple[str, ...] = key(
+        Type.LIST,
+        ("delete",),
+        list_of("compact", "delete"),
+        "With compact every record needs a key; without delete clients may not delete records. Nothing is compacted.",
+    )
+    compression_type: str = key(
+        Type.STRING,
+        "producer",
+        CODECS,
+        "The codec that batches are kept in: those of another one are compressed anew. producer: as they were sent.",
+    )
+    compression_gzip_level: int = key(Type.INT, -1, GZIP_LEVELS, "The level of gzip, where compression.type is that.")
+    compression_lz4_level: int = key(Type.INT, 9, between(1, 17), "The level of lz4.")
+    compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), "The level of zstd.")
     log_flush_policy: str = key(
         Type.STRING,
         "always",
@@ -236,6 +257,19 @@ class BrokerConfig:
         "How long a client that failed to authenticate waits for the error and the end of its connection; less than"
         " connections.max.idle.ms.",
     )
+    authorizer_class_name: str = key(
+        Type.STRING,
+        "",
+        Valid(f"empty, or {STANDARD}", lambda name: name in ("", STANDARD)),
+        "Who decides what clients may do: nobody, so that everybody may do everything, or Kafka's StandardAuthorizer,"
+        " which decides by ACLs.",
+    )
+    super_users: str = key(
+        Type.STRING, "", ANY, "Principals who may do everything, separated by semicolons: User:admin;User:CN=ops."
+    )
+    allow_everyone_if_no_acl_found: bool = key(
+        Type.BOOLEAN, False, ANY, "Whether everybody may do everything to a resource that has no ACLs."
+    )
     connections_max_reauth_ms: int = key(
         Type.LONG,
         0,
@@ -279,6 +313,7 @@ class BrokerConfig:
         config = replace(
             config, of_listeners=_of_listeners(own, listeners), users_of_listeners=users_of(jaas, listeners)
         )
+        super_users_of(config.super_users)
         delay, idle = config.connection_failed_authentication_delay_ms, config.connections_max_idle_ms
         if 0 <= idle <= delay and any(protocol.startswith("SASL") for protocol in config.listening.protocols.values()):
             raise ConfigException(

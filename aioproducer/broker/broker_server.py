@@ -23,7 +23,7 @@ from aioproducer.broker.request import Request
 from aioproducer.broker.request_handler import KafkaRequestHandlerPool, RequestHandler
 from aioproducer.broker.request_metrics import RequestMetrics, RequestTimes
 from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
-from aioproducer.broker.socket_server import SocketServer
+from aioproducer.broker.socket_server import NOTHING_TO_WAIT_FOR, SocketServer
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.fetch import FetchResponse
 
@@ -80,14 +80,18 @@ class BrokerServer:
             self.gate.open_listener(end_point.listener)
         return await self.sockets.open(end_points)
 
-    def enable_request_processing(self) -> None:
-        """Clients are let in from now on."""
+    async def enable_request_processing(self) -> None:
+        """Clients are let in from now on, at each listener when the authorizer is ready for it. Returns when they are
+        let in everywhere; raises what the authorizer does."""
         self.context.state.configs.follow(self)
         self.context.state.on_topic_deleted.append(self.context.topic_metrics.forget)
         self.context.state.client_quotas.listeners.add(self._configure_ip_rates)
         self.reconfigure()
         self._configure_ip_rates()
-        self.sockets.enable_request_processing()
+        authorizer = self.context.authorizer
+        listeners = tuple(self.sockets.acceptors)
+        ready = NOTHING_TO_WAIT_FOR if authorizer is None else authorizer.start(self.node_id, listeners)
+        await self.sockets.enable_request_processing(ready)
 
     @property
     def node_id(self) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -11,6 +12,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
+from aioproducer.broker.authorizer import Authorizer, authorizer_of
 from aioproducer.broker.batch_scanner import BatchScanner
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_metrics import broker_metrics
@@ -42,6 +44,7 @@ from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
 from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
+from aioproducer.to_the_end import to_the_end
 
 
 class EmbeddedCluster(ClusterContents):
@@ -63,17 +66,21 @@ class EmbeddedCluster(ClusterContents):
     With ``data_dir`` everything is kept in that directory: a cluster with as many nodes that is started there goes on
     where this one was closed, or where it crashed. By default (``log.flush.policy=always``) nothing that was
     acknowledged is lost. What is changed in process (:meth:`create_topic`) is on disk when :meth:`close` returns, at
-    the latest. One process at a time may use the directory. Start such a cluster once.
+    the latest. One process at a time may use the directory. Start such a cluster once. If the directory is damaged, as
+    no crash damages one, the start raises ``DataDirectoryException``. With ``recover`` the cluster starts with what is
+    left: nothing is deleted, and what cannot be read is set aside and logged.
 
     ``newest_versions`` makes older brokers: the newest version they have of an API, by its key. ``old_nodes`` are
     brokers before KIP-1269 (Produce up to version 13, 5 batches of a producer remembered). ``transaction_version`` is
     the finalized level of that feature, 0 to 2; 2 is KIP-890's protocol. For tests that must replay: ``clock`` and
     ``random`` (for the ids of cluster and topics), ``listen`` (opens ports). For tests of faults: ``faults``.
 
+    With ``authorizer.class.name`` in ``configs``, clients may do what ACLs allow (:meth:`create_acls`, or any admin
+    client); ``authorizer`` is one of your own instead. Without either, everybody may do everything.
+
     Where it is simpler than Kafka: all replicas of a partition share one log, so replication costs nothing, and lags
     only on request (:meth:`hold_replica`). A stopped node (:meth:`stop_node`) loses no records. Topics are created,
-    leaders move and transactions end at once. Authenticated users may do everything. The file of each API, under
-    ``handlers/``, says what else is simpler.
+    leaders move and transactions end at once. The file of each API, under ``handlers/``, says what else is simpler.
     """
 
     def __init__(
@@ -92,6 +99,8 @@ class EmbeddedCluster(ClusterContents):
         random: Random | None = None,
         faults: Faults = NO_FAULTS,
         data_dir: str | PathLike[str] | None = None,
+        recover: bool = False,
+        authorizer: Authorizer | None = None,
         listen: Listen = listen,
     ) -> None:
         if nodes < 1:
@@ -104,15 +113,23 @@ class EmbeddedCluster(ClusterContents):
         broker_config.listening.check_ports(range(nodes))
         if broker_config.listeners != (DEFAULT_LISTENERS,) and (ports is not None or advertised):
             raise ValueError("listeners have their ports and advertised.listeners: leave ports and advertised out")
+        if authorizer is not None and broker_config.authorizer_class_name:
+            raise ValueError("an authorizer is given: leave the config authorizer.class.name out")
         self._host = host
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
-        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)))
+        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)), recover=recover)
         journal = IN_MEMORY if self._storage is None else self._storage.journal
         state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
         state.on_topic_deleted.append(offsets.topic_deleted)
         super().__init__(state, TransactionCoordinator(state, offsets, self._clock, journal))
+        self._authorizer = authorizer or authorizer_of(
+            state.acls,
+            broker_config.authorizer_class_name,
+            broker_config.super_users,
+            allow_if_no_acl=broker_config.allow_everyone_if_no_acl_found,
+        )
         self._groups = GroupCoordinator(state.config, offsets)
         self._transaction_version = transaction_version
         self._advertised = dict(advertised or {})
@@ -140,24 +157,41 @@ class EmbeddedCluster(ClusterContents):
                     await self.start_node(node_id)
                     started.append(node_id)
         except BaseException:
-            for node_id in started:
-                await self.stop_node(node_id)
-            if self._storage is not None and not self._servers:
-                await self._storage.close()
+            await to_the_end(self._undo_start(started), "aioproducer broker start")
             raise
+
+    async def _undo_start(self, started: Iterable[int]) -> None:
+        for node_id in started:
+            await self.stop_node(node_id)
+        if self._storage is not None and not self._servers:
+            await self._storage.close()
 
     async def _open_storage(self) -> None:
         if self._storage is not None and not self._storage.is_open:
             await self._storage.open(self._state, self._transactions, self._clock.time_ms())
 
     async def close(self) -> None:
-        """Stops every node properly. Records stay readable in process (:meth:`log`)."""
+        """Stops every node properly, even if the caller is cancelled meanwhile. Records stay readable (:meth:`log`)."""
+        await to_the_end(self._close(), "aioproducer broker close")
+
+    async def _close(self) -> None:
         for node_id in tuple(self._servers):
             await self.stop_node(node_id, clean=True)
         self._transactions.close()
         self._groups.close()
         if self._storage is not None:
             await self._storage.close()
+
+    async def failed(self) -> str:
+        """Returns when the data directory has failed, and says why; never without one.
+
+        Nothing is acknowledged from then on, whatever clients try: close the cluster, and start another one when the
+        reason is gone. What was acknowledged is there again.
+        """
+        if self._storage is not None:
+            return await self._storage.failed()
+        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -190,7 +224,12 @@ class EmbeddedCluster(ClusterContents):
         opened = await server.open(self._wanted(node_id, port).values())
         self._servers[node_id] = server
         self._state.node_started(node_id, self._listening(node_id, opened))
-        server.enable_request_processing()
+        try:
+            await server.enable_request_processing()
+        except BaseException:
+            if self._servers.get(node_id) is server:
+                await self.stop_node(node_id)
+            raise
 
     def _wanted(self, node_id: int, port: int | None = None) -> dict[EndPoint, EndPoint]:
         """Where a node is to listen, by what its configs say; ``port`` is that of its first listener."""
@@ -241,6 +280,7 @@ class EmbeddedCluster(ClusterContents):
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             BrokerTopicMetrics(),
             self._transaction_version,
+            self._authorizer,
             self._faults,
             old=node_id in self._old_nodes,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from aioproducer.acls import AclBinding, AclBindingFilter
 from aioproducer.broker.client_quotas import entity as quota_entity
 from aioproducer.broker.cluster_configs import ALL_NODES
 from aioproducer.broker.cluster_state import ClusterState
@@ -89,6 +90,21 @@ class ClusterContents:
             credentials.remove(user, of)
         else:
             credentials.put(user, of, ScramCredential.of_password(of, password, iterations))
+
+    def create_acls(self, *acls: AclBinding) -> None:
+        """Allows or denies something. They have an effect with the config ``authorizer.class.name``. Raises what a
+        client would get, and has created those before."""
+        for binding in acls:
+            self._state.acls.create(binding)
+
+    def delete_acls(self, wanted: AclBindingFilter) -> list[AclBinding]:
+        """Deletes the ACLs that match, and returns them."""
+        return self._state.acls.delete(wanted)
+
+    @property
+    def acls(self) -> list[AclBinding]:
+        """All of them, the oldest first."""
+        return list(self._state.acls)
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic with its records."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 if TYPE_CHECKING:
+    from aioproducer.acls import AclBinding
     from aioproducer.broker.batches import Batches
     from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
+    from aioproducer.broker.resource_configs import Owner
     from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
     from aioproducer.broker.topic import Topic
     from aioproducer.broker.topic_config import TopicConfig
@@ -45,6 +47,12 @@ class ClusterJournal:
         self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
     ) -> None:
         """None is none any more."""
+
+    def resource_configs_changed(self, owner: Owner, name: str, configs: Mapping[str, str]) -> None:
+        """They are about to be these."""
+
+    def acl_changed(self, binding: AclBinding, is_new: bool) -> None:
+        """It is about to be new, or gone."""
 
     def producer_id_allocated(self, next_producer_id: int) -> None: ...
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random, SystemRandom
 from uuid import UUID
 
+from aioproducer.broker.acl_store import AclStore
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_configs import ClusterConfigs, altered_topic
@@ -21,6 +22,7 @@ from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.long_work import Steps, finish
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.replica_assignment import checked_replicas, spread_replicas
+from aioproducer.broker.resource_configs import ResourceConfigs
 from aioproducer.broker.scram_credentials import ScramCredentials
 from aioproducer.broker.topic import (
     NO_LEADER,
@@ -65,6 +67,8 @@ class ClusterState:
         self.cluster_id = base64.urlsafe_b64encode(self._new_id().bytes).rstrip(b"=").decode()
         self.configs = ClusterConfigs(config)
         self.client_quotas = ClientQuotas()
+        self.resource_configs = ResourceConfigs(journal.resource_configs_changed)
+        self.acls = AclStore(journal.acl_changed)
         self.scram_credentials = ScramCredentials(journal.scram_credential_changed)
         self.nodes = ClusterNodes(node_ids)
         self.topics: dict[str, Topic] = {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aioproducer.broker.acl_store import AclStore
+from aioproducer.broker.authorizer import Authorizer, StandardAuthorizer
 from aioproducer.broker.batch_scanner import BatchScanner
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
@@ -17,6 +19,7 @@ from aioproducer.broker.request_order import RequestOrder
 from aioproducer.broker.response_memory import ResponseMemory
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock
+from aioproducer.errors import SecurityDisabledException
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,18 @@ class BrokerContext:
     topic_metrics: BrokerTopicMetrics
     transaction_version: int
     """The finalized level of the feature ``transaction.version``: 2 is KIP-890's protocol."""
+    authorizer: Authorizer | None = None
+    """Without one everybody may do everything."""
     faults: Faults = NO_FAULTS
     old: bool = False
     """A broker before KIP-1269: Produce up to version 13, and 5 batches remembered whatever the config says."""
+
+    @property
+    def acls(self) -> AclStore:
+        """Raises :class:`SecurityDisabledException` if nobody asks for them."""
+        if not isinstance(self.authorizer, StandardAuthorizer):
+            raise SecurityDisabledException("this broker has no authorizer that decides by ACLs")
+        return self.authorizer.acls
 
     @property
     def config(self) -> BrokerConfig:

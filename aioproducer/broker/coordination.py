@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.committed_offset import CommittedPartition
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.topic import Topic
@@ -24,9 +26,16 @@ def check_coordinator(context: BrokerContext, key: str) -> None:
 
 
 def commit_code(
-    context: BrokerContext, topic: Topic | None, wanted: CommittedPartition, refused: ErrorCode
+    context: BrokerContext,
+    access: Access,
+    name: str,
+    topic: Topic | None,
+    wanted: CommittedPartition,
+    refused: ErrorCode = ErrorCode.NONE,
 ) -> ErrorCode:
     """What is wrong with an offset that is to be committed; ``refused``: why the group takes none from this client."""
+    if not access.may_topic(AclOperation.READ, name):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if topic is None or topic.partition(wanted.partition_index) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if refused:

@@ -9,6 +9,7 @@ from typing import Any
 
 from aioproducer.broker.authentication_metrics import AuthenticationMetrics
 from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.failed_logins import FailedLogins
 from aioproducer.broker.listeners import LISTENER_STORES
 from aioproducer.broker.sasl_server_authenticator import SaslServerAuthenticator, SaslServers
 from aioproducer.broker.sasl_servers import PlainSaslServer, SaslServer, ScramSaslServer
@@ -28,6 +29,7 @@ class ListenerSecurity:
         self._listener = listener
         self.protocol = config.listening.protocols[listener]
         self.metrics = AuthenticationMetrics()
+        self.failed_logins = FailedLogins(listener)
         self.is_sasl = self.protocol.startswith("SASL_")
         config = config.on_listener(listener)
         self._stores = _stores(config)
@@ -66,7 +68,9 @@ class ListenerSecurity:
 
     def authenticator(self) -> SaslServerAuthenticator | None:
         """For a new connection; None if its client need not authenticate."""
-        return SaslServerAuthenticator(self._servers, self._max_reauth_ms, self.metrics) if self.is_sasl else None
+        if not self.is_sasl:
+            return None
+        return SaslServerAuthenticator(self._servers, self._max_reauth_ms, self.metrics, self.failed_logins)
 
 
 def _stores(config: BrokerConfig) -> list[object]:

@@ -29,3 +29,5 @@ class LogCheckpoint(NamedTuple):
     """Producer id and first offset."""
     aborted_transactions: Sequence[tuple[int, int, int]]
     """Producer id, first and last offset."""
+    leader_epochs: Sequence[tuple[int, int]]
+    """Epoch and first offset."""

@@ -5,8 +5,8 @@ Kafka 4.3 for what clients append: one batch of format v2, whole, with the right
 records as it says, no control batch.
 
 Every record is read in full (decompressed, if its codec's library is installed): garbage inside a batch would stop
-every reader of the partition. As in Kafka the largest timestamp is that of the records, whatever the header says. Not
-as in Kafka, the offsets of records that are not compressed must count up, too.
+every reader of the partition. As in Kafka timestamps are those of the records, whatever the header says; a record
+whose timestamp is -1 has none. Not as in Kafka, the offsets of records that are not compressed must count up, too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from aioproducer.broker.producer_state import NO_PRODUCER_ID
 from aioproducer.broker.record_walk import RecordWalk
 from aioproducer.broker.topic_config import TopicConfig
+from aioproducer.config_def import LONG_MAX
 from aioproducer.errors import (
     ConfigException,
     CorruptRecordException,
@@ -27,7 +28,14 @@ from aioproducer.errors import (
 )
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Records
-from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, check_codec, decompress
+from aioproducer.records.appended_batch import with_records
+from aioproducer.records.compression import (
+    CompressionType,
+    DecompressedTooLargeException,
+    check_codec,
+    compress,
+    decompress,
+)
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch, read_batches
 from aioproducer.records.record_batch_header import (
@@ -44,6 +52,8 @@ MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
 """Bytes a batch may have decompressed. Kafka has no such limit; here the whole batch is decompressed at once."""
 
 ZSTD_MIN_PRODUCE_VERSION = 7
+
+NO_TIMESTAMP = -1
 
 _LENGTH_AT = 8
 
@@ -92,60 +102,89 @@ class Scan(NamedTuple):
 
     crc: int
     max_timestamp: int
-    """The largest timestamp of the records."""
+    """The largest timestamp of the records; -1 if none has one."""
+    min_timestamp: int
+    """The smallest one; larger than any if none has one."""
     decompressed: int
     """Bytes; 0 if the batch is not compressed."""
     problem: InvalidRecordException | None = None
     """What is wrong with the records."""
+    keyless: int = -1
+    """The first record without a key; -1 if there is none."""
+    recompressed: bytearray | None = None
+    """The batch in the codec that its topic wants, if that is another one."""
 
 
-def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE) -> Scan:
-    """Reads all of a batch. It touches nothing else, so any thread may do it.
+class Codec(NamedTuple):
+    """What batches are to be compressed with, and how much."""
+
+    type: CompressionType
+    level: int | None
+
+
+def wanted_codec(batch: RecordBatch, config: TopicConfig) -> Codec | None:
+    """What a topic with this config has the batch compressed with anew; None if it stays as it is."""
+    codec = config.codec
+    if codec is None or codec == batch.attributes & CODEC_MASK:
+        return None
+    return Codec(codec, config.compression_level)
+
+
+def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, wanted: Codec | None = None) -> Scan:
+    """Reads all of a batch, and compresses it anew if ``wanted``. It touches nothing else, so any thread may do it.
 
     Raises :class:`DecompressedTooLargeException` for more than ``max_decompressed`` bytes if a batch may have those.
     """
     data = bytes(memoryview(batch.data)[ATTRIBUTES_OFFSET:])  # both the CRC and the walk over records want bytes
     crc = crc32c(data)
-    start, decompressed, newest = BATCH_OVERHEAD - ATTRIBUTES_OFFSET, 0, batch.max_timestamp
+    start, decompressed = BATCH_OVERHEAD - ATTRIBUTES_OFFSET, 0
     if crc != batch.crc:
-        return Scan(crc, newest, decompressed)
+        return _unread(batch, crc)
     if batch.attributes & CODEC_MASK:
         codec = batch.codec
         try:
             check_codec(codec)
         except ConfigException:  # Without the library there is no telling; whoever reads the records will.
-            return Scan(crc, newest, decompressed)
+            return _unread(batch, crc)
         try:
             data, start = decompress(codec, data[start:], min(max_decompressed, MAX_DECOMPRESSED_SIZE)), 0
         except CorruptRecordException as error:
             if isinstance(error, DecompressedTooLargeException) and max_decompressed < MAX_DECOMPRESSED_SIZE:
                 raise
             problem = InvalidRecordException(f"the records cannot be decompressed: {error}")
-            return Scan(crc, newest, decompressed, problem)
+            return _unread(batch, crc, problem=problem)
         decompressed = len(data)
-    walk = RecordWalk(data, start, batch.count)
+    base = batch.base_timestamp
+    walk = RecordWalk(data, start, batch.count, NO_TIMESTAMP - base)
     while not walk.advance(_RECORDS_AT_ONCE):
         pass
     if walk.problem:
         text = f"the batch does not have the {batch.count} records it says: {walk.problem}"
-        return Scan(crc, newest, decompressed, InvalidRecordException(text))
-    return Scan(crc, batch.base_timestamp + walk.max_timestamp_delta, decompressed)
+        return _unread(batch, crc, decompressed, InvalidRecordException(text))
+    newest = max(base + walk.max_timestamp_delta, NO_TIMESTAMP)
+    recompressed = None
+    if wanted is not None:
+        records = compress(wanted.type, data[start:], wanted.level)
+        recompressed = with_records(batch.data, wanted.type, records)
+    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed, None, walk.keyless, recompressed)
 
 
-def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan | None = None) -> int:
+def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: InvalidRecordException | None = None) -> Scan:
+    """What is known of a batch whose records were not read to their end."""
+    return Scan(crc, batch.max_timestamp, LONG_MAX, decompressed, problem)
+
+
+def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan | None = None) -> Scan:
     """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config.
 
-    ``scanned`` is what :func:`scan` has found, if that was done before. Returns the largest timestamp of the records.
+    ``scanned`` is what :func:`scan` has found, if that was done before. Returns what was found.
     """
     if batch.base_offset != 0:
         raise InvalidRecordException(f"the base offset of a batch to append must be 0, not {batch.base_offset}")
-    if batch.size_in_bytes > config.max_message_bytes:
-        raise RecordTooLargeException(
-            f"the batch has {batch.size_in_bytes} bytes, more than max.message.bytes={config.max_message_bytes}"
-        )
-    crc, max_timestamp, _, problem = scan(batch) if scanned is None else scanned
-    if crc != batch.crc:
-        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {crc:#010x}")
+    _check_size(batch.size_in_bytes, config)
+    found = scan(batch, wanted=wanted_codec(batch, config)) if scanned is None else scanned
+    if found.crc != batch.crc:
+        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {found.crc:#010x}")
     if batch.size_in_bytes > config.segment_bytes:
         raise RecordBatchTooLargeException(
             f"the batch has {batch.size_in_bytes} bytes, more than segment.bytes={config.segment_bytes}"
@@ -162,17 +201,35 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
         )
     if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
         raise InvalidRecordException("the batch is part of a transaction and has no producer id")
-    if problem is not None:
-        raise problem
-    _validate_timestamps(batch, max_timestamp, config, now_ms)
-    return max_timestamp
+    if found.problem is not None:
+        raise found.problem
+    _validate_timestamps(batch, found.min_timestamp, found.max_timestamp, config, now_ms)
+    if found.keyless >= 0 and "compact" in config.cleanup_policy:
+        raise InvalidRecordException(f"record {found.keyless} has no key, which a compacted topic needs")
+    if found.recompressed is not None:
+        _check_size(len(found.recompressed), config)
+    return found
 
 
-def _validate_timestamps(batch: RecordBatch, max_timestamp: int, config: TopicConfig, now_ms: int) -> None:
+def _check_size(size: int, config: TopicConfig) -> None:
+    if size > config.max_message_bytes:
+        raise RecordTooLargeException(
+            f"the batch has {size} bytes, more than max.message.bytes={config.max_message_bytes}"
+        )
+
+
+def _validate_timestamps(
+    batch: RecordBatch, min_timestamp: int, max_timestamp: int, config: TopicConfig, now_ms: int
+) -> None:
     if config.message_timestamp_type == "LogAppendTime":
         if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
             raise InvalidTimestampException("a producer may not set the timestamp type to LogAppendTime")
-    elif max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+    elif now_ms - min_timestamp > config.message_timestamp_before_max_ms:
+        raise InvalidTimestampException(
+            f"timestamp {min_timestamp} is more than {config.message_timestamp_before_max_ms} ms "
+            "(message.timestamp.before.max.ms) in the past"
+        )
+    elif max_timestamp > LONG_MAX or max_timestamp - now_ms > config.message_timestamp_after_max_ms:
         raise InvalidTimestampException(
             f"timestamp {max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
             "(message.timestamp.after.max.ms) in the future"

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
 from typing import NamedTuple
 
 from aioproducer.broker.batches import Batches, MemoryBatches
+from aioproducer.broker.leader_epochs import LeaderEpochs
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.log_index import LogIndex
-from aioproducer.broker.log_validator import Scan, validate
+from aioproducer.broker.log_validator import NO_TIMESTAMP, Scan, validate
 from aioproducer.broker.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_index import AbortedTransaction, TransactionIndex
 from aioproducer.broker.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
-from aioproducer.errors import InvalidTxnStateException, OffsetOutOfRangeException
+from aioproducer.errors import CorruptRecordException, InvalidTxnStateException, OffsetOutOfRangeException
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.appended_batch import set_base_offset, set_log_append_time, set_max_timestamp
 from aioproducer.records.record import Record
 from aioproducer.records.record_batch import RecordBatch
 
-NO_TIMESTAMP = -1
 NO_OFFSET = -1
+_OFFSET = Struct(">q")
 
 
 class LogAppendInfo(NamedTuple):
@@ -66,7 +68,9 @@ class PartitionLog:
         self.replicated_to: int | None = None
         self.size_in_bytes = 0
         self._batches: Batches = MemoryBatches() if batches is None else batches
+        self._is_stored = batches is not None
         self._index = LogIndex()  # in step with the batches, which never change once they are stored
+        self.leader_epochs = LeaderEpochs()
 
     def configure(self, config: TopicConfig, retain: int) -> None:
         """Follows ``config`` from now on; of each producer the last ``retain`` batches stay remembered, no older ones.
@@ -104,7 +108,8 @@ class PartitionLog:
         It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the
         exception whose code Kafka answers, and has changed nothing then. ``scanned`` is what was found out before.
         """
-        max_timestamp = validate(batch, self.config, now_ms, scanned)
+        found = validate(batch, self.config, now_ms, scanned)
+        max_timestamp = found.max_timestamp
         if batch.producer_id > NO_PRODUCER_ID:
             identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
             within = self.config.producer_state_batches_to_retain if remembered is None else remembered
@@ -116,7 +121,7 @@ class PartitionLog:
                 raise InvalidTxnStateException(
                     f"producer {batch.producer_id} has a transaction in {self.name}, and the batch is no part of it"
                 )
-        stored = bytearray(batch.data)
+        stored = bytearray(batch.data) if found.recompressed is None else found.recompressed
         log_append_time = NO_TIMESTAMP
         if self.config.message_timestamp_type == "LogAppendTime":
             max_timestamp = log_append_time = now_ms
@@ -144,10 +149,12 @@ class PartitionLog:
         first_offset = self.log_end_offset
         set_base_offset(batch, first_offset, leader_epoch)
         self._batches.append(batch)
-        self._grow(first_offset, len(batch), last_offset_delta, max_timestamp)
+        self._grow(first_offset, len(batch), last_offset_delta, max_timestamp, leader_epoch)
         return first_offset
 
-    def _grow(self, first_offset: int, size: int, last_offset_delta: int, max_timestamp: int) -> None:
+    def _grow(self, first_offset: int, size: int, last_offset_delta: int, max_timestamp: int, epoch: int) -> None:
+        if epoch > self.leader_epochs.latest:
+            self.leader_epochs.begin(epoch, first_offset)
         self._index.append(first_offset, max_timestamp, size)
         self.size_in_bytes += size
         self.log_end_offset = first_offset + last_offset_delta + 1
@@ -177,6 +184,7 @@ class PartitionLog:
             self.producer_state.snapshot(),
             self._transactions.under_way(),
             self._transactions.all_aborted(),
+            self.leader_epochs.entries(),
         )
 
     def recover(
@@ -203,13 +211,20 @@ class PartitionLog:
         self._index = LogIndex(checkpoint.base_offsets, checkpoint.max_timestamps, sizes)
         self.size_in_bytes = sum(sizes)
         self._transactions.restore(checkpoint.open_transactions, checkpoint.aborted_transactions)
+        self.leader_epochs = LeaderEpochs(checkpoint.leader_epochs)
         self.producer_state.restore(checkpoint.producers, self.log_end_offset, self._retain)
 
     def _read_all(self, log_start_offset: int, producers: Iterable[ProducerSnapshot]) -> None:
         for batch in self._batches.load(log_start_offset):
             if not self._index:
                 self.log_start_offset = batch.base_offset
-            self._grow(batch.base_offset, batch.size_in_bytes, batch.last_offset_delta, batch.max_timestamp)
+            self._grow(
+                batch.base_offset,
+                batch.size_in_bytes,
+                batch.last_offset_delta,
+                batch.max_timestamp,
+                batch.partition_leader_epoch,
+            )
             if batch.is_control:
                 committed = is_commit(batch)
                 self._end_transaction(batch.producer_id, batch.producer_epoch, batch.base_offset, committed=committed)
@@ -219,16 +234,20 @@ class PartitionLog:
             # What was deleted is known, and what was to be kept of the log is not there.
             self._batches.reset()
             self._index = LogIndex()
+            self.leader_epochs = LeaderEpochs()
             self.size_in_bytes = 0
             self.log_start_offset = self.log_end_offset = log_start_offset
         self.producer_state.restore(producers, self.log_end_offset, self._retain)
         if log_start_offset > self.log_start_offset:
             self.delete_records(log_start_offset)
+        elif log_start_offset < self.log_start_offset:
+            # What is missing there is missing for good.
+            self._batches.delete(0, self.log_start_offset, self.producer_state)
 
-    @property
-    def last_leader_epoch(self) -> int:
-        """The leader epoch of the last batch; -1 without any."""
-        return RecordBatch(self._batches[len(self._batches) - 1]).partition_leader_epoch if len(self._batches) else -1
+    def transaction_start_offset(self, producer_id: int) -> int:
+        """Where the transaction that a producer has here under way began; -1 if there is none."""
+        began = self._transactions.first_offset(producer_id)
+        return NO_OFFSET if began is None else began
 
     @property
     def open_transactions(self) -> set[int]:
@@ -259,7 +278,21 @@ class PartitionLog:
             if max_bytes < 0 and (last > first or not min_one_batch):
                 break
             last += 1
-        return batches[first:last]
+        found = batches[first:last]
+        return self._in_place(found, first) if self._is_stored else found
+
+    def _in_place(self, found: Sequence[Buffer], first: int) -> Sequence[Buffer]:
+        """As many of them as say the offset that they have: their CRCs do not cover it."""
+        for at, batch in enumerate(found):
+            (offset,) = _OFFSET.unpack_from(batch)
+            if offset != self._index.base_offsets[first + at]:
+                if at:
+                    return found[:at]
+                raise CorruptRecordException(
+                    f"{self.name}: a batch says that its offset is {offset}, and it is "
+                    f"{self._index.base_offsets[first]}; a start with --recover puts that right"
+                )
+        return found
 
     def readable(self, fetch_offset: int, counted_to: int, *, committed: bool = False) -> tuple[int, int]:
         """How many bytes a read from ``fetch_offset`` on can give from offset ``counted_to`` on, and where they end.
@@ -282,7 +315,6 @@ class PartitionLog:
         found = []
         for producer_id, entry in self.producer_state.entries().items():
             last_timestamp = entry.batches[-1].timestamp if entry.batches else NO_TIMESTAMP
-            began = self._transactions.first_offset(producer_id)
             found.append(
                 ActiveProducer(
                     producer_id,
@@ -290,7 +322,7 @@ class PartitionLog:
                     entry.last_sequence,
                     last_timestamp,
                     entry.coordinator_epoch,
-                    NO_OFFSET if began is None else began,
+                    self.transaction_start_offset(producer_id),
                 )
             )
         return found
@@ -373,4 +405,5 @@ class PartitionLog:
     def _drop(self, count: int) -> None:
         self.size_in_bytes -= self._index.size(0, count)
         self._batches.delete(count, self.log_start_offset, self.producer_state)
+        self.leader_epochs.delete_before(self.log_start_offset)
         self._index.delete(count)

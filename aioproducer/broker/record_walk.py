@@ -29,18 +29,25 @@ class RecordWalk:
     with its length. Lengths of one byte take the short way.
     """
 
-    def __init__(self, data: bytes, start: i64, count: i64, wanted: i64 = _NEVER, first: i64 = 0) -> None:
-        """``wanted`` is the timestamp delta to look for, from the record ``first`` on."""
+    def __init__(
+        self, data: bytes, start: i64, count: i64, absent: i64 = _NO_DELTA, wanted: i64 = _NEVER, first: i64 = 0
+    ) -> None:
+        """``absent`` is the timestamp delta of a record without a timestamp; ``wanted`` the one to look for, from the
+        record ``first`` on."""
         self._data = data
         self._pos = start
         self._count = count
         self._index: i64 = 0
         self._newest: i64 = _NO_DELTA
+        self._oldest: i64 = _NEVER
         self._wanted = wanted
         self._first = first
+        self._absent = absent
         self.found = -1
         """The first record with the timestamp delta that is wanted, or a larger one; -1 if there is none so far."""
         self.found_delta = 0
+        self.keyless = -1
+        """The first record without a key; -1 if there is none so far."""
         self.problem = ""
         """Why the walk could not go on; empty while nothing is wrong."""
 
@@ -49,6 +56,11 @@ class RecordWalk:
         """The largest of those passed."""
         return self._newest
 
+    @property
+    def min_timestamp_delta(self) -> int:
+        """The smallest of those passed; larger than any if no record has a timestamp."""
+        return self._oldest
+
     def advance(self, records: i64) -> bool:
         """Goes on for so many records at most; whether the walk is over: all records are passed, or one is wrong."""
         data = self._data
@@ -56,6 +68,9 @@ class RecordWalk:
         end: i64 = len(data)
         index = self._index
         newest = self._newest
+        oldest = self._oldest
+        absent = self._absent
+        keyless: i64 = self.keyless
         wanted = self._wanted
         first = self._first
         stop = self._count
@@ -85,6 +100,8 @@ class RecordWalk:
                 delta >>= 1
             if delta > newest:
                 newest = delta
+            if delta < oldest and delta != absent:
+                oldest = delta
             if delta >= wanted and index >= first:
                 wanted = _NEVER
                 self.found, self.found_delta = index, delta
@@ -110,6 +127,8 @@ class RecordWalk:
                 pos += length >> 1
             elif length != 1:
                 return self._wrong(index, "the length of its key is negative")
+            elif keyless < 0:
+                self.keyless = keyless = index
 
             if pos >= last:
                 return self._wrong(index, "it ends within its key")
@@ -138,7 +157,7 @@ class RecordWalk:
             if pos != last:
                 return self._wrong(index, "its fields do not fill it exactly")
             index += 1
-        self._pos, self._index, self._newest, self._wanted = pos, index, newest, wanted
+        self._pos, self._index, self._newest, self._oldest, self._wanted = pos, index, newest, oldest, wanted
         if index < self._count:
             return False
         if pos != end:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 
 from aioproducer.broker.authentication_metrics import AuthenticationMetrics
+from aioproducer.broker.failed_logins import FailedLogins
 from aioproducer.broker.sasl_servers import SaslServer
 from aioproducer.broker.sasl_state import SaslEvent, SaslState, next_sasl_state
 from aioproducer.error_code import ErrorCode
@@ -53,16 +54,21 @@ _ADMITTED = {
 class SaslServerAuthenticator:
     """Of one connection."""
 
-    def __init__(self, servers: SaslServers, max_reauth_ms: int, metrics: AuthenticationMetrics) -> None:
+    def __init__(
+        self, servers: SaslServers, max_reauth_ms: int, metrics: AuthenticationMetrics, failed_logins: FailedLogins
+    ) -> None:
         self._servers = servers
         self._max_reauth_ms = max_reauth_ms
         self._metrics = metrics
+        self.failed_logins = failed_logins
         self._server: SaslServer | None = None
         self._reauthentication_began = -math.inf
         self.is_known = False
         """Whether the client has authenticated, even if it is re-authenticating at present."""
         self.state = SaslState.INITIAL_REQUEST
         self.user = ANONYMOUS
+        self.claimed = ""
+        """Who it last said it was, right or wrong."""
         self.mechanism = ""
         self.expires_at: float | None = None
         """When its session ends; None for never, and before there is one."""
@@ -117,7 +123,10 @@ class SaslServerAuthenticator:
                 raise SaslAuthenticationException(
                     f"re-authentication is by the same mechanism as before, {self.mechanism}"
                 )
-            answer = server.evaluate_response(token)
+            try:
+                answer = server.evaluate_response(token)
+            finally:
+                self.claimed = server.user
             if server.is_complete and self.is_known and server.user != self.user:
                 raise SaslAuthenticationException("re-authentication is by the same user as before")
         except SaslAuthenticationException as error:

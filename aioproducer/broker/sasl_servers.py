@@ -16,7 +16,7 @@ class SaslServer(Protocol):
     """One exchange; like Java's class of this name."""
 
     user: str
-    """Who it is, once :attr:`is_complete`."""
+    """Who it says it is; who it is, once :attr:`is_complete`. Empty before it has said."""
     is_complete: bool
 
     def evaluate_response(self, token: bytes) -> bytes:
@@ -44,12 +44,12 @@ class PlainSaslServer:
             user = name.decode()
         except UnicodeDecodeError:
             raise SaslAuthenticationException("the username of a PLAIN token is not UTF-8") from None
+        self.user = user
         known = self._users.get(user)
         # Also compared for unknown users, so that the time taken does not reveal whether the user exists.
         right = hmac.compare_digest(password, ("" if known is None else known.value).encode())
         if known is None or not right:
             raise SaslAuthenticationException("Authentication failed: Invalid username or password")
-        self.user = user
         self.is_complete = True
         return b""
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import secrets
+import string
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 """Kafka's limits for what AlterUserScramCredentials may set."""
+
+_SALT_SIZE = 16
+_SALT_LETTERS = (string.digits + string.ascii_lowercase).encode()
 
 
 class ScramMechanism(IntEnum):
@@ -51,7 +58,7 @@ class ScramCredential:
         mechanism: ScramMechanism, password: str, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
     ) -> ScramCredential:
         """Takes milliseconds: it is slow on purpose."""
-        salt = secrets.token_bytes(16) if salt is None else salt
+        salt = secrets.token_bytes(_SALT_SIZE) if salt is None else salt
         salted = hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
         return ScramCredential.of_salted(mechanism, salted, iterations, salt)
 
@@ -68,43 +75,93 @@ class ScramCredential:
 OnChange = Callable[[str, ScramMechanism, ScramCredential | None], object]
 
 
+class _Shape(NamedTuple):
+    """What a client sees of a credential before it proves anything."""
+
+    iterations: int
+    salt_size: int
+    is_text: bool
+    """Kafka's own tools make salts of digits and small letters."""
+
+    @staticmethod
+    def of(credential: ScramCredential) -> _Shape:
+        salt = credential.salt
+        return _Shape(credential.iterations, len(salt), not salt.strip(_SALT_LETTERS))
+
+
 class ScramCredentials:
-    """Credentials by user and mechanism. All nodes share them; ``on_change`` is told of what is new, or None, gone."""
+    """Credentials by user and mechanism. All nodes share them; ``on_change`` is told of what is new, or None, gone.
+
+    ``pepper`` makes the credentials of users that there are not: kept, those are the same after a restart.
+    """
 
     def __init__(self, on_change: OnChange = lambda user, mechanism, credential: None) -> None:
         self._on_change = on_change
         self._known: dict[tuple[str, ScramMechanism], ScramCredential] = {}
-        self._pepper = secrets.token_bytes(32)
+        self._shapes: Counter[tuple[ScramMechanism, _Shape]] = Counter()
+        self.pepper = secrets.token_bytes(32)
 
     def __bool__(self) -> bool:
         return bool(self._known)
 
     def put(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
-        self._known[user, mechanism] = credential
+        self.restore(user, mechanism, credential)
         self._on_change(user, mechanism, credential)
 
     def remove(self, user: str, mechanism: ScramMechanism) -> bool:
         """Whether there was one."""
-        if self._known.pop((user, mechanism), None) is None:
+        if not self._forget(user, mechanism):
             return False
         self._on_change(user, mechanism, None)
         return True
 
+    def _forget(self, user: str, mechanism: ScramMechanism) -> bool:
+        credential = self._known.pop((user, mechanism), None)
+        if credential is not None:
+            kind = mechanism, _Shape.of(credential)
+            self._shapes[kind] -= 1
+            if not self._shapes[kind]:
+                del self._shapes[kind]
+        return credential is not None
+
     def restore(self, user: str, mechanism: ScramMechanism, credential: ScramCredential) -> None:
         """What there was before a restart."""
+        self._forget(user, mechanism)
         self._known[user, mechanism] = credential
+        self._shapes[mechanism, _Shape.of(credential)] += 1
 
     def get(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
         return self._known.get((user, mechanism))
 
     def proving(self, user: str, mechanism: ScramMechanism) -> ScramCredential:
-        """The user's; for an unknown user one that fits no password, so that an exchange does not reveal who exists."""
+        """The user's; for an unknown user one that fits no password, so that an exchange does not reveal who exists: it
+        has the salt it had before, of the size and with the iterations that those of known users have."""
         known = self._known.get((user, mechanism))
         if known is not None:
             return known
-        salt = hmac.digest(self._pepper, user.encode(), "sha256")[:16]
+        shape = self._shape_of_unknown(user, mechanism)
         size = hashlib.new(mechanism.hash_name).digest_size
-        return ScramCredential(salt, secrets.token_bytes(size), secrets.token_bytes(size), MIN_ITERATIONS)
+        keys = secrets.token_bytes(size), secrets.token_bytes(size)
+        return ScramCredential(self._salt_of_unknown(user, mechanism, shape), *keys, shape.iterations)
+
+    def _shape_of_unknown(self, user: str, mechanism: ScramMechanism) -> _Shape:
+        """One that known users have, more often the more of them have it; it changes for as few as possible when those
+        change (rendezvous hashing)."""
+        found = [(shape, count) for (of, shape), count in self._shapes.items() if of is mechanism]
+
+        def score(one: tuple[_Shape, int]) -> float:
+            drawn = int.from_bytes(self._drawn(6, "shape", mechanism, user, *one[0]), "big")
+            return -one[1] / math.log((drawn + 1) / (2**48 + 1))
+
+        return max(found, key=score)[0] if found else _Shape(MIN_ITERATIONS, _SALT_SIZE, is_text=False)
+
+    def _salt_of_unknown(self, user: str, mechanism: ScramMechanism, shape: _Shape) -> bytes:
+        drawn = self._drawn(shape.salt_size, "salt", mechanism, user)
+        return bytes(_SALT_LETTERS[one % len(_SALT_LETTERS)] for one in drawn) if shape.is_text else drawn
+
+    def _drawn(self, size: int, *what: object) -> bytes:
+        """Bytes that are always the same for the same thing, and that nobody can guess."""
+        return hashlib.shake_256(self.pepper + repr(what).encode()).digest(size)
 
     def users(self) -> list[str]:
         """All users with credentials, in the order of their names."""

@@ -6,8 +6,9 @@ import asyncio
 import heapq
 import itertools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from random import Random
+from typing import Final
 
 from aioproducer.broker.acceptor import Acceptor
 from aioproducer.broker.broker_config import BrokerConfig
@@ -25,6 +26,8 @@ from aioproducer.clock import Clock
 log = logging.getLogger(__name__)
 
 _MANY_REASONS = 1000
+
+NOTHING_TO_WAIT_FOR: Final[Mapping[str, Awaitable[object]]] = {}
 
 
 class SocketServer:
@@ -60,6 +63,7 @@ class SocketServer:
         self._closings: dict[asyncio.Task[None], None] = {}
         self._logged: set[str] = set()
         self._enabled = False
+        self._all_ready = False
         self.acceptors: dict[str, Acceptor] = {}
         """By listener."""
         self.securities: dict[str, ListenerSecurity] = {}
@@ -99,14 +103,14 @@ class SocketServer:
         )
         self.acceptors[listener], self.securities[listener] = acceptor, security
         self._resize(acceptor, self._config.network_threads(listener))
-        if self._enabled:
+        if self._all_ready:
             acceptor.start()
 
     async def close_listener(self, listener: str, deadline: float) -> None:
         """One less. Its port is closed at once; its connections get answers to what they have asked, as far as those
         come before ``deadline``, and are closed then."""
         acceptor = self.acceptors.pop(listener)
-        del self.securities[listener]
+        security = self.securities.pop(listener)
         self._leaving.append(acceptor)
         acceptor.close()
         processors = tuple(acceptor.processors)
@@ -116,13 +120,39 @@ class SocketServer:
         await self._close_acceptor(acceptor)
         await self._wait_closed()
         self._leaving.remove(acceptor)
+        self._log_failed_logins(security)
 
-    def enable_request_processing(self) -> None:
-        """Clients are let in from now on."""
+    async def enable_request_processing(self, ready: Mapping[str, Awaitable[object]] = NOTHING_TO_WAIT_FOR) -> None:
+        """Clients are let in from now on; at a listener that ``ready`` has, when that is done.
+
+        Returns when all listeners let clients in, those too that were opened meanwhile. Raises what ``ready`` raises.
+        """
         self._enabled = True
         for acceptor in self.acceptors.values():
             for processor in acceptor.processors:
                 processor.start()
+        create_task = asyncio.get_running_loop().create_task
+        starting: list[asyncio.Task[None]] = []
+        for listener, acceptor in self.acceptors.items():
+            if listener in ready:
+                starting.append(create_task(self._start_when(acceptor, ready[listener])))
+            else:
+                acceptor.start()
+        if starting:
+            try:
+                await asyncio.gather(*starting)
+            finally:
+                for task in starting:
+                    task.cancel()
+                await asyncio.wait(starting)
+        self._all_ready = True
+        for acceptor in self.acceptors.values():
+            if not acceptor.is_started:
+                acceptor.start()
+
+    async def _start_when(self, acceptor: Acceptor, ready: Awaitable[object]) -> None:
+        await ready
+        if self.acceptors.get(acceptor.end_point.listener) is acceptor:  # else it was closed meanwhile
             acceptor.start()
 
     def validate_reconfiguration(self, config: BrokerConfig) -> None:
@@ -213,6 +243,12 @@ class SocketServer:
         for acceptor in self._all_acceptors:
             await self._close_acceptor(acceptor)
         await self._wait_closed()
+        for security in self.securities.values():
+            self._log_failed_logins(security)
+
+    def _log_failed_logins(self, security: ListenerSecurity) -> None:
+        for line in security.failed_logins.rest(self._clock.monotonic()):
+            log.warning("%s", line)
 
     async def _close_acceptor(self, acceptor: Acceptor) -> None:
         await acceptor.wait_closed()

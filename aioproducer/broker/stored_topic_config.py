@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aioproducer.config_def import ANY, INT_MAX, LONG_MAX, Type, at_least, between, key, list_of, one_of
+from aioproducer.config_def import ANY, INT_MAX, LONG_MAX, Type, at_least, between, key
 
-_CODECS = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 _DAY = 24 * 60 * 60 * 1000
 _DELETED_WHEN = "Records are deleted by retention.bytes and by clients."
-_KEPT_AS_SENT = "Batches are kept as they were sent."
 _NO_COMPACTION = "Nothing is compacted."
 _NO_FILES = "The log is in memory, or the broker's own choice."
 _NO_SEGMENTS = "Segments have a size only."
@@ -24,11 +22,6 @@ class StoredTopicConfig:
     Each one's text, which DescribeConfigs tells, is why it has no effect.
     """
 
-    cleanup_policy: tuple[str, ...] = key(Type.LIST, ("delete",), list_of("compact", "delete"), _NO_COMPACTION)
-    compression_gzip_level: int = key(Type.INT, -1, between(-1, 9), _KEPT_AS_SENT)
-    compression_lz4_level: int = key(Type.INT, 9, between(1, 17), _KEPT_AS_SENT)
-    compression_type: str = key(Type.STRING, "producer", _CODECS, _KEPT_AS_SENT)
-    compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), _KEPT_AS_SENT)
     delete_retention_ms: int = key(Type.LONG, _DAY, at_least(0), _NO_COMPACTION)
     file_delete_delay_ms: int = key(Type.LONG, 60000, at_least(0), _NO_FILES)
     flush_messages: int = key(Type.LONG, LONG_MAX, between(1, LONG_MAX), _NO_FILES)
@@ -39,9 +32,6 @@ class StoredTopicConfig:
     local_retention_bytes: int = key(Type.LONG, -2, at_least(-2), _NO_TIERS)
     local_retention_ms: int = key(Type.LONG, -2, at_least(-2), _NO_TIERS)
     max_compaction_lag_ms: int = key(Type.LONG, LONG_MAX, at_least(1), _NO_COMPACTION)
-    message_timestamp_before_max_ms: int = key(
-        Type.LONG, LONG_MAX, between(0, LONG_MAX), "Records may be as old as they like."
-    )
     min_cleanable_dirty_ratio: float = key(Type.DOUBLE, 0.5, between(0, 1), _NO_COMPACTION)
     min_compaction_lag_ms: int = key(Type.LONG, 0, at_least(0), _NO_COMPACTION)
     preallocate: bool = key(Type.BOOLEAN, False, ANY, _NO_FILES)

@@ -50,7 +50,7 @@ class TimestampSearch(NamedTuple):
             return TimestampAndOffset(batch.max_timestamp, base + first, epoch) if found else None
         records = decompress(batch.codec, bytes(memoryview(batch.data)[BATCH_OVERHEAD:]), MAX_DECOMPRESSED_SIZE)
         wanted = min(max(self.timestamp - batch.base_timestamp, -_FAR), _FAR)
-        walk = RecordWalk(records, 0, batch.count, wanted, first)
+        walk = RecordWalk(records, 0, batch.count, wanted=wanted, first=first)
         while not walk.advance(_RECORDS_AT_ONCE) and walk.found < 0:
             pass
         if walk.found >= 0:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
+from aioproducer.broker.leader_epochs import EpochEndOffset
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import InvalidTopicException
@@ -73,6 +74,10 @@ class Partition:
         self.leader_epoch += 1
         self.held.pop(leader, None)
         self.notify()
+
+    def end_offset_of(self, leader_epoch: int) -> EpochEndOffset:
+        """Where the records of an epoch end."""
+        return self.log.leader_epochs.end_offset_of(leader_epoch, self.leader_epoch, self.log.log_end_offset)
 
     # replication
 

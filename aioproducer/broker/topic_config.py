@@ -9,10 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from aioproducer.broker.broker_config import TIMESTAMP_TYPES, BrokerConfig
+from aioproducer.broker.broker_config import CODECS, GZIP_LEVELS, TIMESTAMP_TYPES, BrokerConfig
 from aioproducer.broker.stored_topic_config import StoredTopicConfig
-from aioproducer.config_def import ANY, LONG_MAX, ConfigKey, Type, at_least, between, checked, key, parse, table
+from aioproducer.config_def import (
+    ANY,
+    LONG_MAX,
+    ConfigKey,
+    Type,
+    at_least,
+    between,
+    checked,
+    key,
+    list_of,
+    parse,
+    table,
+)
 from aioproducer.errors import ConfigException, InvalidConfigurationException
+from aioproducer.records.compression import CompressionType, check_codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +36,16 @@ class TopicConfig:
     message_timestamp_after_max_ms: int = key(
         Type.LONG, 3600000, between(0, LONG_MAX), "As log.message.timestamp.after.max.ms."
     )
+    message_timestamp_before_max_ms: int = key(
+        Type.LONG, LONG_MAX, between(0, LONG_MAX), "As log.message.timestamp.before.max.ms."
+    )
+    cleanup_policy: tuple[str, ...] = key(
+        Type.LIST, ("delete",), list_of("compact", "delete"), "As log.cleanup.policy."
+    )
+    compression_type: str = key(Type.STRING, "producer", CODECS, "As the broker's config of this name.")
+    compression_gzip_level: int = key(Type.INT, -1, GZIP_LEVELS, "As the broker's config of this name.")
+    compression_lz4_level: int = key(Type.INT, 9, between(1, 17), "As the broker's config of this name.")
+    compression_zstd_level: int = key(Type.INT, 3, between(-131072, 22), "As the broker's config of this name.")
     max_message_bytes: int = key(Type.INT, 1048588, at_least(0), "As message.max.bytes.")
     min_insync_replicas: int = key(Type.INT, 1, at_least(1), "As the broker's config of this name.")
     segment_bytes: int = key(Type.INT, 1073741824, at_least(1024 * 1024), "As log.segment.bytes.")
@@ -47,14 +70,43 @@ class TopicConfig:
                     values[name] = value
                 else:
                     checked(row, value)
-            return parse(TopicConfig, values, owner="topic")
+            config = parse(TopicConfig, values, owner="topic")
+            if config.codec is not None:
+                check_codec(config.codec)
+            return config
         except ConfigException as error:
             raise InvalidConfigurationException(str(error)) from error
 
+    @property
+    def codec(self) -> CompressionType | None:
+        """The codec that batches are kept in; None for the one they come in."""
+        if self.compression_type == "producer":
+            return None
+        return CompressionType.of("none" if self.compression_type == "uncompressed" else self.compression_type)
+
+    @property
+    def compression_level(self) -> int | None:
+        """The level of that codec, if it has levels."""
+        match self.codec:
+            case CompressionType.GZIP:
+                return self.compression_gzip_level
+            case CompressionType.LZ4:
+                return self.compression_lz4_level
+            case CompressionType.ZSTD:
+                return self.compression_zstd_level
+            case _:
+                return None
+
 
 SERVER_NAMES = {
+    "cleanup.policy": "log.cleanup.policy",
+    "compression.type": "compression.type",
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.zstd.level": "compression.zstd.level",
     "message.timestamp.type": "log.message.timestamp.type",
     "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
     "max.message.bytes": "message.max.bytes",
     "min.insync.replicas": "min.insync.replicas",
     "segment.bytes": "log.segment.bytes",

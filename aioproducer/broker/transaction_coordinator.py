@@ -5,9 +5,9 @@ partition before it writes to it, and keeps its epoch from one transaction to th
 v2) writing is naming, and the end of a transaction bumps the epoch, so that nothing of the last one can slip into the
 next.
 
-Simplifications: markers are written at once, in the same step as the decision, so nobody is ever answered
-``CONCURRENT_TRANSACTIONS``; what is decided is known to all nodes. Transactional ids do not
-expire.
+Simplifications: markers are written at once, in the same step as the decision, so ``CONCURRENT_TRANSACTIONS`` is only
+the answer to an InitProducerId that had to abort a transaction; what is decided is known to all nodes. Transactional
+ids do not expire.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from aioproducer.broker.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.clock import Clock
 from aioproducer.errors import (
+    ConcurrentTransactionsException,
     InvalidPidMappingException,
     InvalidRequestException,
     InvalidTxnStateException,
@@ -66,9 +67,12 @@ class TransactionCoordinator:
         self._timers.clear()
 
     def init_producer_id(self, transactional_id: str, timeout_ms: int, expected: Identity) -> Identity:
-        """The id and epoch to go on with; the previous owner of the transactional id fenced, its transaction aborted.
+        """The id and epoch to go on with; the previous owner of the transactional id is fenced.
 
-        ``expected`` is what the producer has (KIP-360), or ``(-1, -1)``.
+        If its transaction is under way, that is aborted under the next epoch, which nobody gets, and
+        :class:`ConcurrentTransactionsException` is raised: the producer asks again, and gets the one after.
+        ``expected`` is what the producer has (KIP-360), or ``(-1, -1)``. As in Kafka, the epoch in it counts only if no
+        transaction is under way.
         """
         if not transactional_id:
             raise InvalidRequestException("the transactional id is empty")
@@ -81,18 +85,18 @@ class TransactionCoordinator:
         if metadata is None:
             metadata = TransactionMetadata(transactional_id, self._state.allocate_producer_id(), timeout_ms)
             self._transactions[transactional_id] = metadata
-        if expected[0] != NO_PRODUCER_ID and metadata.producer_epoch != NO_PRODUCER_EPOCH:
-            if expected == metadata.previous:
-                return metadata.identity  # it asks again: the answer got lost
-            if expected != metadata.identity:
-                raise ProducerFencedException(
-                    f"{transactional_id!r} has moved on from producer id and epoch {expected} to {metadata.identity}"
-                )
+        is_checked = expected[0] != NO_PRODUCER_ID and metadata.producer_epoch != NO_PRODUCER_EPOCH
+        if is_checked and not metadata.had_id(expected):
+            raise self._moved_on(metadata, expected)
         if metadata.state is TransactionState.ONGOING:
             self._abort_fenced(metadata)
-        self._bump(metadata)
-        if expected[0] == NO_PRODUCER_ID:
-            metadata.previous = NOBODY
+            raise ConcurrentTransactionsException(f"the open transaction of {transactional_id!r} was aborted first")
+        if not is_checked or expected == metadata.identity:
+            self._bump(metadata)
+            if expected[0] == NO_PRODUCER_ID:
+                metadata.previous = NOBODY
+        elif expected != metadata.previous:  # with that one it asks again, as the answer got lost
+            raise self._moved_on(metadata, expected)
         metadata.timeout_ms = timeout_ms
         metadata.become(TransactionState.EMPTY)
         metadata.started_ms = -1
@@ -223,6 +227,12 @@ class TransactionCoordinator:
         self._journal.transaction_decided(Decision(producer_id, producer_epoch, committed, now_ms, markers))
         self.offsets.transaction_ended(producer_id, committed=committed)
         metadata.clear()
+
+    @staticmethod
+    def _moved_on(metadata: TransactionMetadata, expected: Identity) -> ProducerFencedException:
+        return ProducerFencedException(
+            f"{metadata.transactional_id!r} has moved on from producer id and epoch {expected} to {metadata.identity}"
+        )
 
     @staticmethod
     def _cannot_end(metadata: TransactionMetadata, committed: bool) -> InvalidTxnStateException:

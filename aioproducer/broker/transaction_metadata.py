@@ -11,6 +11,8 @@ from aioproducer.broker.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from aioproducer.errors import IllegalStateException
 
 MAX_EPOCH = 2**15 - 1
+LAST_USABLE_EPOCH = MAX_EPOCH - 1
+"""The last that a producer gets: the one after it is kept for fencing."""
 
 
 class TransactionState(Enum):
@@ -52,6 +54,13 @@ class TransactionMetadata:
     def identity(self) -> tuple[int, int]:
         return self.producer_id, self.producer_epoch
 
+    def had_id(self, identity: tuple[int, int]) -> bool:
+        """Whether it has this producer id, or had it until its epochs were used up."""
+        producer_id, producer_epoch = identity
+        return producer_id == self.producer_id or (
+            producer_id == self.previous[0] and producer_epoch >= LAST_USABLE_EPOCH
+        )
+
     def become(self, state: TransactionState) -> None:
         if state not in TRANSITIONS[self.state]:
             raise IllegalStateException(
@@ -69,8 +78,7 @@ class TransactionMetadata:
 
     @property
     def is_exhausted(self) -> bool:
-        """The last epoch is kept for fencing, so the one before it is the last that a producer gets."""
-        return self.producer_epoch >= MAX_EPOCH - 1
+        return self.producer_epoch >= LAST_USABLE_EPOCH
 
     def clear(self) -> None:
         """The transaction has ended."""

@@ -4,6 +4,9 @@
     demo.py          aioproducer demo
     broker.py        aioproducer broker
     send.py          aioproducer send
+    read.py          aioproducer read
+    start.py         where it begins
+    line_output.py   the lines that it writes
     topics.py        aioproducer topics
     perf.py          aioproducer perf
     perf_stats.py    what it counts, and the lines it prints
@@ -18,12 +21,13 @@
     report.py        the closing lines
     proof.py         proves that what was read is what was sent
 
-Exit status: 0 if everything was done (every record delivered), 1 if something was not, 2 for a wrong command line, 130
-after Ctrl-C. Only the command line needs typer and rich.
+Exit status: 0 if everything was done (every record delivered), 1 if something was not, 2 for a wrong command line or
+config, 130 after Ctrl-C. Only the command line needs typer and rich.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -36,4 +40,13 @@ def main() -> None:
         sys.exit("aioproducer: the command line needs typer and rich: pip install 'aioproducer[cli]'")
     from aioproducer.cli.app import make_app
 
-    make_app(next(iter(sys.argv[1:]), None))(prog_name="aioproducer")
+    make_app(next(iter(_words()), None))(prog_name="aioproducer")
+
+
+def _words() -> list[str]:
+    """What follows the command's name: of this command line, or of the one that a shell asks to be completed."""
+    if "_AIOPRODUCER_COMPLETE" not in os.environ:
+        return sys.argv[1:]
+    os.environ["COLUMNS"] = "10000"  # a description of two lines would be taken for two words
+    # Bash has it in the one variable, zsh and fish in the other.
+    return os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()[1:]

@@ -36,10 +36,22 @@ def _perf(app: typer.Typer) -> None:
     app.command("perf", cls=PerfCommand)(perf)
 
 
+def _read(app: typer.Typer) -> None:
+    from aioproducer.cli.read import read
+
+    app.command("read")(read)
+
+
 def _send(app: typer.Typer) -> None:
     from aioproducer.cli.send import send
 
     app.command("send")(send)
+
+
+def _spark(app: typer.Typer) -> None:
+    from aioproducer.cli.spark import app as spark
+
+    app.add_typer(spark, name="spark")
 
 
 def _topics(app: typer.Typer) -> None:
@@ -51,10 +63,12 @@ def _topics(app: typer.Typer) -> None:
 _COMMANDS: dict[str, Callable[[typer.Typer], None]] = {
     "demo": _demo,
     "send": _send,
+    "read": _read,
     "topics": _topics,
     "broker": _broker,
     "perf": _perf,
     "audit": _audit,
+    "spark": _spark,
 }
 
 
@@ -63,7 +77,6 @@ def make_app(wanted: str | None = None) -> typer.Typer:
     app = typer.Typer(
         help="A Kafka producer for the command line.",
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode="markdown" if _ON_TERMINAL else None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -216,6 +216,8 @@ class Audit:
             terminal.fail(f"{found.kind.value}: {report.count(found.records, 'record')} in {found.findings:,} places")
             for finding in found.examples[:3]:
                 terminal.fail(f"    {finding}")
+        for sentence in summary.not_checked:
+            terminal.say(sentence)
         terminal.say(f"The report is {Place(self._wanted.output).path(REPORT)}")
         return 0 if summary.ok else FAILED
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Annotated
 import typer
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.cli.options import pairs
-from aioproducer.cli.running import InputError, Interrupt, run
+from aioproducer.cli.options import pairs, read_config_file
+from aioproducer.cli.references import resolved
+from aioproducer.cli.running import InputError, Interrupt, explain, first_of, run
 from aioproducer.cli.terminal import Terminal
 from aioproducer.descriptors import raise_limit
-from aioproducer.errors import DataDirectoryException
+from aioproducer.errors import ConfigException, DataDirectoryException
 
 _PORT = 9092
 
@@ -35,11 +37,29 @@ def broker(
         Path | None,
         typer.Option(help="A directory for records, topics and offsets; without it they are kept in memory."),
     ] = None,
+    recover: Annotated[
+        bool,
+        typer.Option(
+            "--recover",
+            help="Start although files of the data directory are damaged. What can be read is kept, under the same "
+            "offsets; what cannot is set aside under names that end with .damaged.",
+        ),
+    ] = False,
     topic: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME[:PARTITIONS]",
             help="A topic to create if it does not exist; may be repeated. Others are created on first use.",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Broker configs in a .properties file. In a value, there and after -X, ${env:NAME} stands for an "
+            "environment variable, and ${file:PATH:KEY} for an entry of another .properties file.",
             show_default=False,
         ),
     ] = None,
@@ -57,14 +77,15 @@ def broker(
 
     It prints its bootstrap servers on standard output as soon as clients can connect.
     """
-    configs = pairs(override, "-X")
+    given = pairs(override, "-X")
     topics = dict(map(_topic, topic or ()))
     terminal = Terminal()
     raise_limit()
+    configs = _configs(config, given)
     ports = _ports(port, brokers, configs)
 
     async def command(interrupt: Interrupt) -> int:
-        cluster = EmbeddedCluster(brokers, host=host, ports=ports, configs=configs, data_dir=data_dir)
+        cluster = EmbeddedCluster(brokers, host=host, ports=ports, configs=configs, data_dir=data_dir, recover=recover)
         try:
             await cluster.start()
         except DataDirectoryException as error:
@@ -78,12 +99,26 @@ def broker(
             terminal.say(cluster.bootstrap_servers)
             where = "in memory only" if data_dir is None else f"in {data_dir}"
             terminal.note(f"Records are kept {where}. Ctrl-C stops the broker.")
-            await interrupt.once.wait()
+            failure = asyncio.ensure_future(cluster.failed())
+            await first_of(failure, interrupt.once)
+            if failure.done():
+                raise InputError(f"{failure.result()}; what was acknowledged is there when the broker starts again")
+            failure.cancel()
         finally:
             await cluster.close()
         return 0
 
     run(terminal, command)
+
+
+def _configs(file: Path | None, given: Mapping[str, str]) -> dict[str, str]:
+    """What the file has, and what is ``given`` instead."""
+    try:
+        return resolved({**({} if file is None else read_config_file(file)), **given})
+    except ConfigException as error:
+        raise typer.BadParameter(str(error)) from error
+    except OSError as error:
+        raise typer.BadParameter(explain(error)) from error
 
 
 def _ports(port: int | None, brokers: int, configs: Mapping[str, object]) -> list[int] | None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from importlib.resources import as_file, files
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import uuid4
 
 import typer
@@ -223,7 +223,7 @@ class Demo:
                 self._proof.add_sent(metadata.partition, made, metadata.offset)
 
     async def _read(self) -> None:
-        configs = {**known_to(ReaderConfig, self._configs), **self._others}
+        configs: dict[str, Any] = {**known_to(ReaderConfig, self._configs), **self._others}
         servers = configs.pop("bootstrap.servers")
         sent = self._proof.sent_count
         count = 0

@@ -14,6 +14,8 @@ from aioproducer.errors import ConfigException, KafkaError
 from aioproducer.event_loop import new_event_loop
 
 FAILED = 1
+MISUSED = 2
+"""As for any other mistake in the command line."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -70,6 +72,9 @@ def run(terminal: Terminal, command: Callable[[Interrupt], Awaitable[int]]) -> N
             status = runner.run(_with_signals(command))
     except KeyboardInterrupt:  # where signals cannot be handed to the loop
         status = 128 + signal.SIGINT
+    except ConfigException as error:
+        terminal.fail(f"Error: {explain(error)}")
+        status = MISUSED
     except (KafkaError, InputError, OSError) as error:
         terminal.fail(f"Error: {explain(error)}")
         status = FAILED

@@ -17,46 +17,57 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
+from aioproducer.config import with_serializers
+from aioproducer.config_types import ProducerConfigs
 from aioproducer.errors import IllegalStateException
 from aioproducer.integrations.answer import RETRY_AFTER, Answer, Answers
-from aioproducer.integrations.running import running
+from aioproducer.integrations.running import CLOSE_TIMEOUT, running
 from aioproducer.integrations.service_health import LIVE, READY, liveness, readiness
+from aioproducer.serializers import SerializerLike
 
 __all__ = ["PRODUCER", "error_middleware", "get_producer", "health_routes", "kafka_context"]
 
-ProducerKey = web.AppKey[KafkaProducer]
+ProducerKey = web.AppKey[KafkaProducer[Any, Any]]
 
 PRODUCER: Final[ProducerKey] = web.AppKey("kafka_producer", KafkaProducer)
 """The application's key for the producer."""
 
 
 def kafka_context(
-    *, key: ProducerKey = PRODUCER, close_timeout: float | None = None, **config: Any
+    *,
+    key: ProducerKey = PRODUCER,
+    close_timeout: float | None = CLOSE_TIMEOUT,
+    key_serializer: SerializerLike[Any] | None = None,
+    value_serializer: SerializerLike[Any] | None = None,
+    **config: Unpack[ProducerConfigs],
 ) -> Callable[[web.Application], AsyncIterator[None]]:
     """A cleanup context with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
     The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
-    that was accepted is delivered, within ``close_timeout`` seconds; None waits for all, at most delivery.timeout.ms.
-    A second producer of an application needs a ``key`` of its own.
+    that was accepted is delivered, within ``close_timeout`` seconds: by default 25, as Kubernetes leaves a service 30
+    after SIGTERM. None waits for all, at most delivery.timeout.ms. A second
+    producer of an application needs a ``key`` of its own.
 
     Within a context of your own: ``async with asynccontextmanager(kafka_context(...))(app): yield``.
     """
 
+    given = with_serializers(config, key_serializer, value_serializer)
+
     async def context(app: web.Application) -> AsyncIterator[None]:
-        async with running(close_timeout, config) as producer:
+        async with running(close_timeout, given) as producer:
             app[key] = producer
             yield
 
     return context
 
 
-def get_producer(request: web.Request, key: ProducerKey = PRODUCER) -> KafkaProducer:
+def get_producer(request: web.Request, key: ProducerKey = PRODUCER) -> KafkaProducer[Any, Any]:
     """The producer of the request's application, or of the application that contains it."""
     producer = request.config_dict.get(key)
     if not isinstance(producer, KafkaProducer):
@@ -97,7 +108,7 @@ def health_routes(
     With several ``keys`` it is about all of these producers together.
     """
 
-    def producers(request: web.Request) -> list[KafkaProducer]:
+    def producers(request: web.Request) -> list[KafkaProducer[Any, Any]]:
         return [get_producer(request, key) for key in keys]
 
     async def live(request: web.Request) -> web.Response:

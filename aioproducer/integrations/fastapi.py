@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Unpack
 
 from fastapi import APIRouter, Depends, FastAPI, WebSocket
 from fastapi.requests import HTTPConnection
@@ -27,10 +27,13 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.websockets import WebSocketState
 
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
+from aioproducer.config import with_serializers
+from aioproducer.config_types import ProducerConfigs
 from aioproducer.errors import IllegalStateException
 from aioproducer.integrations.answer import RETRY_AFTER, Answer, Answers
-from aioproducer.integrations.running import running
+from aioproducer.integrations.running import CLOSE_TIMEOUT, running
 from aioproducer.integrations.service_health import LIVE, READY, liveness, readiness
+from aioproducer.serializers import SerializerLike
 
 __all__ = ["Producer", "add_error_handlers", "get_producer", "health_router", "kafka_lifespan", "producer_named"]
 
@@ -41,15 +44,23 @@ CLOSE_CODES: Final = {413: 1009, 422: 1007, 503: 1013, 504: 1011}
 """What an accepted WebSocket is closed with in the place of a response (RFC 6455, 7.4.1; IANA's registry)."""
 
 KafkaLifespan = Callable[[FastAPI], AbstractAsyncContextManager[Mapping[str, Any]]]
-GetProducer = Callable[[HTTPConnection], Awaitable[KafkaProducer]]
+GetProducer = Callable[[HTTPConnection], Awaitable[KafkaProducer[Any, Any]]]
 
 
-def kafka_lifespan(*, name: str = NAME, close_timeout: float | None = None, **config: Any) -> KafkaLifespan:
+def kafka_lifespan(
+    *,
+    name: str = NAME,
+    close_timeout: float | None = CLOSE_TIMEOUT,
+    key_serializer: SerializerLike[Any] | None = None,
+    value_serializer: SerializerLike[Any] | None = None,
+    **config: Unpack[ProducerConfigs],
+) -> KafkaLifespan:
     """A lifespan with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
     The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
-    that was accepted is delivered, within ``close_timeout`` seconds; None waits for all, at most delivery.timeout.ms.
-    A second producer of a service needs a ``name`` (see :func:`producer_named`).
+    that was accepted is delivered, within ``close_timeout`` seconds: by default 25, as Kubernetes leaves a service 30
+    after SIGTERM. None waits for all, at most delivery.timeout.ms. A second
+    producer of a service needs a ``name`` (see :func:`producer_named`).
 
     To combine it with something else, use it inside your own lifespan::
 
@@ -59,9 +70,11 @@ def kafka_lifespan(*, name: str = NAME, close_timeout: float | None = None, **co
                 yield {"database": database, **kafka}
     """
 
+    given = with_serializers(config, key_serializer, value_serializer)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
-        async with running(close_timeout, config) as producer:
+        async with running(close_timeout, given) as producer:
             yield {name: producer}
 
     return lifespan
@@ -76,7 +89,7 @@ def producer_named(name: str) -> GetProducer:
         Clicks = Annotated[KafkaProducer, Depends(producer_named("clicks"))]
     """
 
-    async def get(connection: HTTPConnection) -> KafkaProducer:
+    async def get(connection: HTTPConnection) -> KafkaProducer[Any, Any]:
         producer = getattr(connection.state, name, None)
         if not isinstance(producer, KafkaProducer):
             raise IllegalStateException(
@@ -92,7 +105,10 @@ get_producer: GetProducer = producer_named(NAME)
 """The dependency: the service's producer, for HTTP and for WebSockets. Tests override it."""
 
 Producer = Annotated[KafkaProducer, Depends(get_producer)]
-"""The type of a parameter that gets the service's producer."""
+"""The type of a parameter that gets the service's producer.
+
+With serializers: ``Annotated[KafkaProducer[str, Order], Depends(get_producer)]``.
+"""
 
 
 def add_error_handlers(app: FastAPI, *, retry_after: int = RETRY_AFTER) -> None:
@@ -135,31 +151,31 @@ def health_router(thresholds: HealthThresholds | None = None, *, names: Sequence
     producers = Depends(_all_of(names))
 
     @router.get(LIVE)
-    async def live(producers: list[KafkaProducer] = producers) -> JSONResponse:
+    async def live(producers: list[KafkaProducer[Any, Any]] = producers) -> JSONResponse:
         return _response(liveness(producers, thresholds))
 
     @router.get(READY)
-    async def ready(producers: list[KafkaProducer] = producers) -> JSONResponse:
+    async def ready(producers: list[KafkaProducer[Any, Any]] = producers) -> JSONResponse:
         return _response(readiness(producers, thresholds))
 
     return router
 
 
-def _all_of(names: Sequence[str]) -> Callable[..., Awaitable[list[KafkaProducer]]]:
+def _all_of(names: Sequence[str]) -> Callable[..., Awaitable[list[KafkaProducer[Any, Any]]]]:
     """A dependency on each of the named, so that tests may override each."""
     if not names:
         return _none
 
     async def together(
-        first: KafkaProducer = Depends(producer_named(names[0])),  # noqa: B008 - that is how FastAPI is told
-        others: list[KafkaProducer] = Depends(_all_of(names[1:])),  # noqa: B008
-    ) -> list[KafkaProducer]:
+        first: KafkaProducer[Any, Any] = Depends(producer_named(names[0])),  # noqa: B008 - that is how FastAPI is told
+        others: list[KafkaProducer[Any, Any]] = Depends(_all_of(names[1:])),  # noqa: B008
+    ) -> list[KafkaProducer[Any, Any]]:
         return [first, *others]
 
     return together
 
 
-async def _none() -> list[KafkaProducer]:
+async def _none() -> list[KafkaProducer[Any, Any]]:
     return []
 
 

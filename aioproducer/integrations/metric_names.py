@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from aioproducer import KafkaProducer, MetricName
 from aioproducer.errors import IllegalStateException
@@ -39,7 +40,7 @@ def unit_of(name: MetricName) -> str:
     return f"1{per_second}" if per_second else ""
 
 
-def check_client_id(producer: KafkaProducer, others: Iterable[KafkaProducer]) -> None:
+def check_client_id(producer: KafkaProducer[Any, Any], others: Iterable[KafkaProducer[Any, Any]]) -> None:
     """IllegalStateException if one of the others has the same: their figures could not be told apart."""
     client_id = producer.config.client_id
     if any(other.config.client_id == client_id for other in others):

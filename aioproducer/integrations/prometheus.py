@@ -6,19 +6,21 @@
 
 Names are Kafka's: ``kafka_producer_record_send_rate{client_id="orders"}``. Metrics of topics and brokers have one more
 label (``kafka_producer_topic_byte_rate``, ``kafka_producer_node_request_latency_avg``). Metrics without a value yet are
-left out. Needs the extra ``prometheus``.
+left out. The histograms ``kafka_producer_batch_acknowledgement_seconds`` and ``kafka_producer_batch_bytes`` add up over
+producers and instances, as averages and maxima do not. Needs the extra ``prometheus``.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from prometheus_client import REGISTRY, CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from aioproducer import KafkaProducer, MetricName
 from aioproducer.errors import IllegalStateException
@@ -39,9 +41,9 @@ class PrometheusReporter:
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._registry = registry
-        self._producer: KafkaProducer | None = None
+        self._producer: KafkaProducer[Any, Any] | None = None
 
-    def init(self, producer: KafkaProducer) -> None:
+    def init(self, producer: KafkaProducer[Any, Any]) -> None:
         """The producer has started."""
         if self._producer is not None:
             raise IllegalStateException("this PrometheusReporter is another producer's: make one for each")
@@ -64,7 +66,7 @@ class ProducerCollector(Collector):
     """The metrics of all ``producers`` at the moment of a scrape."""
 
     def __init__(self) -> None:
-        self.producers: list[KafkaProducer] = []
+        self.producers: list[KafkaProducer[Any, Any]] = []
 
     def describe(self) -> list[Metric]:
         """Nothing, because which families exist depends on the producers."""
@@ -72,12 +74,22 @@ class ProducerCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        histograms: dict[str, HistogramMetricFamily] = {}
         for producer in tuple(self.producers):
-            for name, value in producer.metrics().items():
+            found = producer.metrics()
+            for name, value in found.items():
                 if math.isfinite(value):
                     family = _family(families, name)
                     family.add_metric([label for _, label in name.tags], value)
+            for one in found.distributions:
+                full = joined_name(one.name, "_")
+                if full not in histograms:
+                    histograms[full] = HistogramMetricFamily(full, one.doc, labels=_labels(one.name))
+                bounds = [*map(floatToGoString, one.bounds), "+Inf"]
+                buckets = list(zip(bounds, map(float, one.counts), strict=True))
+                histograms[full].add_metric([label for _, label in one.name.tags], buckets, one.sum)
         yield from families.values()
+        yield from histograms.values()
 
 
 def _family(
@@ -86,10 +98,13 @@ def _family(
     full = joined_name(name, "_")
     family = families.get(full)
     if family is None:
-        labels = [key.replace("-", "_") for key, _ in name.tags]
         kind = CounterMetricFamily if is_counter(name) else GaugeMetricFamily
-        family = families[full] = kind(full, _DOCS[name.group, name.name], labels=labels)
+        family = families[full] = kind(full, _DOCS[name.group, name.name], labels=_labels(name))
     return family
+
+
+def _labels(name: MetricName) -> list[str]:
+    return [key.replace("-", "_") for key, _ in name.tags]
 
 
 _collectors: WeakKeyDictionary[CollectorRegistry, ProducerCollector] = WeakKeyDictionary()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from aioproducer import KafkaProducer
 
+CLOSE_TIMEOUT: Final = 25.0
+"""Seconds: less than the 30 that Kubernetes leaves a service between SIGTERM and SIGKILL."""
+
 
 @asynccontextmanager
-async def running(close_timeout: float | None, config: dict[str, Any]) -> AsyncIterator[KafkaProducer]:
+async def running(close_timeout: float | None, config: Mapping[str, Any]) -> AsyncIterator[KafkaProducer[Any, Any]]:
     """Starts a producer; at the end delivers what it has accepted, within ``close_timeout`` seconds.
 
     ``close_timeout`` is that of ``KafkaProducer.close``: None waits for all, at most delivery.timeout.ms.
     """
-    producer = KafkaProducer(**config)
+    producer: KafkaProducer[Any, Any] = KafkaProducer(**config)
     await producer.start()
     try:
         yield producer

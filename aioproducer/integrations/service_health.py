@@ -20,12 +20,12 @@ elsewhere: they cover the last minute, and one client with a record that is too 
 service."""
 
 
-def liveness(producers: Sequence[KafkaProducer], thresholds: HealthThresholds | None = None) -> Answer:
+def liveness(producers: Sequence[KafkaProducer[Any, Any]], thresholds: HealthThresholds | None = None) -> Answer:
     """503 if a producer has failed for good, so that only a restart helps; else 200, whatever the findings."""
     return _answer([_Check(producer, thresholds, (FAILED,)) for producer in producers])
 
 
-def readiness(producers: Sequence[KafkaProducer], thresholds: HealthThresholds | None = None) -> Answer:
+def readiness(producers: Sequence[KafkaProducer[Any, Any]], thresholds: HealthThresholds | None = None) -> Answer:
     """503 until each has reached its cluster, while no broker can be reached, while memory for records is nearly used
     up, and after a failure."""
     checks = [_Check(producer, thresholds, NOT_NOW) for producer in producers]
@@ -38,7 +38,9 @@ def readiness(producers: Sequence[KafkaProducer], thresholds: HealthThresholds |
 class _Check:
     """What one producer's health says; ``reasons`` are the metrics because of which it is not ready, or not alive."""
 
-    def __init__(self, producer: KafkaProducer, thresholds: HealthThresholds | None, reasons: Collection[str]) -> None:
+    def __init__(
+        self, producer: KafkaProducer[Any, Any], thresholds: HealthThresholds | None, reasons: Collection[str]
+    ) -> None:
         self.producer = producer
         self.findings = producer.health(thresholds)
         self.why_not = [finding.metric for finding in self.findings if finding.metric in reasons]

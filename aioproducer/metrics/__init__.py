@@ -3,10 +3,19 @@
 Hooks record once per batch, request or answer, never per record; everything else is worked out when somebody asks.
 """
 
-from aioproducer.metrics.catalogue import every_metric
+from aioproducer.metrics.catalogue import every_distribution, every_metric
+from aioproducer.metrics.distribution import Buckets
 from aioproducer.metrics.metric_name import MetricName
 from aioproducer.metrics.producer_metrics import ProducerMetrics
 from aioproducer.metrics.reporter import MetricsReporter
 from aioproducer.metrics.snapshot import MetricsSnapshot
 
-__all__ = ["MetricName", "MetricsReporter", "MetricsSnapshot", "ProducerMetrics", "every_metric"]
+__all__ = [
+    "Buckets",
+    "MetricName",
+    "MetricsReporter",
+    "MetricsSnapshot",
+    "ProducerMetrics",
+    "every_distribution",
+    "every_metric",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aioproducer.metrics.distribution import Buckets
 from aioproducer.metrics.metric_name import MetricName
 from aioproducer.metrics.producer_metrics import ProducerMetrics
 from aioproducer.metrics.registry import Metric
@@ -16,3 +17,8 @@ def every_metric() -> list[tuple[MetricName, Metric]]:
     order = list(dict.fromkeys(name.group for name, _ in metrics.registry))
     found = sorted(metrics.registry, key=lambda entry: (order.index(entry[0].group), entry[0].name))
     return [(name._replace(tags=tuple((key, "") for key, _ in name.tags)), metric) for name, metric in found]
+
+
+def every_distribution() -> tuple[Buckets, ...]:
+    """Those that every producer has, without a value."""
+    return ProducerMetrics().snapshot(0.0).distributions

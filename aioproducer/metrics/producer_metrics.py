@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from aioproducer.metrics.metric_name import PRODUCER_GROUP
+from aioproducer.metrics.distribution import Distribution
+from aioproducer.metrics.metric_name import PRODUCER_GROUP, MetricName
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry, RecordingLevel
 from aioproducer.metrics.snapshot import MetricsSnapshot
@@ -27,6 +28,11 @@ TRANSACTIONAL_CALLS = {
     "abort": "abort_transaction",
 }
 """What the metrics of a transactional producer's calls name them, and the calls."""
+
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+BYTES = (256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0)
+"""The bounds of distributions: from a broker in the same rack to delivery.timeout.ms, and up to large batches."""
 
 
 def _none() -> int:
@@ -65,6 +71,16 @@ class ProducerMetrics:
         self.registry = registry = MetricRegistry(window=window, samples=samples, level=level)
         self.gauges = Gauges(buffer_available=lambda: buffer_memory)
         self._group = registry.group(PRODUCER_GROUP, tags)
+        self._acknowledgements = Distribution(
+            MetricName("batch-acknowledgement-seconds", PRODUCER_GROUP, tags),
+            "seconds from a batch's first record to its acknowledgement, once for each batch",
+            SECONDS,
+        )
+        self._sizes = Distribution(
+            MetricName("batch-bytes", PRODUCER_GROUP, tags),
+            "bytes of a batch, as it is on the wire, once for each attempt to send it",
+            BYTES,
+        )
         self._batches(registry)
         self._buffer(registry, buffer_memory)
         self._life()
@@ -201,7 +217,7 @@ class ProducerMetrics:
 
     def snapshot(self, now: float) -> MetricsSnapshot:
         """Every metric as it is now."""
-        return self.registry.snapshot(now)
+        return MetricsSnapshot(self.registry.values(now), [self._acknowledgements.buckets(), self._sizes.buckets()])
 
     # What happens
 
@@ -211,6 +227,7 @@ class ProducerMetrics:
         """A batch goes out, in whatever attempt. Sizes in bytes, with the batch's header."""
         ratio = size / uncompressed
         self._batch_size.record(size, now)
+        self._sizes.record(size)
         self._compression.record(ratio, now)
         self._queue_time.record(queued_ms, now)
         self._record_size.record(largest, now)
@@ -234,8 +251,10 @@ class ProducerMetrics:
         self._throttle.record(throttle_ms, now)
         self.network.node_answered(node_id, latency_ms, now)
 
-    def records_delivered(self, count: int, now: float) -> None:
-        self._delivered.record(count, now)
+    def batch_delivered(self, records: int, created: float, now: float) -> None:
+        """A batch was acknowledged, or written with acks=0; its first record came when it was ``created``."""
+        self._delivered.record(records, now)
+        self._acknowledgements.record(now - created)
 
     def records_retried(self, topic: str, count: int, now: float) -> None:
         """Records will be sent again."""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from aioproducer.metrics.metric_name import MetricName, Tags
 from aioproducer.metrics.sensor import Sensor
-from aioproducer.metrics.snapshot import MetricsSnapshot
 
 Measure = Callable[[float], float]
 """The value at ``now``."""
@@ -59,9 +58,9 @@ class MetricRegistry:
     def __iter__(self) -> Iterator[tuple[MetricName, Metric]]:
         return iter(self._metrics.items())
 
-    def snapshot(self, now: float) -> MetricsSnapshot:
+    def values(self, now: float) -> dict[MetricName, float]:
         """Every metric as it is now. Any thread may ask: metrics that come or go meanwhile harm nobody."""
-        return MetricsSnapshot({name: metric.measure(now) for name, metric in list(self._metrics.items())})
+        return {name: metric.measure(now) for name, metric in list(self._metrics.items())}
 
 
 class MetricGroup:

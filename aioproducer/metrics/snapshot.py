@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from aioproducer.metrics.distribution import Buckets
 from aioproducer.metrics.metric_name import NODE_GROUP, PRODUCER_GROUP, TOPIC_GROUP, MetricName
+from aioproducer.metrics.text_table import text_table
 
 
 class MetricsSnapshot(Mapping[MetricName, float]):
@@ -14,13 +16,15 @@ class MetricsSnapshot(Mapping[MetricName, float]):
 
     ``snapshot["record-send-rate"]``: a plain name means the group ``producer-metrics`` or, if that does not have it, as
     in ``snapshot.topic("orders")``, the only metric with the name. A value is NaN if there is none yet, such as the
-    average of no samples.
+    average of no samples. ``print(snapshot)`` prints a table.
     """
 
-    __slots__ = ("_plain", "_values")
+    __slots__ = ("_plain", "_values", "distributions")
 
-    def __init__(self, values: Mapping[MetricName, float]) -> None:
+    def __init__(self, values: Mapping[MetricName, float], distributions: Sequence[Buckets] = ()) -> None:
         self._values = dict(values)
+        self.distributions = tuple(distributions)
+        """What is counted by bounds; not a part of the mapping."""
         self._plain: dict[str, float] | None = None
 
     def __getitem__(self, name: MetricName | str) -> float:
@@ -37,6 +41,12 @@ class MetricsSnapshot(Mapping[MetricName, float]):
 
     def __repr__(self) -> str:
         return f"<MetricsSnapshot of {len(self._values)} metrics>"
+
+    def __str__(self) -> str:
+        blocks: dict[str, list[tuple[str, float]]] = {}
+        for name, value in self._values.items():
+            blocks.setdefault(" ".join([name.group, *_parts(name)]), []).append((name.name, value))
+        return text_table((heading, sorted(rows)) for heading, rows in sorted(blocks.items()))
 
     def _by_plain_name(self) -> dict[str, float]:
         if self._plain is None:

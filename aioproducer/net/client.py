@@ -178,10 +178,8 @@ class KafkaClient:
             idle = [link for link in self._candidates() if link.state is LinkState.IDLE]
             connecting = any(link.state is LinkState.CONNECTING for link in self.links.values())
             if idle and (not connecting or now >= self._next_try):
-                known = [link for link in idle if link.node_id >= 0] or idle
-                # Who was tried longest ago: turns alone may give every second one, and the same one, to a dead server.
-                start = next(self._turn) % len(known)
-                min(known[start:] + known[:start], key=_idle_since).want()
+                start = next(self._turn) % len(idle)
+                min(idle[start:] + idle[:start], key=_rank).want()
                 self._next_try = now + HEAD_START
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._next_try if idle else None):
@@ -371,5 +369,7 @@ class KafkaClient:
                 link.rest()
 
 
-def _idle_since(link: BrokerLink) -> float:
-    return link.changed_at
+def _rank(link: BrokerLink) -> tuple[bool, float]:
+    """Who is tried first: a broker of the cluster that could be reached; then whoever was tried longest ago, so that
+    those that are gone keep nobody from the others, nor from the bootstrap servers."""
+    return link.node_id < 0 or link.failures > 0, link.changed_at

@@ -20,7 +20,6 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.completion import (
     APPENDED,
     MAYBE_APPENDED,
-    REFUSES_CONTENT,
     SEQUENCE_ERRORS,
     SUCCEED,
     SUCCEED_DUPLICATE,
@@ -84,6 +83,8 @@ class BatchCompleter:
         self._sealer = sealer
         self._split_topics: set[str] = set()
         self._timeout = config.delivery_timeout_ms / 1000
+        self._arrival = config.request_timeout_ms / 1000
+        """Seconds in which brokers handle what they have received over a connection that has ended."""
         self._expiring = Turn(accumulator.loop)
         self.on_failed: Callable[[KafkaError], object] = lambda error: None
         """Told of every batch that fails, before its records are."""
@@ -106,7 +107,7 @@ class BatchCompleter:
         if code in MAYBE_APPENDED or code in APPENDED:
             batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
         if code == ErrorCode.NETWORK_EXCEPTION:
-            batch.unanswered = True
+            batch.arrives_until = now + self._arrival
         batch.in_flight = False
         queue.in_flight -= 1
         sequences = queue.sequences
@@ -118,12 +119,12 @@ class BatchCompleter:
                 if stamped is not None:
                     stamped.resolve(batch)
             elif stamped is not None:
-                stamped.abandon(batch, refused=code in REFUSES_CONTENT)
+                stamped.abandon(batch)
             self._release(batch)
             self._again(queue, now, now)
             return
         expired = batch.created + self._timeout <= now
-        action = decide(code, batch, sequences, retries=self._config.retries, expired=expired)
+        action = decide(code, batch, sequences, now, retries=self._config.retries, expired=expired)
         if action is SUCCEED or action is SUCCEED_DUPLICATE:
             if stamped is not None:
                 stamped.resolve(batch)
@@ -133,7 +134,7 @@ class BatchCompleter:
             self._succeed(batch, base_offset if known else -1, append_time if known else -1, now)
         elif action is Action.FAIL:
             if stamped is not None:
-                stamped.abandon(batch, refused=code in REFUSES_CONTENT)
+                stamped.abandon(batch)
             error: KafkaError = self._error(queue, batch, code, message, now)
             if refused:
                 error.refused_records = refused
@@ -157,6 +158,8 @@ class BatchCompleter:
             if code in SEQUENCE_ERRORS:
                 batch.excused += 1
             self._retry(queue, batch, code, now)
+            if action is Action.WAIT and sequences is not None:
+                self._wait(queue, batch, sequences, now)
             if action is Action.ASK:
                 batch.asked_about = True
                 self._ask(queue, batch)
@@ -165,7 +168,7 @@ class BatchCompleter:
 
     def _succeed(self, batch: ProducerBatch, base_offset: int, append_time: int, now: float) -> None:
         """The log has the batch; -1 where that is not known of its offset or time."""
-        self._metrics.records_delivered(batch.count, now)
+        self._metrics.batch_delivered(batch.count, batch.created, now)
         try:
             self._release(batch)
         finally:
@@ -176,11 +179,17 @@ class BatchCompleter:
         self._attempt_ended(queue, batch, code, now)
         batch.last_error = code.name
         self._metrics.records_retried(queue.topic, batch.count, now)
-        # What gives way is not ready before what it gives way to.
-        wait = self._backoff.longest(batch.attempts) if batch.gives_way else self._backoff.wait(batch.attempts)
+        # What gives way is not ready before what it gives way to, however often that was sent.
+        wait = self._backoff.longest if batch.gives_way else self._backoff.wait(batch.attempts)
         batch.retry_at = now + wait
         log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
         queue.insert_retry(batch)
+        self._again(queue, batch.retry_at, now)
+
+    def _wait(self, queue: PartitionQueue, batch: ProducerBatch, sequences: PartitionSequences, now: float) -> None:
+        """The batch is sent again when no attempt of it, or of an earlier one, can arrive any more."""
+        batch.retry_at = sequences.arrives_until(batch)
+        log.info("%r: an earlier attempt may still arrive; it is sent again in %.1f s", batch, batch.retry_at - now)
         self._again(queue, batch.retry_at, now)
 
     def found(self, queue: PartitionQueue, batch: ProducerBatch, in_log: bool | None) -> None:
@@ -192,7 +201,9 @@ class BatchCompleter:
         batch.asked_about = False
         if not batch.has_sequence() or batch.log != sequences.log:
             pass  # there is another log now: the batch is sent to that one
-        elif in_log is None or (not in_log and sequences.may_still_arrive(batch)):
+        elif not in_log and sequences.may_still_arrive(batch, now):
+            self._wait(queue, batch, sequences, now)
+        elif in_log is None or (not in_log and sequences.transactional):
             queue.batches.remove(batch)
             sequences.abandon(batch)
             self._fail(queue, batch, self._error(queue, batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "", now))

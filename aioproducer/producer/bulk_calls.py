@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Iterable
-from typing import Any
+from typing import Any, Generic
 
 from aioproducer.producer.bulk_columns import Columns
 from aioproducer.producer.bulk_result import BulkResult
@@ -12,10 +12,11 @@ from aioproducer.producer.bulk_send import BulkSend
 from aioproducer.producer.explanation import counted
 from aioproducer.producer.table_columns import TableColumns
 from aioproducer.producer.table_stream import TableStream
+from aioproducer.type_variables import K, V
 from aioproducer.types import Headers
 
 
-class BulkCalls(ABC):
+class BulkCalls(ABC, Generic[K, V]):
     """A part of a producer."""
 
     @abstractmethod
@@ -25,9 +26,9 @@ class BulkCalls(ABC):
     async def send_many(
         self,
         topic: str,
-        values: Iterable[Any],
+        values: Iterable[V | None],
         *,
-        keys: Iterable[Any] | None = None,
+        keys: Iterable[K | None] | None = None,
         partitions: Iterable[int | None] | None = None,
         timestamps_ms: Iterable[int | None] | None = None,
         headers: Iterable[Headers | None] | None = None,

@@ -25,6 +25,7 @@ class Action(Enum):
     RETRY = "send it again after the back-off"
     SPLIT = "it is too large: send it again in smaller ones"
     RESTAMP = "it is proven absent, and its stamp is of no further use: send it again under the next epoch"
+    WAIT = "attempts of it and of an earlier batch may still arrive, in order: send it again when none can"
     ASK = "only the log can tell whether the batch is there: ask the leader"
     FAIL = "end it with the error"
 
@@ -59,23 +60,16 @@ MAYBE_APPENDED = frozenset(
 )
 
 
-# The broker refused the batch for what it contains: it would refuse the same bytes again.
-REFUSES_CONTENT = frozenset(
-    {
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.INVALID_RECORD,
-        ErrorCode.INVALID_TIMESTAMP,
-        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-    }
-)
-
-
 def decide(
-    code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences | None, *, retries: int, expired: bool
+    code: ErrorCode,
+    batch: ProducerBatch,
+    sequences: PartitionSequences | None,
+    now: float,
+    *,
+    retries: int,
+    expired: bool,
 ) -> Action:
-    """The action for a batch answered with ``code``. ``expired``: its delivery.timeout.ms is over.
+    """The action for a batch answered with ``code`` at ``now``. ``expired``: its delivery.timeout.ms is over.
 
     ``batch.maybe_appended`` must speak of the earlier attempts and of this answer.
     """
@@ -88,7 +82,7 @@ def decide(
     if may_split(code, batch):
         return Action.SPLIT
     if sequences is not None and batch.has_sequence() and code in SEQUENCE_ERRORS:
-        return _decide_by_sequence(code, batch, sequences)
+        return _decide_by_sequence(code, batch, sequences, now)
     if batch.attempts - batch.excused > retries:
         return Action.FAIL
     if not error_class(code).retriable:
@@ -97,11 +91,14 @@ def decide(
     return Action.RESTAMP if void else Action.RETRY
 
 
-def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences) -> Action:
+def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: PartitionSequences, now: float) -> Action:
     """The broker refused the batch for what it knows of this producer."""
     if sequences.transactional:
-        in_time = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not sequences.is_lowest(batch)
-        return Action.RETRY if in_time else Action.FAIL
+        if code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return Action.FAIL
+        if not sequences.is_lowest(batch):
+            return Action.RETRY
+        return Action.ASK if batch.reshaped else Action.FAIL
     if sequences.is_void(batch):
         return Action.RESTAMP
     if not sequences.is_lowest(batch):
@@ -110,4 +107,6 @@ def _decide_by_sequence(code: ErrorCode, batch: ProducerBatch, sequences: Partit
         # A broker remembers nothing of the epochs before the last one, and one before 2.5 forgets a producer with the
         # last of its records, which may have been deleted since.
         return Action.FAIL
-    return Action.RESTAMP if sequences.proves_absence(batch) else Action.ASK
+    if sequences.proves_absence(batch, now):
+        return Action.RESTAMP
+    return Action.WAIT if sequences.may_still_arrive(batch, now) else Action.ASK

@@ -25,7 +25,8 @@ class Home:
         self.loop: asyncio.AbstractEventLoop | None = None
         """The event loop; None until the producer was started."""
         self._moved = moved
-        self._forked = False
+        self.forked = False
+        """Whether this process is a fork of the one with the loop."""
 
     def enter(self) -> None:
         """From now on it is the loop that runs."""
@@ -43,7 +44,7 @@ class Home:
             raise IllegalStateException(
                 "the producer is not started: use 'async with producer' or 'await producer.start()'"
             )
-        if self._forked:
+        if self.forked:
             raise IllegalStateException(
                 f"the producer was started before this process (pid {os.getpid()}) was forked: make one after the fork"
             )
@@ -55,7 +56,7 @@ class Home:
 
     def _left_behind(self) -> None:
         """This process is a fork: the loop is that of the other one."""
-        self._forked = True
+        self.forked = True
         self._moved(self)  # nowhere: the first thing each call sees
 
 

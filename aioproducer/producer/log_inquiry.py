@@ -31,7 +31,8 @@ log = logging.getLogger(__name__)
 def is_in_log(batch: ProducerBatch, states: Iterable[ProducerState]) -> bool | None:
     """Whether the log whose producers these are has the batch; None if that cannot be told.
 
-    A log has the sequences of an epoch without a gap, and so all up to the last one.
+    A log has the sequences of an epoch without a gap, and so all up to the last one. A log that does not know the
+    producer has none of them: nothing is forgotten while batches are under way, so it is a new log.
     """
     for state in states:
         if state.producer_id != batch.producer_id:
@@ -44,7 +45,7 @@ def is_in_log(batch: ProducerBatch, states: Iterable[ProducerState]) -> bool | N
         if beyond_first >= 1 << 30:
             return False
         return True if beyond_first >= batch.count - 1 else None
-    return None
+    return False
 
 
 class LogInquiry:

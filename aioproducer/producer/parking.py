@@ -114,7 +114,8 @@ class ParkingLot:
 
     def park(self, record: ParkedRecord) -> None:
         """Takes a newcomer in, behind everybody else."""
-        self._decide_dropped()
+        for _ in range(2):  # more than are added: however many are dropped at once, they become fewer
+            self._decide_dropped()
         self._count += 1
         record.number = self._count
         record.result.lot = self
@@ -172,11 +173,12 @@ class ParkingLot:
         if waiting is None:
             return
         still = WaitingLine()
+        now = self._accumulator.loop.time()
         for record in waiting:
             if record in refused:
                 continue
             if self._has_metadata(record):
-                record.moved_at = self._accumulator.loop.time()
+                record.moved_at = now
                 self.memory.add(record)
             else:
                 still.add(record)
@@ -338,21 +340,26 @@ class ParkingLot:
     def _next_turn(self) -> None:
         """Ends the trials that have lasted for long enough; some later, if that takes long."""
         self._turns += 1
-        self._decide_dropped()
         self._deciding.begin()
-        trial = self._trial
-        while len(trial) > 0 and (record := trial.first()).undecided_since + TRIAL <= self._turns:
-            self._end_trial(record)
+        while len(self._dropped) > 0 or self._trial_is_over():
+            if len(self._dropped) > 0:
+                self._decide_dropped()
+            else:
+                self._end_trial(self._trial.first())
             if self._deciding.over():
                 break
-        self._counting = len(trial) > 0
+        self._counting = len(self._trial) > 0 or len(self._dropped) > 0
         if self._counting:
             self._accumulator.loop.call_soon(self._next_turn)
 
+    def _trial_is_over(self) -> bool:
+        """Of the record that is on trial for the longest time."""
+        return len(self._trial) > 0 and self._trial.first().undecided_since + TRIAL <= self._turns
+
     def _decide_dropped(self) -> None:
-        dropped = self._dropped
-        while dropped:
-            record = self._parked.get(dropped.popleft())
+        """Ends the trial of the first record that nobody can await any more, if there is one."""
+        if len(self._dropped) > 0:
+            record = self._parked.get(self._dropped.popleft())
             if record is not None and record in self._trial:
                 self._end_trial(record)
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from functools import partial
 from random import Random
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self, Unpack
 
+from aioproducer.cancelled_scopes import completed_in_cancelled_scopes
 from aioproducer.clock import Clock, SystemClock
-from aioproducer.config import ProducerConfig, producer_config
+from aioproducer.config import ProducerConfig, producer_config, with_serializers
 from aioproducer.config_def import read_properties
+from aioproducer.config_types import ProducerConfigs
 from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
 from aioproducer.own_task import start_task
+from aioproducer.printable import printable
 from aioproducer.producer.admission import Admission, fields_of
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.bulk_calls import BulkCalls
@@ -26,7 +29,7 @@ from aioproducer.producer.compression_ratio import CompressionRatioEstimator
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.enqueued import enqueued
 from aioproducer.producer.enqueuing import Enqueuing
-from aioproducer.producer.explanation import Explanation
+from aioproducer.producer.explanation import Explanation, counted
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.health import HealthFinding, HealthThresholds, findings
 from aioproducer.producer.home import Home, here
@@ -35,6 +38,7 @@ from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.placement import placed
 from aioproducer.producer.produce_result import FORWARDED
+from aioproducer.producer.producer_type import ProducerType
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.record_calls import RecordCalls
 from aioproducer.producer.reporters import Reporters
@@ -42,16 +46,24 @@ from aioproducer.producer.sender import Sender
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.transactional_calls import TransactionalCalls
 from aioproducer.records.compression import CompressionType, check_codec
+from aioproducer.serializers import SerializerLike
+from aioproducer.type_variables import K, V
 from aioproducer.types import PartitionInfo
 
+_MOST_OF_AN_ERROR: Final = 300
+"""Characters of it in the producer's ``repr``."""
 
-class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
+
+class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, metaclass=ProducerType):
     """Sends records to Kafka from one event loop.
 
     ::
 
         async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
             metadata = await producer.send("orders", b"value", key=b"42")
+
+    Keys and values are bytes, or what ``key_serializer`` and ``value_serializer`` take: a ``KafkaProducer[str, Order]``
+    takes such keys and values (``docs/types.md``).
 
     Configs are Kafka's, in snake_case (``linger_ms=5``); see ``docs/configuration.md``. The constructor checks them and
     raises ConfigException, but it makes no connection and needs no running loop. ``start()`` or ``async with`` binds
@@ -60,8 +72,14 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     accepted.
     """
 
-    def __init__(self, **config: Any) -> None:
-        self._config = producer_config(config)
+    def __init__(
+        self,
+        *,
+        key_serializer: SerializerLike[K] | None = None,
+        value_serializer: SerializerLike[V] | None = None,
+        **config: Unpack[ProducerConfigs],
+    ) -> None:
+        self._config = producer_config(with_serializers(config, key_serializer, value_serializer))
         parse_addresses(self._config.bootstrap_servers)
         check_codec(CompressionType.of(self._config.compression_type), self._config.compression_level)
         self._closing: asyncio.Task[None] | None = None
@@ -89,7 +107,8 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
         """A producer from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
-        return cls(**(read_properties(config) if isinstance(config, str) else config))
+        given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
+        return cls(**given)
 
     @property
     def config(self) -> ProducerConfig:
@@ -157,7 +176,8 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         delivery.timeout.ms; 0 stops at once. Closing twice is harmless: all callers wait for the same end, and the
         first caller whose time-out is over, or who is cancelled, ends the wait for all. Called within an interceptor,
         serializer, partitioner or delivery callback (and awaited by a task), it stops at once, whatever the
-        ``timeout``.
+        ``timeout``. In a scope of anyio that has been cancelled already it delivers all the same, as it does in a task
+        of asyncio.
         """
         return self._close_within(0 if self._hooks.depth else timeout)
 
@@ -171,12 +191,14 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
             self._closing = start_task(self._close(), "aioproducer close")
         closing = self._closing
         try:
-            await asyncio.wait([closing], timeout=timeout)
+            with completed_in_cancelled_scopes():
+                await asyncio.wait([closing], timeout=timeout)
         finally:
             # A caller may leave, by time-out or cancelled, but no record may stay unresolved.
             if not closing.done():
                 closing.cancel()
-                await asyncio.wait([closing])
+                with completed_in_cancelled_scopes():
+                    await asyncio.wait([closing])
         if not closing.cancelled():
             closing.result()
 
@@ -303,7 +325,38 @@ class KafkaProducer(RecordCalls, BulkCalls, TransactionalCalls):
         """What the metrics show to be wrong, worst first, and what to do about it; an empty list if all is well."""
         return findings(self.metrics(), self._config, thresholds)
 
+    def __repr__(self) -> str:
+        """Who it is, how it is, and how much has not been delivered; takes no longer the more that is."""
+        if not hasattr(self, "_home"):  # its configs were refused
+            return object.__repr__(self)
+        config = self._config
+        servers, more = config.bootstrap_servers[:3], len(config.bootstrap_servers) - 3
+        others = f" and {more} more" if more > 0 else ""
+        state = "; ".join(self._state())
+        return f"<{type(self).__name__} {config.client_id!r} of {printable(','.join(servers))}{others}: {state}>"
+
     # Within
+
+    def _state(self) -> Iterator[str]:
+        if self._closing is not None and self._closing.done():
+            yield "closed"
+            return
+        if self._home.loop is None:
+            yield "not started"
+            return
+        if self._home.forked:
+            yield "started in another process"
+            return
+        fatal = self._sender.fatal
+        if fatal is not None:
+            yield f"failed: {type(fatal).__name__}: {str(fatal)[:_MOST_OF_AN_ERROR]}"
+        else:
+            yield "running" if self._closing is None else "closing"
+            if self._transactions is not None:
+                yield self._transactions.status.state.value
+        yield f"{counted(self._sender.pending(), 'batch has', 'batches have')} not ended"
+        if parked := len(self._lot):
+            yield f"{counted(parked, 'record waits', 'records wait')} for metadata or memory"
 
     def _make_sender(self) -> Sender:
         """What sends the batches; a mock has another, and another way in."""

@@ -42,6 +42,7 @@ class ProducerBatch:
     # For the interpreter, whose batches would take three times as much memory with so many attributes in a dict.
     __slots__ = (
         "allocated",
+        "arrives_until",
         "asked_about",
         "attempts",
         "base_sequence",
@@ -78,7 +79,6 @@ class ProducerBatch:
         "sent_at",
         "sent_to",
         "sizes",
-        "unanswered",
         "written",
     )
 
@@ -135,8 +135,8 @@ class ProducerBatch:
         """An attempt under its present stamp may have put it, or the batch that it is a part of, into the log."""
         self.maybe_before = False
         """An attempt under an earlier stamp may have put it into a log, if only for a time."""
-        self.unanswered = False
-        """An attempt was never answered: it may still be on its way."""
+        self.arrives_until: float = 0.0
+        """Until then an attempt that was never answered may still be on its way."""
         self.asked_about = False
         """Its leader is being asked whether it is in the log."""
         self.reshaped = False

@@ -8,7 +8,7 @@ producer handles them from the start.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, overload
+from typing import Any, Generic, overload
 
 from mypy_extensions import mypyc_attr
 
@@ -16,11 +16,12 @@ from aioproducer.errors import KafkaError
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.enqueued import enqueued
 from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.type_variables import K, V
 from aioproducer.types import Headers, ProducerRecord
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class RecordCalls:
+class RecordCalls(Generic[K, V]):
     """A part of a producer. It may be used only at home, as ``here()`` tells (``home.py``)."""
 
     def __init__(self, here: Callable[[], object], *, hooked: bool) -> None:
@@ -54,16 +55,16 @@ class RecordCalls:
     def send(
         self,
         topic: str,
-        value: Any = None,
+        value: V | None = None,
         *,
-        key: Any = None,
+        key: K | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> Delivery: ...
 
     @overload
-    def send(self, topic: ProducerRecord) -> Delivery: ...
+    def send(self, topic: ProducerRecord[K | None, V | None]) -> Delivery: ...
 
     def send(
         self,
@@ -96,16 +97,16 @@ class RecordCalls:
     def enqueue(
         self,
         topic: str,
-        value: Any = None,
+        value: V | None = None,
         *,
-        key: Any = None,
+        key: K | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> Coroutine[Any, Any, Delivery]: ...
 
     @overload
-    def enqueue(self, topic: ProducerRecord) -> Coroutine[Any, Any, Delivery]: ...
+    def enqueue(self, topic: ProducerRecord[K | None, V | None]) -> Coroutine[Any, Any, Delivery]: ...
 
     def enqueue(
         self,
@@ -136,7 +137,7 @@ class RecordCalls:
 
 # Not a method: compiled code would call that through Python, in case a subclass overrides it.
 def _append(
-    calls: RecordCalls,
+    calls: RecordCalls[Any, Any],
     topic: object,
     value: object,
     key: object,

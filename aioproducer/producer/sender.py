@@ -243,6 +243,10 @@ class Sender:
         """The topic's partitions as soon as they are known, within max.block.ms."""
         return await self._waits.partitions_for(topic)
 
+    def pending(self) -> int:
+        """Batches that have not ended."""
+        return len(self._completer.incomplete)
+
     def requests_in_flight(self) -> int:
         return self._client.requests_in_flight()
 

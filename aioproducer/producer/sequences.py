@@ -83,7 +83,7 @@ class PartitionSequences:
 
     __slots__ = (
         "_absent_from",
-        "_doubtful",
+        "_doubtful_until",
         "_ids",
         "_known_at",
         "_new_from",
@@ -126,8 +126,8 @@ class PartitionSequences:
         """A batch of the present epoch was proven absent; those behind it are, too."""
         self._absent_from = _NOWHERE
         """The place of the first batch of the present epoch that has ended and is proven absent."""
-        self._doubtful = False
-        """A batch of the present epoch that has ended may still be on its way to the log."""
+        self._doubtful_until: float = 0.0
+        """Until then a batch of the present epoch that has ended may still be on its way to the log."""
 
     def has_id(self) -> bool:
         """Whether there is a producer id to stamp new batches with."""
@@ -169,7 +169,8 @@ class PartitionSequences:
             self.identity = self._next_identity(self.identity, self._ids.current)
             self.next_sequence = 0
         if self.broken:
-            self.broken = self._void = self._doubtful = False
+            self.broken = self._void = False
+            self._doubtful_until = 0.0
             self._absent_from = _NOWHERE
         batch.producer_id, batch.producer_epoch = self.identity
         batch.base_sequence = self.next_sequence
@@ -214,7 +215,7 @@ class PartitionSequences:
         """
         return batch.log < self._new_from or (self._void and not (self.by_name and batch.maybe_appended))
 
-    def proves_absence(self, batch: ProducerBatch) -> bool:
+    def proves_absence(self, batch: ProducerBatch, now: float) -> bool:
         """Whether no attempt to send the lowest unresolved batch is in the log, nor will be, if the broker misses
         sequences before it.
 
@@ -225,14 +226,18 @@ class PartitionSequences:
         """
         if not batch.maybe_appended or self._absent_from < self._places[0]:
             return True
-        if batch.reshaped or self.may_still_arrive(batch):
+        if batch.reshaped or self.may_still_arrive(batch, now):
             return False
         ended_since = self._stamped - self._places[0] - len(self.unresolved)
         return ended_since + sum(one.maybe_appended or one.in_flight for one in self.unresolved[1:]) < WINDOW
 
-    def may_still_arrive(self, batch: ProducerBatch) -> bool:
+    def may_still_arrive(self, batch: ProducerBatch, now: float) -> bool:
         """Whether an attempt that was never answered may be accepted yet, behind one of an earlier batch."""
-        return self._doubtful and batch.unanswered
+        return now < self.arrives_until(batch)
+
+    def arrives_until(self, batch: ProducerBatch) -> float:
+        """When ``may_still_arrive`` ends."""
+        return min(self._doubtful_until, batch.arrives_until)
 
     def resolve(self, batch: ProducerBatch) -> None:
         """The batch's sequences are used in the log."""
@@ -251,16 +256,16 @@ class PartitionSequences:
         if self.identity == self._ids.current:
             self._ids.in_doubt = True
 
-    def abandon(self, batch: ProducerBatch, *, refused: bool = False) -> None:
+    def abandon(self, batch: ProducerBatch) -> None:
         """The batch has ended, and its sequences may or may not be used: a gap.
 
-        ``refused``: the broker refused the batch for its content, so no attempt that is still on its way is accepted.
+        What a broker has refused for its content it may take a moment later: limits are raised, and clocks go on.
         """
         self.break_off()
         if not batch.maybe_appended:
             self._absent_from = min(self._absent_from, self._places[self.unresolved.index(batch)])
-        elif batch.unanswered and not refused:
-            self._doubtful = True
+        else:
+            self._doubtful_until = max(self._doubtful_until, batch.arrives_until)
         self._remove(batch)
 
     def split(self, batch: ProducerBatch, children: list[ProducerBatch]) -> None:
@@ -271,6 +276,8 @@ class PartitionSequences:
         self.unresolved[place : place + 1] = children
         self._places[place:] = [*range(first, first + more + 1), *(after + more for after in self._places[place + 1 :])]
         self._stamped += more
+        if first < self._absent_from < _NOWHERE:
+            self._absent_from += more
 
     def unstamp(self, batch: ProducerBatch) -> None:
         """The batch is proven absent: it is as if new. So are those behind it that wait; those under way follow."""
@@ -289,7 +296,8 @@ class PartitionSequences:
         batch.producer_id = batch.producer_epoch = batch.base_sequence = -1
         batch.header = b""
         batch.maybe_before |= batch.maybe_appended
-        batch.maybe_appended = batch.unanswered = batch.reshaped = False
+        batch.maybe_appended = batch.reshaped = False
+        batch.arrives_until = 0.0
 
     def _remove(self, batch: ProducerBatch) -> None:
         place = self.unresolved.index(batch)

@@ -70,6 +70,6 @@ def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
     child.log = batch.log
     child.maybe_appended = batch.maybe_appended
     child.maybe_before = batch.maybe_before
-    child.unanswered = batch.unanswered
+    child.arrives_until = batch.arrives_until
     child.reshaped = batch.maybe_appended or batch.reshaped
     return child

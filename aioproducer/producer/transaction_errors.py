@@ -125,10 +125,15 @@ def may_be_done(api: ApiKey, error: KafkaError) -> bool:
     return consequence(api, error) in (Consequence.RETRY, Consequence.FIND_COORDINATOR)
 
 
+def is_forgotten(error: KafkaError) -> bool:
+    """Whether the coordinator does not know the producer id any more."""
+    return error.code in _FORGOTTEN
+
+
 def is_nothing_to_abort(error: KafkaError, *, knows: bool) -> bool:
     """Whether the coordinator, asked to abort, has no transaction: it does not know the producer id any more, or never
     heard of the transaction, if that was not certain (``knows``)."""
-    return error.code in _FORGOTTEN or (error.code is ErrorCode.INVALID_TXN_STATE and not knows)
+    return is_forgotten(error) or (error.code is ErrorCode.INVALID_TXN_STATE and not knows)
 
 
 def named(error: KafkaError) -> KafkaError:

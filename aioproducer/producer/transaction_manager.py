@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 S = TransactionState
 
 COMMIT = "commit_transaction"
+ABORT = "abort_transaction"
 HAND_OVER = "hand_over"
 
 
@@ -71,6 +72,8 @@ class TransactionManager:
         self._coordinator = TransactionCoordinator(config, client, ids, random, final=self._final)
         self.status = TransactionStatus(self._coordinator.transactional_id)
         self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined, news)
+        self._asked_to_end = False
+        """The coordinator was asked to end the transaction, and may have done so: it has not answered for good."""
         self._slot = self._new_slot(config)
         slot = self._new_slot(config)
         self._offsets = TransactionOffsets(self._coordinator, self.status, slot, missing=self.batch_failed)
@@ -88,7 +91,9 @@ class TransactionManager:
     async def init(self) -> None:
         await self._operate("init_transactions", self._init, S.INITIALIZING, S.UNINITIALIZED)
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
+        if self._slot.name == ABORT:  # unlike a commit, it has but one end that anybody could want to know
+            await self._slot.vacated(self._slot.until())
         self._slot.make_room("begin_transaction")
         self.status.require("begin_transaction", S.READY)
         self.status.become(S.IN_TRANSACTION)
@@ -106,7 +111,7 @@ class TransactionManager:
         await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION)
 
     async def abort(self) -> None:
-        await self._operate("abort_transaction", self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+        await self._operate(ABORT, self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
 
     async def hand_over(self) -> ProducerIdAndEpoch:
         """Returns when the whole transaction is in the logs; somebody else ends it, under this identity.
@@ -233,6 +238,7 @@ class TransactionManager:
 
     async def _end(self, *, committed: bool) -> None:
         """Tells the coordinator, if it knows of the transaction, and sees to the epoch of the next."""
+        self._asked_to_end = False
         await self._partitions.settled()
         await self._offsets.slot.settled()  # no answer may come after the end of the transaction
         if self._coordinator.knows or (self._coordinator.may_know and not committed):
@@ -258,8 +264,10 @@ class TransactionManager:
 
     def _final(self, api: ApiKey, error: KafkaError) -> KafkaError | None:
         """Does what an error of a coordinator comes to; what whoever asked is told, None if it is to be asked again."""
-        what = verdict(api, error, self.status.state, knows=self._coordinator.knows)
+        knows, asked_before = self._coordinator.knows, self._asked_to_end
+        what = verdict(api, error, self.status.state, knows=knows, asked_before=asked_before)
         if what is Verdict.ASK_AGAIN:
+            self._asked_to_end |= api is ApiKey.END_TXN
             return None
         if api in PARTS:
             self._ids.in_doubt = True  # who knows what an earlier try has done

@@ -5,7 +5,14 @@ from __future__ import annotations
 from enum import Enum
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.transaction_errors import PARTS, Consequence, consequence, is_nothing_to_abort, may_be_done
+from aioproducer.producer.transaction_errors import (
+    PARTS,
+    Consequence,
+    consequence,
+    is_forgotten,
+    is_nothing_to_abort,
+    may_be_done,
+)
 from aioproducer.producer.transaction_state import TransactionState
 from aioproducer.protocol.api_key import ApiKey
 
@@ -33,10 +40,13 @@ _TO_BE_ABORTED = {
 """What an answer means that says to abort; in the other states there is nothing to be aborted."""
 
 
-def verdict(api: ApiKey, error: KafkaError, state: TransactionState, *, knows: bool = True) -> Verdict:
+def verdict(
+    api: ApiKey, error: KafkaError, state: TransactionState, *, knows: bool = True, asked_before: bool = False
+) -> Verdict:
     """What comes of an error that this API has met in this state.
 
-    ``knows``: the coordinator is known to have begun the transaction.
+    ``knows``: the coordinator is known to have begun the transaction. ``asked_before``: it was asked to end the
+    transaction, and may have done so, though nobody knows.
     """
     what = consequence(api, error)
     if may_be_done(api, error):
@@ -44,6 +54,8 @@ def verdict(api: ApiKey, error: KafkaError, state: TransactionState, *, knows: b
         return Verdict.TELL_OF_THE_STATE if given_up and api in PARTS else Verdict.ASK_AGAIN
     if api is ApiKey.END_TXN and state is S.ABORTING and is_nothing_to_abort(error, knows=knows):
         return Verdict.TELL
+    if api is ApiKey.END_TXN and state is S.COMMITTING and asked_before and is_forgotten(error):
+        return Verdict.FAIL_PRODUCER  # somebody else has the transactional id by now; this one may have been committed
     if what is Consequence.REFUSED:
         return Verdict.REFUSE
     if what is Consequence.FATAL:

@@ -46,12 +46,13 @@ class TransactionalCalls(ABC):
     async def begin_transaction(self) -> None:
         """From now on records belong to a transaction. This sends nothing to a broker.
 
+        It waits for an abort that is still under way because its caller was cancelled, at most max.block.ms.
         End the transaction within transaction.timeout.ms: otherwise the coordinator aborts it, and to commit it then
         leaves the producer unusable.
         """
         transactions = self._transactional("begin_transaction()")
         with self._timed("begin"):
-            transactions.begin()
+            await transactions.begin()
 
     async def send_offsets_to_transaction(
         self,
@@ -103,7 +104,7 @@ class TransactionalCalls(ABC):
         """
         transactions = self._transactional("transaction()")
         with self._timed("begin"):
-            transactions.begin()
+            await transactions.begin()
         try:
             yield self
             with self._timed("commit"):

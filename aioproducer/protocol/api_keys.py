@@ -14,11 +14,14 @@ from aioproducer.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
 )
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from aioproducer.protocol.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 from aioproducer.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from aioproducer.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from aioproducer.protocol.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from aioproducer.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from aioproducer.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from aioproducer.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from aioproducer.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from aioproducer.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -53,6 +56,10 @@ from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResp
 from aioproducer.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from aioproducer.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from aioproducer.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from aioproducer.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from aioproducer.protocol.messages.produce import ProduceRequest, ProduceResponse
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -105,10 +112,14 @@ APIS: dict[ApiKey, Api] = {
     ApiKey.DELETE_TOPICS: Api(DeleteTopicsRequest, DeleteTopicsResponse, 2),
     ApiKey.DELETE_RECORDS: Api(DeleteRecordsRequest, DeleteRecordsResponse, 1),
     ApiKey.INIT_PRODUCER_ID: Api(InitProducerIdRequest, InitProducerIdResponse, 1, SMALL_RESPONSE),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, 3),
     ApiKey.ADD_PARTITIONS_TO_TXN: Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, 1),
     ApiKey.ADD_OFFSETS_TO_TXN: Api(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse, 1, SMALL_RESPONSE),
     ApiKey.END_TXN: Api(EndTxnRequest, EndTxnResponse, 1, SMALL_RESPONSE),
     ApiKey.TXN_OFFSET_COMMIT: Api(TxnOffsetCommitRequest, TxnOffsetCommitResponse, 1),
+    ApiKey.DESCRIBE_ACLS: Api(DescribeAclsRequest, DescribeAclsResponse, 1),
+    ApiKey.CREATE_ACLS: Api(CreateAclsRequest, CreateAclsResponse, 1),
+    ApiKey.DELETE_ACLS: Api(DeleteAclsRequest, DeleteAclsResponse, 1),
     ApiKey.DESCRIBE_CONFIGS: Api(DescribeConfigsRequest, DescribeConfigsResponse, 2),
     ApiKey.ALTER_CONFIGS: Api(AlterConfigsRequest, AlterConfigsResponse, 1),
     ApiKey.SASL_AUTHENTICATE: Api(SaslAuthenticateRequest, SaslAuthenticateResponse, NEVER, SMALL_RESPONSE),

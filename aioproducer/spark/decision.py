@@ -26,6 +26,9 @@ from aioproducer.spark.marker import (
 from aioproducer.spark.prepared import Outcome, Prepared, packed, unpacked
 from aioproducer.types import OffsetAndMetadata
 
+ANY_ROWS: Final = ""
+"""The digest of an epoch that is never compared."""
+
 PIECE: Final = 3500
 """Characters of transactions in one piece: brokers take 4,096 bytes (offset.metadata.max.bytes)."""
 
@@ -63,6 +66,13 @@ class Decision:
                 raise IllegalStateException(f"{where}: partition {one.partition} found a decision that is gone now")
             prepared.append(one.prepared)
         return cls(epoch, *_sum(in_order), len(prepared), tuple(prepared))
+
+    @classmethod
+    def set_by_hand(cls, epoch: int) -> Decision:
+        """The decision that the epoch is written, whatever rows it has: nothing is compared when it is run again.
+
+        With epoch -1, that none is written."""
+        return cls(epoch, 0, ANY_ROWS, 0, ())
 
     # As it is kept
 
@@ -113,7 +123,8 @@ class Decision:
             "check": crc32(text.encode()) if text else 0,
             "prepared": first,
         }
-        return [OffsetAndMetadata(self.epoch, as_text(fields)), *(OffsetAndMetadata(self.epoch, one) for one in others)]
+        offset = max(self.epoch, 0)
+        return [OffsetAndMetadata(offset, as_text(fields)), *(OffsetAndMetadata(offset, one) for one in others)]
 
     # What follows from it
 
@@ -126,6 +137,8 @@ class Decision:
                 "the version that began it; epochs after it may be written with this one"
             )
         rows, digest = _sum(_in_order(outcomes, where))
+        if self.digest == ANY_ROWS:
+            return
         if (rows, digest) != (self.rows, self.digest):
             raise MarkerMismatchException(
                 f"{where}: it was committed with {self}, and has {rows} rows (digest {digest}) now: the query gives "
@@ -155,6 +168,8 @@ class Decision:
         return Decision(self.epoch, self.rows, self.digest, self.partitions, tuple(prepared))
 
     def __str__(self) -> str:
+        if self.digest == ANY_ROWS:
+            return "whatever rows it has, because its marker was set by hand"
         return f"{self.rows} rows (digest {self.digest}) in {self.partitions} partitions"
 
 
@@ -179,7 +194,7 @@ def check_none_is_missing(
         f"{where}: group {group!r} has no marker of {before} at {place}, so it is not known whether "
         "this epoch was written before; nothing was written. Brokers forget markers after "
         "offsets.retention.minutes; another prefix, writeId or marker topic has other markers. Undo such a change. "
-        "Otherwise make sure that no rows of this epoch are in the topic, and set option "
+        "Otherwise make sure that no rows of this epoch are in the topic, and set the marker by hand, or option "
         '"allowMissingMarker" to "true" until the epoch is committed'
     )
 

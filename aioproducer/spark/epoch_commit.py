@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from aioproducer.spark.ledger import open_drivers_ledger
 from aioproducer.spark.prepared import Outcome, Prepared
 from aioproducer.spark.two_phases import abort, commit
+from aioproducer.spark.way_out import with_way_out
 
 if TYPE_CHECKING:
     from aioproducer.spark.sink_options import SinkOptions
@@ -23,11 +24,13 @@ async def commit_epoch(options: SinkOptions, write: str, epoch: int, outcomes: S
     a task's transaction is no longer open; EpochIncompleteException if one was aborted after the decision.
     """
     where = f"epoch {epoch} of {write}"
-    async with open_drivers_ledger(options, write, where) as ledger:
-        await commit(ledger, epoch, outcomes, int(options.configs["transaction.timeout.ms"]), where)
+    with with_way_out(options, write):
+        async with open_drivers_ledger(options, write, where) as ledger:
+            await commit(ledger, epoch, outcomes, int(options.configs["transaction.timeout.ms"]), where)
 
 
 async def abort_epoch(options: SinkOptions, write: str, epoch: int, prepared: Iterable[Prepared]) -> None:
     """Aborts the transactions of tasks, unless they were decided."""
-    async with open_drivers_ledger(options, write, f"epoch {epoch} of {write}") as ledger:
-        await abort(ledger, prepared)
+    with with_way_out(options, write):
+        async with open_drivers_ledger(options, write, f"epoch {epoch} of {write}") as ledger:
+            await abort(ledger, prepared)

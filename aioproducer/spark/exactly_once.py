@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from aioproducer import KafkaProducer
 from aioproducer.errors import (
-    IllegalStateException,
     InvalidProducerEpochException,
     InvalidTxnStateException,
     KafkaError,
@@ -19,12 +18,13 @@ from aioproducer.errors import (
 )
 from aioproducer.spark.content_digest import ContentDigest
 from aioproducer.spark.decision import Decision, check_none_is_missing, check_order
-from aioproducer.spark.ledger import ONGOING, KafkaLedger, open_ledger
+from aioproducer.spark.ledger import KafkaLedger, open_ledger
 from aioproducer.spark.marker import Marker
-from aioproducer.spark.prepared import Outcome, Prepared, name_of_slot
+from aioproducer.spark.prepared import ONGOING, Outcome, Prepared, TooManyOpenException, name_of_slot
 from aioproducer.spark.read_ahead import read_ahead
 from aioproducer.spark.topic_streams import send_rows
 from aioproducer.spark.two_phases import write
+from aioproducer.spark.way_out import with_way_out
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -60,9 +60,11 @@ async def write_once(
             place, streaming = str(options.marker_place), options.write_id is None
             check_none_is_missing(last, task.epoch, where, group=ledger.whole, place=place, streaming=streaming)
 
-    async with open_ledger(options, task.write, where) as ledger:
-        await ledger.check_marker_topic()
-        return await write(ledger, _TaskRows(ledger, columns, task, batches), task.epoch, task.partition, where, check)
+    with with_way_out(options, task.write):
+        async with open_ledger(options, task.write, where) as ledger:
+            await ledger.check_marker_topic()
+            rows = _TaskRows(ledger, columns, task, batches)
+            return await write(ledger, rows, task.epoch, task.partition, where, check)
 
 
 class _TaskRows:
@@ -115,7 +117,7 @@ class _TaskRows:
             found = (await self._ledger.admin.describe_transactions([name]))[name]
             if found is None or found.state != ONGOING:
                 return slot
-        raise IllegalStateException(
+        raise TooManyOpenException(
             f"{self._task}: {_SLOTS} transactions of this partition are open; brokers abort them after "
             "transaction.timeout.ms"
         )

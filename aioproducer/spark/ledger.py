@@ -9,6 +9,7 @@ from typing import Final
 
 from aioproducer import KafkaProducer, OffsetAndMetadata
 from aioproducer.admin import AdminConfig, KafkaAdmin
+from aioproducer.admin.transactions import TransactionDescription
 from aioproducer.config import known_to
 from aioproducer.errors import (
     InvalidPidMappingException,
@@ -20,11 +21,8 @@ from aioproducer.errors import (
 from aioproducer.spark.decision import Decision
 from aioproducer.spark.in_parallel import in_parallel
 from aioproducer.spark.marker import Marker
-from aioproducer.spark.prepared import Prepared, slot_named
+from aioproducer.spark.prepared import ONGOING, Prepared, slot_named
 from aioproducer.spark.sink_options import SinkOptions
-
-ONGOING: Final = "Ongoing"
-"""Kafka's name for the state of a transaction that nobody has ended."""
 
 _LONGEST_DECISION_MS: Final = 20_000
 """For how long tasks wait, at most, for a decision whose driver has crashed in the middle of it."""
@@ -59,16 +57,32 @@ class KafkaLedger:
         """That of a partition's slot."""
         return self._prefix + name
 
-    async def decision(self) -> Decision | None:
-        head = await self._committed(self.whole, stable=True)
+    async def decision(self, *, stable: bool = True) -> Decision | None:
+        """As it was, if not ``stable`` and another one is being made."""
+        head = await self._committed(self.whole, stable=stable)
         pieces = []
         if head is not None:
             groups = [self._piece(number) for number in range(1, Decision.pieces_of(head, self.where) + 1)]
-            pieces = await in_parallel(groups, lambda group: self._committed(group, stable=True))
+            pieces = await in_parallel(groups, lambda group: self._committed(group, stable=stable))
         return Decision.read(head, pieces, self.where)
 
     async def marker(self, partition: int, *, stable: bool) -> Marker | None:
         return Marker.read(await self._committed(self.group_of(partition), stable=stable), self.where)
+
+    async def markers_from(self, partitions: int) -> dict[int, Marker | None]:
+        """The markers of partitions from this number on."""
+        groups = await self.admin.list_groups(without_members=True)  # of a cluster's groups most have some
+        known = [group.removeprefix(self._prefix) for group in groups if group.startswith(self._prefix)]
+        numbers = sorted(int(name) for name in known if re.fullmatch("[0-9]+", name) and int(name) >= partitions)
+        markers = await in_parallel(numbers, lambda number: self.marker(number, stable=False))
+        return dict(zip(numbers, markers, strict=True))
+
+    async def transactions(self, *, states: Sequence[str] = ()) -> dict[str, TransactionDescription]:
+        """The tasks' and the driver's, by the ends of their ids; with ``states`` only those in one of them."""
+        found = await self.admin.list_transactions(states=states)
+        mine = [name for name in found if name == self.whole or self._slot_of(name) is not None]
+        described = await self.admin.describe_transactions(mine) if mine else {}
+        return {name.removeprefix(self._prefix): one for name, one in described.items() if one is not None}
 
     async def end(self, prepared: Prepared, *, committed: bool) -> bool:
         try:
@@ -96,6 +110,12 @@ class KafkaLedger:
                 f'{self.where}: option "markerTopic" names {name!r}, and there is no such topic; nothing was written'
             ) from error
 
+    def _slot_of(self, transactional_id: str) -> tuple[int, int] | None:
+        """None if that is no task's of this write."""
+        if not transactional_id.startswith(self._prefix):
+            return None
+        return slot_named(transactional_id.removeprefix(self._prefix))
+
     def _piece(self, number: int) -> str:
         return f"{self.whole}.{number}"
 
@@ -122,6 +142,11 @@ class KafkaDriversLedger(KafkaLedger):
             group = self._piece(number) if number else self.whole
             await self._producer.send_offsets_to_transaction({self.options.marker_place: piece}, group)
 
+    async def set_back(self, markers: Mapping[int, Marker]) -> None:
+        for partition, marker in markers.items():
+            place = {self.options.marker_place: marker.as_offset()}
+            await self._producer.send_offsets_to_transaction(place, self.group_of(partition))
+
     async def time_left(self, prepared: Sequence[Prepared]) -> list[int | None]:
         """By the clocks of brokers alone: the decision's own transaction has just begun."""
         names = [self.transactional_id(one.name) for one in prepared]
@@ -143,21 +168,16 @@ class KafkaDriversLedger(KafkaLedger):
         await self._producer.commit_transaction()
 
     async def left_open(self) -> list[Prepared]:
-        found = await self.admin.list_transactions(states=[ONGOING])
-        mine = {name: slot_named(name.removeprefix(self._prefix)) for name in found if name.startswith(self._prefix)}
-        slots = {name: slot for name, slot in mine.items() if slot is not None}
-        if not slots:
-            return []
-        described = await self.admin.describe_transactions(list(slots))
+        found = await self.transactions(states=[ONGOING])
         # After that: what begins when another driver has taken over is none of this one's business.
         driver = (await self.admin.describe_transactions([self.whole]))[self.whole]
         manager = self._producer._transactional("left_open()")
         if driver is None or (driver.producer_id, driver.producer_epoch) != tuple(manager.identity):
             return []
         return [
-            Prepared(*slots[name], one.producer_id, one.producer_epoch, manager.second_protocol)
-            for name, one in described.items()
-            if one is not None and one.state == ONGOING
+            Prepared(*slot, one.producer_id, one.producer_epoch, manager.second_protocol)
+            for name, one in found.items()
+            if one.state == ONGOING and (slot := slot_named(name)) is not None
         ]
 
     async def fence(self, prepared: Prepared) -> None:
@@ -168,13 +188,6 @@ class KafkaDriversLedger(KafkaLedger):
             await self.admin.fence_producer(name, identity, int(self.options.configs["transaction.timeout.ms"]))
         except _IS_OVER:
             pass  # somebody else has
-
-    async def begun_by_older(self, partitions: int) -> dict[int, Marker | None]:
-        groups = await self.admin.list_groups(without_members=True)  # of a cluster's groups most have some
-        known = [group.removeprefix(self._prefix) for group in groups if group.startswith(self._prefix)]
-        numbers = [int(name) for name in known if re.fullmatch("[0-9]+", name) and int(name) >= partitions]
-        markers = await in_parallel(numbers, lambda number: self.marker(number, stable=False))
-        return dict(zip(numbers, markers, strict=True))
 
 
 @asynccontextmanager

@@ -54,7 +54,7 @@ class Marker:
 
     def as_offset(self) -> OffsetAndMetadata:
         """The marker in the form in which it is committed."""
-        return OffsetAndMetadata(self.epoch, as_text(asdict(self)))
+        return OffsetAndMetadata(max(self.epoch, 0), as_text(asdict(self)))
 
     def __str__(self) -> str:
         return f"{self.rows} rows (digest {self.digest})"

@@ -99,6 +99,11 @@ def limited(begins: Offsets, ends: Offsets, limit: int) -> dict[TopicPartition, 
     }
 
 
+def waiting_offsets(begins: Offsets, ends: Offsets) -> int:
+    """How many offsets there are to be read; ``begins`` has all partitions."""
+    return sum(max(end - begins[partition], 0) for partition, end in ends.items())
+
+
 def ranges(begins: Offsets, ends: Offsets) -> list[OffsetRange]:
     """The ranges between; partitions without an end are left out."""
     return [OffsetRange(*partition, begins[partition], ends[partition]) for partition in sorted(ends)]

@@ -6,9 +6,14 @@ Spark's options ignore case: they are looked up, and shown, by their names in lo
 from __future__ import annotations
 
 import difflib
+import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from aioproducer.errors import IllegalArgumentException
+
+log = logging.getLogger(__name__)
 
 PREFIX = "kafka."
 _BOOTSTRAP = "bootstrap.servers"
@@ -34,6 +39,32 @@ def kafka_configs(options: Mapping[str, str], refused: Mapping[str, str] | None 
         if name in configs:
             raise IllegalArgumentException(f'option "{PREFIX}{name}" may not be set: {instead}')
     return configs
+
+
+_UNITS_MS: Final = {
+    "us": 0.001,
+    "ms": 1,
+    "": 1,
+    "s": 1000,
+    "m": 60_000,
+    "min": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+}
+"""Spark's names of times."""
+
+
+def without_ignored(options: Mapping[str, str], ignored: Mapping[str, str], what: str) -> dict[str, str]:
+    """The options without those of Spark's connector that mean nothing to ``what`` and do no harm.
+
+    ``ignored``: why, by name. Each that is given is a warning in the log.
+    """
+    reasons = {name.lower(): (name, why) for name, why in ignored.items()}
+    for given in options:
+        if given.lower() in reasons:
+            name, why = reasons[given.lower()]
+            log.warning('option "%s" of Spark\'s Kafka connector does nothing in this %s: %s', name, what, why)
+    return {given: value for given, value in options.items() if given.lower() not in reasons}
 
 
 def check_known(options: Mapping[str, str], known: Iterable[str], what: str) -> None:
@@ -73,6 +104,18 @@ def number(options: Mapping[str, str], name: str, *, at_least: int = 0) -> int |
     if wanted < at_least:
         raise IllegalArgumentException(f'option "{name}" is "{value}"; it must be an integer of at least {at_least}')
     return wanted
+
+
+def duration_ms(options: Mapping[str, str], name: str, default: int) -> int:
+    """The option as milliseconds; it is a number and a unit, as in ``90s``, and without one in milliseconds."""
+    value = text(options, name)
+    if value is None:
+        return default
+    found = re.fullmatch(r"\s*([0-9]{1,15})\s*([a-z]*)\s*", value.lower())
+    if found is None or found[2] not in _UNITS_MS:
+        units = ", ".join(unit for unit in _UNITS_MS if unit)
+        raise IllegalArgumentException(f'option "{name}" is "{value}"; it must be a whole number and a unit ({units})')
+    return round(int(found[1]) * _UNITS_MS[found[2]])
 
 
 def one_of(options: Mapping[str, str], name: str, choices: Sequence[str], default: str) -> str:

@@ -10,7 +10,16 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Self
 
+from aioproducer.errors import KafkaError
+
+ONGOING: Final = "Ongoing"
+"""Kafka's name for the state of a transaction that nobody has ended."""
+
 _NAME: Final = re.compile(r"([0-9]+)\.([0-9]+)")
+
+
+class TooManyOpenException(KafkaError):
+    """Attempts of a task have left so many transactions open that there is no free transactional id."""
 
 
 class Prepared(NamedTuple):

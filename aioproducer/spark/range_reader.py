@@ -94,7 +94,7 @@ class _Source:
         self._fail_on_data_loss = fail_on_data_loss
 
     def _open(self, at: int) -> PartitionReader:
-        rest = dict(self._configs)
+        rest: dict[str, Any] = dict(self._configs)
         return PartitionReader(rest.pop("bootstrap.servers"), self._wanted.topic, self._wanted.partition, at, **rest)
 
     async def close(self) -> None:

@@ -8,9 +8,11 @@ from typing import Self
 
 from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text
+from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text, without_ignored
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
+
+DEFAULT_PREFIX = "aioproducer"
 
 _EXACTLY_ONCE_ONLY = ("writeId", "writeEpoch", "markerTopic", "transactionalIdPrefix", "allowMissingMarker")
 OPTIONS = ("topic", "deliveryGuarantee", *_EXACTLY_ONCE_ONLY)
@@ -20,6 +22,11 @@ _REFUSED = {
     "key.serializer": _COLUMNS_ARE_BYTES,
     "value.serializer": _COLUMNS_ARE_BYTES,
     "transactional.id": 'each task has its own: set "deliveryGuarantee", and "transactionalIdPrefix" if need be',
+}
+
+_IGNORED = {
+    "includeHeaders": 'headers are written if there is a column "headers"',
+    "kafka.group.id": "a sink has no consumer group",
 }
 
 _LONGEST_TRANSACTION_MS = "900000"
@@ -50,8 +57,9 @@ class SinkOptions:
     """Whether an epoch is written although the markers of those before it are gone."""
 
     @classmethod
-    def of(cls, options: Mapping[str, str], *, streaming: bool) -> Self:
+    def of(cls, given: Mapping[str, str], *, streaming: bool) -> Self:
         """IllegalArgumentException or ConfigException for what is wrong with them."""
+        options = without_ignored(given, _IGNORED, "sink")
         check_known(options, OPTIONS, "sink")
         configs = {"batch.size": _BATCH_SIZE, **kafka_configs(options, _REFUSED)}
         guarantee = one_of(options, "deliveryGuarantee", (AT_LEAST_ONCE, EXACTLY_ONCE), AT_LEAST_ONCE)
@@ -63,16 +71,16 @@ class SinkOptions:
             write_id=text(options, "writeId"),
             write_epoch=number(options, "writeEpoch") or 0,
             marker_topic=text(options, "markerTopic") or topic,
-            prefix=text(options, "transactionalIdPrefix") or "aioproducer",
+            prefix=text(options, "transactionalIdPrefix") or DEFAULT_PREFIX,
             allow_missing_marker=flag(options, "allowMissingMarker"),
         )
-        given = [name for name in _EXACTLY_ONCE_ONLY if text(options, name) is not None]
+        named = [name for name in _EXACTLY_ONCE_ONLY if text(options, name) is not None]
         if chosen.exactly_once:
-            chosen._check_exactly_once(given, streaming)
+            chosen._check_exactly_once(named, streaming)
             configs.setdefault("transaction.timeout.ms", _LONGEST_TRANSACTION_MS)
             KafkaProducer.from_config({**configs, "transactional.id": chosen.prefix})
-        elif given:
-            raise IllegalArgumentException(f'option "{given[0]}" means something with {EXACTLY_ONCE} only')
+        elif named:
+            raise IllegalArgumentException(f'option "{named[0]}" means something with {EXACTLY_ONCE} only')
         else:
             KafkaProducer.from_config(configs)
         return chosen

@@ -11,7 +11,16 @@ from typing import Any, Literal, NamedTuple, Self
 from aioproducer.client_config import UNSUPPORTED_BY_CLIENTS, client_config
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.reader import ReaderConfig
-from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text
+from aioproducer.spark.options import (
+    check_known,
+    duration_ms,
+    flag,
+    kafka_configs,
+    number,
+    one_of,
+    text,
+    without_ignored,
+)
 from aioproducer.types import TopicPartition
 
 LATEST, EARLIEST = -1, -2
@@ -27,14 +36,27 @@ _STRATEGY = "startingOffsetsByTimestampStrategy"
 _INCLUDE = ("includeHeaders", "includeBatch")
 _PLANNING = ("failOnDataLoss", "minPartitions", "maxRecordsPerPartition")
 _LIMIT = "maxOffsetsPerTrigger"
+_LEAST = "minOffsetsPerTrigger"
+_LONGEST_DELAY = "maxTriggerDelay"
+_DELAY_MS = 15 * 60_000
+"""Spark's default."""
 
 BATCH_OPTIONS = (*_SUBSCRIPTIONS, *_STARTING, *_ENDING, _STRATEGY, *_PLANNING, *_INCLUDE)
-STREAM_OPTIONS = (*_SUBSCRIPTIONS, *_STARTING, _STRATEGY, *_PLANNING, _LIMIT, *_INCLUDE)
+STREAM_OPTIONS = (*_SUBSCRIPTIONS, *_STARTING, _STRATEGY, *_PLANNING, _LIMIT, _LEAST, _LONGEST_DELAY, *_INCLUDE)
 
+_NO_GROUP = "there is no consumer group, and a stream's offsets are in its checkpoint"
+_OWN_TIMES = "requests are repeated until default.api.timeout.ms"
+_IGNORED = {
+    "groupIdPrefix": _NO_GROUP,
+    "kafka.group.id": _NO_GROUP,
+    "fetchOffset.numRetries": _OWN_TIMES,
+    "fetchOffset.retryIntervalMs": _OWN_TIMES,
+    "kafkaConsumer.pollTimeoutMs": _OWN_TIMES,
+    "useDeprecatedOffsetFetching": "offsets are asked for without a consumer",
+}
 _REFUSED = {
     "key.deserializer": "keys and values are bytes: cast the columns",
     "value.deserializer": "keys and values are bytes: cast the columns",
-    "group.id": "there is no consumer group: a stream's offsets are in its checkpoint",
     "auto.offset.reset": 'set option "startingOffsets"',
     "enable.auto.commit": "nothing is committed: a stream's offsets are in its checkpoint",
     "interceptor.classes": "records are read as columns, not one by one",
@@ -105,11 +127,14 @@ class SourceOptions:
     min_partitions: int | None
     max_records_per_partition: int | None
     max_offsets_per_trigger: int | None
-    """Of a stream."""
+    min_offsets_per_trigger: int | None
+    max_trigger_delay_ms: int
+    """All three of a stream. A batch waits for the least number of offsets, but no longer than this."""
 
     @classmethod
-    def of(cls, options: Mapping[str, str], *, streaming: bool) -> Self:
+    def of(cls, given: Mapping[str, str], *, streaming: bool) -> Self:
         """IllegalArgumentException or ConfigException for what is wrong with them."""
+        options = without_ignored(given, _IGNORED, "source")
         check_known(options, STREAM_OPTIONS if streaming else BATCH_OPTIONS, "stream" if streaming else "source")
         configs = {"max.partition.fetch.bytes": FETCH_BYTES, **kafka_configs(options, _REFUSED)}
         client_config(ReaderConfig, configs, owner="reader", unsupported=(*UNSUPPORTED_BY_CLIENTS, "client.rack"))
@@ -118,6 +143,11 @@ class SourceOptions:
         if not streaming:
             _check_not(starting, LATEST, "a batch cannot begin at the latest offset, where there is nothing yet")
         _check_not(ending, EARLIEST, "a batch cannot end at the earliest offset, before which there is nothing")
+        least, most = number(options, _LEAST, at_least=1), number(options, _LIMIT, at_least=1)
+        if least is not None and most is not None and least > most:
+            raise IllegalArgumentException(
+                f'option "{_LEAST}" is {least}, more than option "{_LIMIT}", which is {most}'
+            )
         return cls(
             configs=configs,
             subscription=_subscription(options),
@@ -127,7 +157,9 @@ class SourceOptions:
             fail_on_data_loss=flag(options, "failOnDataLoss", default=True),
             min_partitions=number(options, "minPartitions", at_least=1),
             max_records_per_partition=number(options, "maxRecordsPerPartition", at_least=1),
-            max_offsets_per_trigger=number(options, _LIMIT, at_least=1),
+            max_offsets_per_trigger=most,
+            min_offsets_per_trigger=least,
+            max_trigger_delay_ms=duration_ms(options, _LONGEST_DELAY, _DELAY_MS),
         )
 
     @property

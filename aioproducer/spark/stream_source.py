@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -21,6 +23,7 @@ from aioproducer.spark.offset_plan import (
     split,
     to_json,
     unread,
+    waiting_offsets,
 )
 from aioproducer.spark.offset_reader import OffsetReader
 from aioproducer.spark.source import read_partition
@@ -55,9 +58,15 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
         self._initial: dict[TopicPartition, int] = {}
         self._target: dict[TopicPartition, int] | None = None
         self._latest: dict[TopicPartition, int] | None = None
-        if self._options.max_offsets_per_trigger is not None and not _has_limits():
+        self._last_batch = -inf
+        """When it was planned, by ``time.monotonic``."""
+        limits = {
+            "maxOffsetsPerTrigger": self._options.max_offsets_per_trigger,
+            "minOffsetsPerTrigger": self._options.min_offsets_per_trigger,
+        }
+        if not _has_limits() and (given := [name for name, value in limits.items() if value is not None]):
             raise IllegalArgumentException(
-                'option "maxOffsetsPerTrigger" needs Spark 4.2 or newer: earlier versions do not tell a source in '
+                f'option "{given[0]}" needs Spark 4.2 or newer: earlier versions do not tell a source in '
                 "Python where its batch begins"
             )
 
@@ -70,10 +79,12 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
         return to_json(self._initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+        from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
-        limit = self._options.max_offsets_per_trigger
-        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+        most, least = self._options.max_offsets_per_trigger, self._options.min_offsets_per_trigger
+        if most is not None:
+            return ReadMaxRows(most)
+        return ReadAllAvailable() if least is None else ReadMinRows(least)
 
     def latestOffset(
         self, start: Mapping[str, Mapping[str, int]] | None = None, limit: ReadLimit | None = None
@@ -90,10 +101,22 @@ class StreamReader(ForTasks, DataSourceStreamReader, SupportsTriggerAvailableNow
             # Now: an end that the checkpoint has once fails every start to come, though the topic may be back by then.
             raise _lost(said)
         max_rows: int | None = getattr(limit, "max_rows", None)
-        if max_rows is not None:
-            begins |= reader.beginnings(partition for partition in ends if partition not in begins)
-            ends = limited(begins, {partition: ends[partition] for partition in ends if partition in begins}, max_rows)
-        return to_json(ends)
+        if max_rows is None and not hasattr(limit, "min_rows"):
+            return to_json(ends)  # Spark wants all that is there
+        begins |= reader.beginnings(partition for partition in ends if partition not in begins)
+        ends = {partition: ends[partition] for partition in ends if partition in begins}
+        if self._is_too_early(waiting_offsets(begins, ends)):
+            return to_json(from_json(start))
+        self._last_batch = monotonic()
+        return to_json(ends if max_rows is None else limited(begins, ends, max_rows))
+
+    def _is_too_early(self, waiting: int) -> bool:
+        """Whether fewer offsets than wanted are there, and the last batch was not too long ago. What is there when the
+        query starts, and all that a query reads that then ends, is read at once."""
+        least = self._options.min_offsets_per_trigger
+        if least is None or waiting >= least or self._target is not None:
+            return False
+        return (monotonic() - self._last_batch) * 1000 < self._options.max_trigger_delay_ms
 
     def reportLatestOffset(self) -> OffsetsByTopic | None:
         return None if self._latest is None else to_json(self._latest)

@@ -9,12 +9,13 @@ Brokers are behind ``Ledger`` and ``Rows``: the same code runs against them and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from aioproducer.errors import IllegalStateException
 from aioproducer.spark.decision import Decision, check_not_begun, check_open, check_order, incomplete
 from aioproducer.spark.in_parallel import in_parallel
-from aioproducer.spark.marker import VERSION, Marker
+from aioproducer.spark.marker import VERSION, Marker, MarkerMismatchException
 from aioproducer.spark.prepared import Outcome, Prepared, prepared_of
 
 
@@ -40,6 +41,9 @@ class DriversLedger(Ledger, Protocol):
     async def propose(self, decision: Decision) -> None:
         """Sends the decision, which is not in force yet."""
 
+    async def set_back(self, markers: Mapping[int, Marker]) -> None:
+        """Sends other markers of partitions, which come in force with what was proposed."""
+
     async def time_left(self, prepared: Sequence[Prepared]) -> list[int | None]:
         """Milliseconds until brokers abort each of them, None if it is not open. Only after ``propose``."""
 
@@ -52,7 +56,7 @@ class DriversLedger(Ledger, Protocol):
     async def fence(self, prepared: Prepared) -> None:
         """Aborts the transaction of an attempt that may still be at work, which can write no more."""
 
-    async def begun_by_older(self, partitions: int) -> dict[int, Marker | None]:
+    async def markers_from(self, partitions: int) -> dict[int, Marker | None]:
         """The markers of partitions from this number on."""
 
 
@@ -99,7 +103,7 @@ async def commit(ledger: DriversLedger, epoch: int, outcomes: Sequence[Outcome],
     if last is None or last.epoch < epoch:
         new = Decision.of(epoch, outcomes, where)
         if last is None or last.version != VERSION:
-            for partition, marker in (await ledger.begun_by_older(new.partitions)).items():
+            for partition, marker in (await ledger.markers_from(new.partitions)).items():
                 check_not_begun(marker, partition, epoch, where)
         await _decide(ledger, new, new.prepared, timeout_ms, where)
         return
@@ -121,12 +125,51 @@ async def abort(ledger: DriversLedger, prepared: Iterable[Prepared]) -> None:
     """What the driver does when the epoch has failed: it ends what its tasks have told it of.
 
     What else is open may be another driver's by now, which is about to decide: the next commit aborts it."""
+    decided, _ = await finish(ledger)
+    await in_parallel(_without(prepared, decided), lambda one: ledger.end(one, committed=False))
+
+
+async def finish(ledger: DriversLedger) -> tuple[Sequence[Prepared], Sequence[Prepared]]:
+    """Commits what was decided and is open. Returns the transactions that were decided, and those that are lost."""
     await ledger.take_over()
     last = await ledger.decision()
+    if last is None:
+        return (), ()
+    return last.prepared, await _commit_all(ledger, last.epoch, last.prepared)
+
+
+async def abort_undecided(ledger: DriversLedger) -> None:
+    """Aborts what is open, and was not decided, whoever has written it."""
+    await ledger.take_over()
+    last = await ledger.decision()
+    await _abort_others(ledger, () if last is None else last.prepared)
+
+
+async def set_by_hand(ledger: DriversLedger, epoch: int) -> None:
+    """Decides, without any rows, that an epoch is written, and none after it.
+
+    IllegalStateException if a transaction of the last decision is open, because its rows would be lost.
+    """
+    await ledger.take_over()
+    try:
+        last = await ledger.decision()
+    except MarkerMismatchException:  # what cannot be read is replaced
+        last = None
     decided = () if last is None else last.prepared
-    if last is not None:
-        await _commit_all(ledger, last.epoch, decided)
-    await in_parallel(_without(prepared, decided), lambda one: ledger.end(one, committed=False))
+    new = Decision.set_by_hand(epoch)
+    await ledger.propose(new)
+    left = await ledger.time_left(decided)
+    still_open = [one.partition for one, ms in zip(decided, left, strict=True) if ms is not None]
+    if still_open:
+        raise IllegalStateException(
+            f"the transactions of partitions {still_open} are decided and open, and their rows would be lost; commit "
+            "them before: aioproducer spark finish"
+        )
+    # Markers of later epochs would prove that rows of such an epoch can be read, when it is written again.
+    found = await ledger.markers_from(0)
+    later = [partition for partition, marker in found.items() if marker is not None and marker.epoch > epoch]
+    await ledger.set_back({partition: Marker(epoch, 0, new.digest) for partition in later})
+    await ledger.decide()
 
 
 async def _is_there(ledger: Ledger, last: Decision | None, epoch: int, partition: int) -> bool:

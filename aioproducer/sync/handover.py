@@ -57,7 +57,7 @@ class Waiter:
 class Handover:
     """One per producer that runs. ``rung``, ``full`` and ``queue`` are looked at by every ``send``."""
 
-    def __init__(self, producer: KafkaProducer, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, producer: KafkaProducer[Any, Any], loop: asyncio.AbstractEventLoop) -> None:
         self.queue: deque[tuple[Delivery, Record]] = deque()
         self.rung = False
         """The loop has been told that there is something, and has not looked yet."""

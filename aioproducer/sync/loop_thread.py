@@ -31,7 +31,7 @@ class LoopThread:
     It keeps ``owner`` alive, because a producer that nobody references may still have records to deliver.
     """
 
-    def __init__(self, producer: KafkaProducer, owner: object) -> None:
+    def __init__(self, producer: KafkaProducer[Any, Any], owner: object) -> None:
         self._producer = producer
         self._owner = owner
         began: Future[tuple[BlockingPortal, Handover]] = Future()

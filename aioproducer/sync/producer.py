@@ -7,10 +7,11 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
-from aioproducer.config import ProducerConfig
+from aioproducer.config import ProducerConfig, with_serializers
 from aioproducer.config_def import INT_MAX, LONG_MAX, read_properties
+from aioproducer.config_types import ProducerConfigs
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.producer.admission import fields_of
@@ -19,10 +20,12 @@ from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.health import HealthFinding, HealthThresholds
 from aioproducer.producer.producer import KafkaProducer as LoopProducer
 from aioproducer.producer.record_accumulator import as_bytes, check_headers
+from aioproducer.serializers import SerializerLike
 from aioproducer.sync import lifetime
 from aioproducer.sync.delivery import Delivery
 from aioproducer.sync.handover import LARGE, Handover, Record
 from aioproducer.sync.loop_thread import CLOSED, LoopThread
+from aioproducer.type_variables import K, V
 from aioproducer.types import (
     ConsumerGroupMetadata,
     Headers,
@@ -35,7 +38,7 @@ from aioproducer.types import (
 T = TypeVar("T")
 
 
-class KafkaProducer:
+class KafkaProducer(Generic[K, V]):
     """Sends records to Kafka from any thread, through an event loop in its own thread.
 
     ::
@@ -52,8 +55,14 @@ class KafkaProducer:
     is delivered.
     """
 
-    def __init__(self, **config: Any) -> None:
-        self._producer = self._make_producer(config)
+    def __init__(
+        self,
+        *,
+        key_serializer: SerializerLike[K] | None = None,
+        value_serializer: SerializerLike[V] | None = None,
+        **config: Unpack[ProducerConfigs],
+    ) -> None:
+        self._producer = self._make_producer(with_serializers(config, key_serializer, value_serializer))
         hooks = self._producer._hooks
         self._serializes = hooks.serializes
         # Interceptors and partitioners are called by the loop, so that each record waits for it.
@@ -71,12 +80,16 @@ class KafkaProducer:
     @classmethod
     def from_config(cls, config: Mapping[str, object] | str) -> Self:
         """A producer from Kafka's dotted names, as a mapping or as the text of a ``.properties`` file."""
-        return cls(**(read_properties(config) if isinstance(config, str) else config))
+        given: Mapping[str, Any] = read_properties(config) if isinstance(config, str) else config
+        return cls(**given)
 
     @property
     def config(self) -> ProducerConfig:
         """The configs in force."""
         return self._producer.config
+
+    def __repr__(self) -> str:
+        return repr(self._producer)
 
     # Life
 
@@ -126,16 +139,16 @@ class KafkaProducer:
     def send(
         self,
         topic: str,
-        value: Any = None,
+        value: V | None = None,
         *,
-        key: Any = None,
+        key: K | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> Delivery: ...
 
     @overload
-    def send(self, topic: ProducerRecord) -> Delivery: ...
+    def send(self, topic: ProducerRecord[K | None, V | None]) -> Delivery: ...
 
     def send(
         self,
@@ -214,9 +227,9 @@ class KafkaProducer:
     def send_many(
         self,
         topic: str,
-        values: Iterable[Any],
+        values: Iterable[V | None],
         *,
-        keys: Iterable[Any] | None = None,
+        keys: Iterable[K | None] | None = None,
         partitions: Iterable[int | None] | None = None,
         timestamps_ms: Iterable[int | None] | None = None,
         headers: Iterable[Headers | None] | None = None,
@@ -327,7 +340,7 @@ class KafkaProducer:
 
     # Within
 
-    def _make_producer(self, config: Mapping[str, Any]) -> LoopProducer:
+    def _make_producer(self, config: Mapping[str, Any]) -> LoopProducer[Any, Any]:
         """What runs in the thread; a mock has another."""
         return LoopProducer(**config)
 

@@ -64,6 +64,7 @@ class KafkaTools:
         self._election_config = "--command-config" if renamed else "--admin.config"
         # Some tools were Scala classes until 4.0.
         self._package = "org.apache.kafka.tools" if major >= 4 else "kafka.tools"
+        self._acl_package = "org.apache.kafka.tools" if major >= 4 else "kafka.admin"
 
     # -- topics
 
@@ -169,6 +170,17 @@ class KafkaTools:
         return output.stdout.decode()
 
     # -- transactions
+
+    async def acls(self, *arguments: str, timeout: float = 60.0) -> str:
+        """What ``kafka-acls`` says: ``--add``, ``--list`` and ``--remove`` with what it takes."""
+        output = await self.run(
+            f"{self._acl_package}.AclCommand",
+            *self._bootstrap,
+            *arguments,
+            config_option="--command-config",
+            timeout=timeout,
+        )
+        return output.stdout.decode()
 
     async def transactions(self, *command: str, timeout: float = 60.0) -> list[dict[str, str]]:
         """The rows of ``kafka-transactions``: ``list``, ``describe --transactional-id ID``, ``find-hanging`` and so on.

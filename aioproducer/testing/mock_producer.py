@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, Unpack
 
+from aioproducer.config import with_serializers
+from aioproducer.config_types import ProducerOptions
 from aioproducer.errors import (
     ApiException,
     DeliveryError,
@@ -23,16 +25,25 @@ from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.transaction_state import TransactionState
+from aioproducer.serializers import SerializerLike
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_sender import MockSender
 from aioproducer.testing.mock_transactions import GroupOffsets, MockTransactions
+from aioproducer.type_variables import K, V
 from aioproducer.types import Headers, PartitionInfo, ProducerRecord
 
 _ALL_MEMORY = 2**62
 """Bytes: no record waits for memory."""
 
 
-class MockProducer(KafkaProducer):
+class MockConfigs(ProducerOptions, total=False):
+    """The configs of a mock."""
+
+    bootstrap_servers: str | Sequence[str]
+    """Accepted, and not used."""
+
+
+class MockProducer(KafkaProducer[K, V]):
     """A :class:`~aioproducer.KafkaProducer` up to where it would send: no broker, no connection, no task.
 
     ::
@@ -51,9 +62,16 @@ class MockProducer(KafkaProducer):
     """
 
     def __init__(
-        self, *, auto_complete: bool = True, topics: Mapping[str, int] | Iterable[str] = (), **config: Any
+        self,
+        *,
+        auto_complete: bool = True,
+        topics: Mapping[str, int] | Iterable[str] = (),
+        key_serializer: SerializerLike[K] | None = None,
+        value_serializer: SerializerLike[V] | None = None,
+        **config: Unpack[MockConfigs],
     ) -> None:
-        given = {name.replace(".", "_"): value for name, value in config.items()}
+        complete = with_serializers(config, key_serializer, value_serializer)
+        given: dict[str, Any] = {name.replace(".", "_"): value for name, value in complete.items()}
         # A batch for each record, so that each may end by itself.
         super().__init__(**{"bootstrap_servers": "mock:9092", **given, "batch_size": 0, "buffer_memory": _ALL_MEMORY})
         self.errors = MockErrors()
@@ -108,7 +126,7 @@ class MockProducer(KafkaProducer):
     def metrics(self) -> MetricsSnapshot:
         """What the real one has, and what ``set_mock_metrics`` was told."""
         found = super().metrics()
-        return MetricsSnapshot({**found, **self._mock_metrics}) if self._mock_metrics else found
+        return MetricsSnapshot({**found, **self._mock_metrics}, found.distributions) if self._mock_metrics else found
 
     def set_mock_metrics(self, name: MetricName | str, value: float) -> None:
         """From now on ``metrics()``, and so ``health()``, have this value; a plain name means ``producer-metrics``."""

@@ -136,6 +136,9 @@ class MockSender:
     def incomplete(self) -> list[ProducerBatch]:
         return [batch for _, batch in self._pending]
 
+    def pending(self) -> int:
+        return len(self._pending)
+
     def _complete(self) -> None:
         self._completing = False
         for _ in range(len(self._pending)):  # what callbacks send has its own turn
@@ -149,7 +152,7 @@ class MockSender:
         where = TopicPartition(queue.topic, queue.partition)
         offset = self._offsets.get(where, 0)
         self._offsets[where] = offset + batch.count
-        self._metrics.records_delivered(batch.count, self._loop.time())
+        self._metrics.batch_delivered(batch.count, batch.created, self._loop.time())
         batch.succeed(offset, -1)
         return True
 

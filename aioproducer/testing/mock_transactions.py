@@ -63,7 +63,7 @@ class MockTransactions:
         self.status.become(S.INITIALIZING)
         self.status.become(S.READY)
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         self.status.require("begin_transaction", S.READY)
         self._errors.strike("begin_transaction")
         self.status.become(S.IN_TRANSACTION)

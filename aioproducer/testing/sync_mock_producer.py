@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
+from aioproducer.config import with_serializers
 from aioproducer.errors import KafkaError, Outcome
+from aioproducer.serializers import SerializerLike
 from aioproducer.sync import KafkaProducer
 from aioproducer.testing.mock_errors import MockErrors
-from aioproducer.testing.mock_producer import MockProducer
+from aioproducer.testing.mock_producer import MockConfigs, MockProducer
+from aioproducer.type_variables import K, V
 from aioproducer.types import ProducerRecord
 
 T = TypeVar("T")
 
 
-class SyncMockProducer(KafkaProducer):
+class SyncMockProducer(KafkaProducer[K, V]):
     """A :class:`aioproducer.sync.KafkaProducer` on a :class:`MockProducer`, whose arguments it takes.
 
     ::
@@ -27,16 +30,24 @@ class SyncMockProducer(KafkaProducer):
     """
 
     def __init__(
-        self, *, auto_complete: bool = True, topics: Mapping[str, int] | Iterable[str] = (), **config: Any
+        self,
+        *,
+        auto_complete: bool = True,
+        topics: Mapping[str, int] | Iterable[str] = (),
+        key_serializer: SerializerLike[K] | None = None,
+        value_serializer: SerializerLike[V] | None = None,
+        **config: Unpack[MockConfigs],
     ) -> None:
-        super().__init__(auto_complete=auto_complete, topics=topics, **config)
+        of_mock = {"auto_complete": auto_complete, "topics": topics}
+        given: Any = with_serializers({**config, **of_mock}, key_serializer, value_serializer)
+        super().__init__(**given)
         self._hands_over = False  # each record waits for the mock, which writes it down as it was given
 
-    def _make_producer(self, config: Mapping[str, Any]) -> MockProducer:
-        self._mock = MockProducer(**config)
+    def _make_producer(self, config: Mapping[str, Any]) -> MockProducer[Any, Any]:
+        self._mock: MockProducer[Any, Any] = MockProducer(**config)
         return self._mock
 
-    def ask(self, question: Callable[[MockProducer], T]) -> T:
+    def ask(self, question: Callable[[MockProducer[Any, Any]], T]) -> T:
         """``question(mock)``, called in the mock's thread: for everything that has no name here."""
         if self._closed:
             self.close()  # waits for the end of the thread

@@ -165,9 +165,14 @@ class ThreadedCluster:
         self.run(self._cluster.listeners_changed())
 
     def records(self, topic: str, partition: int | None = None) -> list[Record]:
-        """The records of a partition, or of all partitions one after the other, including aborted ones."""
+        """The records of a partition, or of all partitions one after the other, including aborted ones.
+
+        A topic that does not exist has none, because nobody has written to it.
+        """
 
         def read(cluster: EmbeddedCluster) -> list[Record]:
+            if all(known.name != topic for known in cluster.topics):
+                return []
             partitions = cluster.topic(topic).partitions
             wanted = range(len(partitions)) if partition is None else [partition]
             return [record for index in wanted for record in cluster.log(topic, index).records()]

@@ -24,11 +24,12 @@ class Aioproducer(PythonClient):
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
-        config: dict[str, Any] = {"batch_size": run.batch_size} if run.batch_size else {}
+        config: dict[str, Any] = {"compression_type": run.compression}
+        if run.batch_size:
+            config["batch_size"] = run.batch_size
         self.producer = KafkaProducer(
             bootstrap_servers=run.bootstrap_servers,
             linger_ms=run.linger_ms,
-            compression_type=run.compression,
             **config,
         )
 

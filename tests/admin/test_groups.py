@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroup
 from aioproducer.testing.fault_script import FaultScript
 from tests.broker.raw_client import RawClient
 
-QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
+QUICK: Any = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 COMMITTED = OffsetAndMetadata(7, "a note", 3)
 

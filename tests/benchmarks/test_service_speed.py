@@ -49,7 +49,7 @@ async def test_a_turn(client: str) -> None:
         pytest.skip(f"{client} is not installed")
     async with EmbeddedCluster() as cluster:
         cluster.create_topic("orders", 3)
-        done = await service_speed.measure((3, "tuned"), client, 1, cluster.bootstrap_servers, 10, 0.3)
+        done = await service_speed.measure((3, "tuned"), client, 1, cluster.bootstrap_servers, 10, 1.0)
         logged = sum(cluster.log("orders", partition).log_end_offset for partition in range(3))
     assert done.problems == []
     assert done.requests > 0

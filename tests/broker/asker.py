@@ -16,6 +16,11 @@ from aioproducer.protocol.messages.create_topics import CreatableTopic, Creatabl
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from aioproducer.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.protocol.primitives import ZERO_UUID
 from aioproducer.protocol.schema import Request
@@ -76,10 +81,17 @@ class Asker:
         answer = response.topics[0].partitions[0]
         return ErrorCode(answer.error_code).name, answer.timestamp, answer.offset, answer.leader_epoch
 
+    async def end_of_epoch(self, topic: str, leader_epoch: int, version: int = 4, current: int = -1) -> Any:
+        wanted = OffsetForLeaderTopic(topic, [OffsetForLeaderPartition(0, current, leader_epoch)])
+        response = await self.client.request(OffsetForLeaderEpochRequest(-1, [wanted]), version)
+        answer = response.topics[0].partitions[0]
+        return ErrorCode(answer.error_code).name, answer.leader_epoch, answer.end_offset
+
     async def fetch(self, topic: str, offset: int, version: int = 12, index: int = 0, **more: Any) -> Any:
         epoch = more.pop("epoch", -1)
         size = more.pop("size", 2**20)
-        partition = FetchPartition(index, epoch, offset, partition_max_bytes=size)
+        fetched = more.pop("fetched", -1)
+        partition = FetchPartition(index, epoch, offset, fetched, partition_max_bytes=size)
         topic_id = more.pop("topic_id", ZERO_UUID)
         request = FetchRequest(max_wait_ms=0, min_bytes=1, topics=[FetchTopic(topic, topic_id, [partition])], **more)
         response = await self.client.request(request, version)
@@ -93,6 +105,7 @@ class Asker:
             answer.log_start_offset,
             answer.aborted_transactions or [],
             answer.preferred_read_replica,
+            (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset),
             [record for batch in read_batches(answer.records, allow_partial=True) for record in batch.records()],
         )
 

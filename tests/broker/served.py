@@ -55,7 +55,7 @@ class Served:
     async def __aenter__(self) -> Served:
         self.port = (await self.server.open([EndPoint("PLAINTEXT", "127.0.0.1", 0)]))["PLAINTEXT"].port
         self.handlers.resize(self.config.num_io_threads)
-        self.server.enable_request_processing()
+        await self.server.enable_request_processing()
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -35,11 +35,19 @@ from aioproducer.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from aioproducer.protocol.messages.find_coordinator import FindCoordinatorRequest
+from aioproducer.protocol.messages.incremental_alter_configs import AlterableConfig as IncrementalConfig
+from aioproducer.protocol.messages.incremental_alter_configs import AlterConfigsResource as IncrementalResource
+from aioproducer.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import read_batches
+from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.records.record_writer import RecordWriter
 
 from .asker import Asker, same
-from .batches import make_batch
+from .batches import NOW_MS, make_batch
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(180)]
 
@@ -126,6 +134,49 @@ async def test_delete_records(pair: tuple[Asker, Asker]) -> None:
         told.append([await broker.list_offset("shrinks", time) for time in (-2, -1, 0)])
         told.append([await broker.fetch("shrinks", at) for at in (5, 6)])
         told.append(await broker.produce("shrinks", make_batch(b"a")))
+        return told
+
+    await same(pair, case)
+
+
+async def test_cleanup_policies(pair: tuple[Asker, Asker]) -> None:
+    async def case(broker: Asker) -> Any:
+        writer = RecordWriter()
+        writer.append(0, 0, b"key", b"value", None)
+        body = writer.freeze()
+        keyed = encode_batch_header(body, count=1, base_timestamp=NOW_MS, max_timestamp=NOW_MS) + body
+        told: list[Any] = []
+        for number, policy in enumerate(("compact", "delete", "compact,delete")):
+            topic = f"cleaned-{number}"
+            await broker.create(topic, cleanup_policy=policy)
+            told.append([policy, await broker.produce(topic, make_batch(b"a")), await broker.produce(topic, keyed)])
+            wanted = DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, 0)])
+            answer = await broker.client.request(DeleteRecordsRequest([wanted], 5000), 2)
+            told.append(name_of(answer.topics[0].partitions[0].error_code))
+        return told
+
+    await same(pair, case)
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "gzip", "snappy", "lz4", "zstd", "producer"])
+async def test_the_codec_of_a_topic(pair: tuple[Asker, Asker], codec: str) -> None:
+    """What is appended and what it is read as; that the batch is of this codec is looked at below the records."""
+    topic = f"packed-{codec}"
+
+    async def case(broker: Asker) -> Any:
+        await broker.create(topic, compression_type=codec, max_message_bytes="500")
+        told: list[Any] = [
+            (str(source), await broker.produce(topic, make_batch(*values, codec=source)))
+            for source in CompressionType
+            for values in ((b"a", b"b"), (b"x" * 5000,), (bytes(range(256)) * 2,))
+        ]
+        partition = FetchPartition(0, fetch_offset=0, partition_max_bytes=2**20)
+        request = FetchRequest(max_wait_ms=0, topics=[FetchTopic(topic, partitions=[partition])])
+        (answer,) = (await broker.client.request(request, 12)).responses[0].partitions
+        told += [
+            (batch.base_offset, str(batch.codec), batch.count, batch.max_timestamp, [*batch.records()])
+            for batch in read_batches(answer.records, allow_partial=True)
+        ]
         return told
 
     await same(pair, case)
@@ -271,6 +322,55 @@ async def test_configs_all_at_once(pair: tuple[Asker, Asker]) -> None:
             answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(kind, "x")]), 4)
             told.append((kind, [(name_of(one.error_code), one.resource_type, one.configs) for one in answer.results]))
         return told
+
+    await same(pair, case)
+
+
+async def test_configs_of_groups_and_client_metrics(pair: tuple[Asker, Asker]) -> None:
+    group, metrics, logger = 32, 16, 8
+
+    async def case(broker: Asker) -> Any:
+        node = str(await node_id(broker))
+        told: list[Any] = []
+
+        async def own(kind: int, name: str) -> Any:
+            answer = await broker.client.request(DescribeConfigsRequest([DescribeConfigsResource(kind, name)]), 4)
+            (one,) = answer.results
+            configs = sorted((config.name, config.value) for config in one.configs if config.config_source in (7, 8))
+            return name_of(one.error_code), configs, len(one.configs) if kind != logger else None
+
+        for kind, name, config, operation, value in (
+            (group, "g", "consumer.session.timeout.ms", 0, "50000"),
+            (group, "g", "consumer.session.timeout.ms", 0, "1"),
+            (group, "g", "consumer.session.timeout.ms", 0, "x"),
+            (group, "g", "consumer.session.timeout.ms", 2, "1"),
+            (group, "g", "consumer.heartbeat.interval.ms", 0, "60000"),
+            (group, "g", "streams.num.standby.replicas", 0, "1"),
+            (group, "g", "no.such", 0, "1"),
+            (group, "", "consumer.session.timeout.ms", 0, "50000"),
+            (metrics, "m", "interval.ms", 0, "1000"),
+            (metrics, "m", "interval.ms", 0, "1"),
+            (metrics, "m", "interval.ms", 0, "x"),
+            (metrics, "m", "metrics", 0, "a,b"),
+            (metrics, "m", "match", 0, "client_id=a"),
+            (metrics, "m", "match", 0, "foo=a"),
+            (metrics, "m", "match", 0, "client_id=("),
+            (metrics, "m", "no.such", 0, "1"),
+            (metrics, "", "interval.ms", 0, "1000"),
+            (logger, node, "no.such", 0, "DEBUG"),
+            (logger, node + "1", "no.such", 0, "DEBUG"),
+        ):
+            before = await own(kind, name)
+            changes = [IncrementalConfig(config, operation, value)]
+            for validate_only in (True, False):
+                request = IncrementalAlterConfigsRequest([IncrementalResource(kind, name, changes)], validate_only)
+                (one,) = (await broker.client.request(request, 1)).responses
+                told.append((kind, name != node, config, value, validate_only, name_of(one.error_code)))
+            while not one.error_code and await own(kind, name) == before:  # noqa: ASYNC110 - no event tells
+                await asyncio.sleep(0.01)
+            told.append(await own(kind, name))
+        told += [await own(kind, "never-seen") for kind in (group, metrics)]
+        return [(*one[:1], *one[2:]) if one[0] == logger else one for one in told]
 
     await same(pair, case)
 

@@ -18,7 +18,7 @@ PACKED = RecordBatch(make_batch(bytes(5000), b"b", codec=CompressionType.GZIP))
 
 
 def test_it_finds_what_a_scan_of_each_finds() -> None:
-    found = scan_all([PLAIN, PACKED])
+    found = scan_all([(PLAIN, None), (PACKED, None)])
     assert found == [scan(PLAIN), scan(PACKED)]
     assert (found[1].max_timestamp, found[1].decompressed) == (NOW_MS + 1, 5000 + 9 + 8)
 
@@ -27,7 +27,7 @@ def test_a_request_has_a_budget_and_what_is_not_compressed_needs_none(monkeypatc
     for module in (batch_scanner, log_validator):
         monkeypatch.setattr(module, "MAX_DECOMPRESSED_SIZE", 6000)
     monkeypatch.setattr(batch_scanner, "DECOMPRESSED_PER_BYTE", 0)
-    found = scan_all([PACKED, PLAIN, PACKED, PACKED, PLAIN])
+    found = scan_all([(one, None) for one in (PACKED, PLAIN, PACKED, PACKED, PLAIN)])
     assert [one.problem is None for one in found] == [True, True, False, False, True]
     assert "too many bytes decompressed" in str(found[2].problem)
 
@@ -42,7 +42,7 @@ async def test_in_a_thread_and_back_in_the_loop() -> None:
         threads.append(threading.current_thread().name)
         done.set()
 
-    scanner.scan([PLAIN], then)
+    scanner.scan([(PLAIN, None)], then)
     await done.wait()
     assert threads == [threading.main_thread().name]
     scanner.close()
@@ -67,9 +67,9 @@ async def test_what_waits_when_it_is_closed_is_dropped(monkeypatch: pytest.Monke
         if len(ended) == 2:
             done.set()
 
-    scanner.scan([PLAIN], then)
+    scanner.scan([(PLAIN, None)], then)
     begun.wait()
-    scanner.scan([PLAIN], then)
+    scanner.scan([(PLAIN, None)], then)
     scanner.close()
     go_on.set()
     await done.wait()

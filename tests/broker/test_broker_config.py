@@ -46,7 +46,7 @@ def test_an_impossible_topic_config_is_an_invalid_config(given: dict[str, str]) 
 
 def test_other_topic_configs_of_kafka_are_accepted() -> None:
     broker = BrokerConfig.of({})
-    assert TopicConfig.of({"retention.ms": "1000", "cleanup.policy": "compact"}, broker) == TopicConfig.of({}, broker)
+    assert TopicConfig.of({"retention.ms": "1000", "segment.ms": "1000"}, broker) == TopicConfig.of({}, broker)
 
 
 def test_no_config_is_both_obeyed_and_without_effect() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.records.compression import CompressionType
 from aioproducer.testing.apache_kafka import KafkaTools
@@ -289,3 +293,62 @@ async def test_transactions_of_kafkas_producer(
     logs = [partition.log for partition in cluster.topic("t").partitions]
     assert all(log.last_stable_offset == log.log_end_offset for log in logs), "every transaction has ended"
     assert any(batch.is_control for log in logs for batch in log.batches())
+
+
+class TestTruncation:
+    """A consumer that has read more than the broker has kept, and what has come in its place since then."""
+
+    @pytest.fixture(autouse=True)
+    def confluent(self) -> Any:
+        return pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+
+    def read(self, consumer: Any, count: int) -> list[Any]:
+        found: list[Any] = []
+        until = time.monotonic() + 20
+        while len(found) < count and time.monotonic() < until:
+            message = consumer.poll(0.1)
+            if message is not None:
+                found.append(message.error() or message.value())
+        return found
+
+    @pytest.mark.parametrize("recover", [False, True])
+    async def test_it_is_noticed(self, confluent: Any, tmp_path: Path, recover: bool) -> None:
+        """Without ``recover`` the end of the log was never synced, and is cut off; with it the records are lost, and
+        their offsets are not used again."""
+        before, after = tmp_path / "before", tmp_path / "after"
+        policy = {"log.flush.policy": "never"}
+        async with EmbeddedCluster(data_dir=before, configs=policy) as cluster:
+            port = int(cluster.bootstrap_servers.rpartition(":")[2])
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, batch_size=1) as producer:
+                await wait_all([producer.send("t", b"old %d" % number) for number in range(20)])
+            consumer = confluent.Consumer(
+                {
+                    "bootstrap.servers": cluster.bootstrap_servers,
+                    "group.id": "g",
+                    "auto.offset.reset": "error",
+                    "reconnect.backoff.ms": 20,
+                    "reconnect.backoff.max.ms": 100,
+                    "topic.metadata.refresh.interval.ms": 200,
+                    "log_level": 0,
+                }
+            )
+            consumer.assign([confluent.TopicPartition("t", 0, 0)])
+            assert await asyncio.to_thread(self.read, consumer, 20) == [b"old %d" % number for number in range(20)]
+            if not recover:
+                shutil.copytree(before, after)
+        if recover:
+            shutil.copytree(before, after)
+            (after / "clean.shutdown").unlink()
+        (segment,) = after.glob("t-0/*.log")
+        segment.write_bytes(segment.read_bytes()[: segment.stat().st_size // 2])
+        async with EmbeddedCluster(data_dir=after, ports=[port], configs=policy, recover=recover) as cluster:
+            assert cluster.log("t").log_end_offset == (20 if recover else 10)
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+                await wait_all([producer.send("t", b"new %d" % number) for number in range(30)])
+            found = await asyncio.to_thread(self.read, consumer, 30 if recover else 1)
+            await asyncio.to_thread(consumer.close)
+        if recover:
+            assert found == [b"new %d" % number for number in range(30)]
+        else:
+            assert found[0].code() == confluent.KafkaError._AUTO_OFFSET_RESET
+            assert "truncat" in found[0].str()

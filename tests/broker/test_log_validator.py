@@ -24,6 +24,7 @@ from aioproducer.records.compression import CompressionType, compress
 from aioproducer.records.crc32c import crc32c
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header
+from aioproducer.records.record_writer import RecordWriter
 
 from .batches import NOW_MS, make_batch, make_body
 
@@ -47,6 +48,15 @@ def changed(batch: bytes, offset: int, format: str, value: int) -> bytes:
     checksum = crc32c(bytes(data[21:]))
     struct.pack_into(">I", data, 17, checksum)
     return bytes(data)
+
+
+def stamped(*deltas: int, base: int = NOW_MS, codec: CompressionType = CompressionType.NONE) -> bytes:
+    """A record for each delta under a header that knows nothing of them."""
+    writer = RecordWriter()
+    for index, delta in enumerate(deltas):
+        writer.append(index, delta, None, b"x", None)
+    body = compress(codec, writer.freeze())
+    return encode_batch_header(body, count=len(deltas), base_timestamp=base, max_timestamp=base, codec=codec) + body
 
 
 class TestBatchOfRequest:
@@ -160,11 +170,42 @@ class TestValidate:
         with pytest.raises(InvalidTimestampException):
             check(batch, message_timestamp_after_max_ms=10)
 
+    def test_how_far_in_the_past(self) -> None:
+        batch = make_batch(b"a", b"b", b"c", base_timestamp=NOW_MS - 10, max_timestamp=NOW_MS)
+        check(batch, message_timestamp_before_max_ms=10)
+        with pytest.raises(InvalidTimestampException, match="in the past"):
+            check(batch, message_timestamp_before_max_ms=9)
+
+    @pytest.mark.parametrize("codec", CODECS)
+    @pytest.mark.parametrize("delta", [-2 * HOUR_MS, 2 * HOUR_MS])
+    def test_of_one_record_under_an_honest_header(self, codec: CompressionType, delta: int) -> None:
+        limits = {"message_timestamp_before_max_ms": HOUR_MS, "message_timestamp_after_max_ms": HOUR_MS}
+        check(stamped(0, 5, 10, codec=codec), **limits)
+        with pytest.raises(InvalidTimestampException):
+            check(stamped(0, delta, 10, codec=codec), **limits)
+
+    def test_a_record_without_a_timestamp_is_neither_old_nor_new(self) -> None:
+        check(stamped(0, -1 - NOW_MS), message_timestamp_before_max_ms=0)
+        check(stamped(0, base=-1), message_timestamp_before_max_ms=0)
+        with pytest.raises(InvalidTimestampException):
+            check(stamped(0, -2 - NOW_MS), message_timestamp_before_max_ms=0)
+
+    @pytest.mark.parametrize(("base", "delta"), [(-(2**63), -1), (2**63 - 1, 1)])
+    def test_beyond_64_bits(self, base: int, delta: int) -> None:
+        with pytest.raises(InvalidTimestampException):
+            check(stamped(delta, base=base), message_timestamp_after_max_ms=2**63 - 1)
+
+    def test_negative_ones_count_as_none_in_the_header(self) -> None:
+        assert validate(RecordBatch(stamped(-5, -3, base=-10)), topic_config(), NOW_MS).max_timestamp == -1
+
     def test_the_largest_timestamp_is_that_of_the_records(self) -> None:
         config = topic_config()
-        assert validate(RecordBatch(make_batch(b"a", b"b", b"c", max_timestamp=7)), config, NOW_MS) == NOW_MS + 2
+        assert (
+            validate(RecordBatch(make_batch(b"a", b"b", b"c", max_timestamp=7)), config, NOW_MS).max_timestamp
+            == NOW_MS + 2
+        )
         far = make_batch(b"a", max_timestamp=NOW_MS + 2 * HOUR_MS)
-        assert validate(RecordBatch(far), config, NOW_MS) == NOW_MS
+        assert validate(RecordBatch(far), config, NOW_MS).max_timestamp == NOW_MS
 
 
 class TestRecords:
@@ -227,3 +268,76 @@ class TestRecords:
         except InvalidRecordException:
             return
         assert len(list(RecordBatch(header + body).records())) == count
+
+
+class TestKeys:
+    def test_a_compacted_topic_needs_them(self) -> None:
+        writer = RecordWriter()
+        writer.append(0, 0, b"k", b"v", None)
+        body = writer.freeze()
+        keyed = encode_batch_header(body, count=1, base_timestamp=NOW_MS, max_timestamp=NOW_MS) + body
+        keyless = make_batch(b"v")
+        for policy in ("compact", "compact,delete"):
+            check(keyed, cleanup_policy=policy)
+            with pytest.raises(InvalidRecordException, match="record 0 has no key"):
+                check(keyless, cleanup_policy=policy)
+        check(keyless, cleanup_policy="delete")
+
+    @pytest.mark.parametrize("codec", CODECS)
+    def test_an_empty_key_is_one_and_any_record_may_lack_one(self, codec: CompressionType) -> None:
+        writer = RecordWriter()
+        for index, key in enumerate((b"", b"k", None, None)):
+            writer.append(index, 0, key, b"x", None)
+        body = compress(codec, writer.freeze())
+        header = encode_batch_header(body, count=4, base_timestamp=NOW_MS, max_timestamp=NOW_MS, codec=codec)
+        with pytest.raises(InvalidRecordException, match="record 2 has no key"):
+            check(header + body, cleanup_policy="compact")
+
+
+class TestCodec:
+    @pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
+    @pytest.mark.parametrize("source", CODECS)
+    def test_batches_get_the_one_that_their_topic_wants(self, source: CompressionType, target: str) -> None:
+        batch = RecordBatch(
+            make_batch(*(b"v%d" % n * 50 for n in range(9)), codec=source, producer_id=5, base_sequence=3)
+        )
+        found = validate(batch, topic_config(compression_type=target), NOW_MS)
+        if str(source) == target.replace("uncompressed", "none"):
+            assert found.recompressed is None
+            return
+        assert found.recompressed is not None
+        changed = RecordBatch(found.recompressed)
+        changed.verify()
+        assert str(changed.codec) == target.replace("uncompressed", "none")
+        assert list(changed.records()) == list(batch.records())
+        same = (
+            "producer_id",
+            "producer_epoch",
+            "base_sequence",
+            "count",
+            "base_timestamp",
+            "max_timestamp",
+            "is_transactional",
+        )
+        assert [getattr(changed, name) for name in same] == [getattr(batch, name) for name in same]
+
+    def test_the_level_counts(self) -> None:
+        batch = RecordBatch(make_batch(*(b"%d" % (n * 7919) for n in range(500))))
+        sizes = []
+        for level in (1, 9):
+            config = topic_config(compression_type="gzip", compression_gzip_level=level)
+            found = validate(batch, config, NOW_MS).recompressed
+            assert found is not None
+            sizes.append(len(found))
+        assert sizes[0] > sizes[1]
+
+    def test_what_is_too_large_in_its_new_codec_is_refused(self) -> None:
+        packed = make_batch(b"x" * 5000, codec=CompressionType.GZIP)
+        check(packed, max_message_bytes=1000, compression_type="producer")
+        with pytest.raises(RecordTooLargeException, match=r"max\.message\.bytes=1000"):
+            check(packed, max_message_bytes=1000, compression_type="uncompressed")
+
+    def test_nothing_is_compressed_that_is_wrong(self) -> None:
+        broken = changed(make_batch(b"a", b"b"), 57, ">i", 3)
+        with pytest.raises(InvalidRecordException):
+            check(broken, compression_type="gzip")

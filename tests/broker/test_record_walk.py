@@ -64,13 +64,22 @@ def test_records_in_steps_of_any_size(records: list[Fields], before: bytes, step
         steps += 1
     assert walk.problem == ""
     assert steps == max(1, -(-len(records) // step))
-    assert not records or walk.max_timestamp_delta == max(record.delta for record in records)
+    deltas = [record.delta for record in records]
+    assert not records or (walk.min_timestamp_delta, walk.max_timestamp_delta) == (min(deltas), max(deltas))
+
+
+@given(RECORDS, DELTA)
+def test_the_smallest_timestamp_but_for_records_without_one(records: list[Fields], absent: int) -> None:
+    records = [*records, Fields(absent)]
+    walk = RecordWalk(b"".join(record.encoded(at) for at, record in enumerate(records)), 0, len(records), absent)
+    assert walk.advance(2**40)
+    assert walk.min_timestamp_delta == min((one.delta for one in records if one.delta != absent), default=2**62)
 
 
 @given(RECORDS, DELTA, st.integers(0, 5), st.integers(1, 3))
 def test_the_first_with_a_timestamp(records: list[Fields], wanted: int, first: int, step: int) -> None:
     data = b"".join(record.encoded(offset) for offset, record in enumerate(records))
-    walk = RecordWalk(data, 0, len(records), wanted, first)
+    walk = RecordWalk(data, 0, len(records), wanted=wanted, first=first)
     while not walk.advance(step):
         pass
     later = [index for index, record in enumerate(records) if record.delta >= wanted and index >= first]

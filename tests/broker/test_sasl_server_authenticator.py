@@ -12,6 +12,7 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.authentication_metrics import AuthenticationMetrics
 from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.failed_logins import FailedLogins
 from aioproducer.broker.sasl_server_authenticator import Admission, SaslServerAuthenticator
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ConfigException, InvalidRequestException
@@ -246,9 +247,36 @@ async def test_who_does_not_wait_for_the_answer_leaves_nothing_behind(
     await log_in(await connect())
 
 
+async def test_failed_logins_are_logged_with_user_and_address(
+    cluster: EmbeddedCluster, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    for user in ["alice", "mallory", "a\nb"] * 5:
+        client = await connect()
+        await handshake(client)
+        await client.request(SaslAuthenticateRequest(f"\0{user}\0wrong".encode()), 2)
+        await client.close()
+    await cluster.close()
+    lines = [record.getMessage() for record in caplog.records if "login" in record.getMessage()]
+    failed = "on listener SASL_PLAINTEXT failed"
+    assert lines[0] == f"a login as 'alice' from 127.0.0.1 {failed}: its authentication by PLAIN failed"
+    assert any(line.startswith(r"a login as 'a\\nb' from 127.0.0.1 ") for line in lines)
+    assert len(lines) == 11
+    assert lines[10].startswith("5 more logins on listener SASL_PLAINTEXT failed in ")
+    assert "as 'mallory' from 127.0.0.1 (2)" in lines[10]
+
+
+async def test_who_says_nothing_at_all_is_logged_by_address(
+    cluster: EmbeddedCluster, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = await connect()
+    await client.send(MetadataRequest([]), 13)
+    assert await client.is_closed()
+    assert "a login from 127.0.0.1 on listener SASL_PLAINTEXT failed: it sent a request of API 3" in caplog.text
+
+
 def test_a_failure_is_one_whatever_else_was_sent_before_the_client_left() -> None:
     metrics = AuthenticationMetrics()
-    authenticator = SaslServerAuthenticator({}, 0, metrics)
+    authenticator = SaslServerAuthenticator({}, 0, metrics, FailedLogins("SASL_PLAINTEXT"))
     for _ in range(3):
         assert authenticator.admits(ApiKey.METADATA, 1.0) is Admission.UNAUTHENTICATED
     assert dict(metrics.figures(1.0))["failed-authentication-total"] == 1

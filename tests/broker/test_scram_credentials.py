@@ -68,6 +68,47 @@ def test_who_is_unknown_looks_like_anybody() -> None:
     assert credentials.proving("mallory", SHA_256).stored_key != unknown.stored_key
 
 
+def credential(iterations: int, salt: bytes) -> ScramCredential:
+    return ScramCredential(salt, b"", b"", iterations)
+
+
+def test_who_is_unknown_looks_like_those_who_are_known() -> None:
+    """Iterations, and the size and the letters of salts, as often as known users have them."""
+    credentials = ScramCredentials()
+    for number in range(30):
+        credentials.put(f"a{number}", SHA_256, credential(8192, b"3k9x2m4p1q0z"))
+    for number in range(10):
+        credentials.put(f"b{number}", SHA_256, credential(16384, bytes(range(16))))
+    credentials.put("other", SHA_512, credential(5000, b"!"))
+    unknown = [credentials.proving(f"u{number}", SHA_256) for number in range(1000)]
+    of_tools = [one for one in unknown if one.iterations == 8192]
+    assert {(one.iterations, len(one.salt)) for one in unknown} == {(8192, 12), (16384, 16)}
+    assert all((one.salt.isalnum() and one.salt.islower()) or one.salt.isdigit() for one in of_tools)
+    assert 650 < len(of_tools) < 850
+    assert len({one.salt for one in unknown}) == 1000
+
+
+def test_who_is_unknown_stays_the_same_when_others_come_and_go_and_after_a_restart() -> None:
+    credentials = ScramCredentials()
+    for number in range(20):
+        credentials.put(f"a{number}", SHA_256, credential(8192, bytes(16)))
+    before = [credentials.proving(f"u{number}", SHA_256) for number in range(200)]
+    credentials.put("new", SHA_256, credential(4096, bytes(16)))
+    after = [credentials.proving(f"u{number}", SHA_256) for number in range(200)]
+    assert [one.salt for one in after] == [one.salt for one in before]
+    assert sum(one.iterations != other.iterations for one, other in zip(before, after, strict=True)) < 40
+    credentials.remove("new", SHA_256)
+    again = ScramCredentials()
+    again.pepper = credentials.pepper
+    for number in range(20):
+        again.restore(f"a{number}", SHA_256, credential(8192, bytes(16)))
+    seen = [(one.salt, one.iterations) for one in before]
+    for one in (credentials, again):
+        found = [one.proving(f"u{number}", SHA_256) for number in range(200)]
+        assert [(each.salt, each.iterations) for each in found] == seen
+    assert ScramCredentials().proving("u0", SHA_256).salt != before[0].salt
+
+
 @pytest.mark.parametrize("name", ["PLAIN", "SCRAM-SHA-1", "scram-sha-256", "SCRAM_SHA_256"])
 def test_no_other_mechanism(name: str) -> None:
     with pytest.raises(ValueError, match="is none of SCRAM-SHA-256, SCRAM-SHA-512"):

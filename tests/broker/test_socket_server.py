@@ -24,7 +24,7 @@ def make_server(**configs: object) -> SocketServer:
 async def test_listens_on_the_port_it_says_until_it_is_closed(host: str) -> None:
     server = make_server()
     port = (await server.open([EndPoint("PLAINTEXT", host, 0)]))["PLAINTEXT"].port
-    server.enable_request_processing()
+    await server.enable_request_processing()
     reader, writer = await asyncio.open_connection(host, port)
     await server.close()
     with contextlib.suppress(ConnectionResetError):
@@ -44,7 +44,7 @@ async def test_nobody_is_served_before_it_is_enabled() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
     assert server.connection_count == 0
-    server.enable_request_processing()
+    await server.enable_request_processing()
     while True:
         await asyncio.sleep(0)
         if server.connection_count:
@@ -94,7 +94,7 @@ async def test_new_connections_of_a_processor_that_goes_are_taken_over() -> None
     server.reconfigure(BrokerConfig.of({"num.network.threads": 1}))
     assert len(stays) == CONNECTION_QUEUE_SIZE, "the acceptor keeps the rest until there is room"
     assert not goes
-    server.enable_request_processing()
+    await server.enable_request_processing()
     while server.connection_count < len(pairs):  # noqa: ASYNC110
         await asyncio.sleep(0)
     await server.close()

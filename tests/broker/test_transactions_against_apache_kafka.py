@@ -162,7 +162,7 @@ class Transactional:
     async def read(self, topic: str, offset: int = 0) -> Any:
         """The partition's end for those who read what is committed, and what they get."""
         await self.described()
-        code, high, stable, start, aborted, _, records = await self.broker.fetch(
+        code, high, stable, start, aborted, _, _, records = await self.broker.fetch(
             topic, offset, isolation_level=READ_COMMITTED
         )
         gone = sorted((self.alias(one.producer_id), one.first_offset) for one in aborted)
@@ -211,6 +211,35 @@ async def test_producer_ids_of_a_transactional_id(pair: tuple[Asker, Asker]) -> 
         other = await began(broker, "ids-expected")
         told.append(("never seen", await other.init(had=(100_000, 3))))
         told.append(("described", await other.described()))
+        return told
+
+    await same(pair, case)
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+async def test_a_producer_id_for_an_open_transaction(pair: tuple[Asker, Asker], version: int) -> None:
+    topic = f"open-{version}"
+
+    async def case(broker: Asker) -> Any:
+        await broker.create(topic)
+        told: list[Any] = []
+        for why, change in (("none", None), ("same", 0), ("older", -1), ("newer", 1), ("other", 100_000)):
+            one = await began(broker, f"{topic}-{why}")
+            await one.init()
+            await one.init()
+            producer_id, epoch = old = one.identity
+            told.append(await one.add((topic, [0])))
+            had = NOBODY
+            if change is not None:
+                had = (producer_id + change, 0) if why == "other" else (producer_id, epoch + change)
+            request = InitProducerIdRequest(one.id, 60_000, *had)
+            answer = await broker.client.request(request, version)
+            told.append((why, ErrorCode(answer.error_code).name, answer.producer_epoch, await one.described()))
+            if why == "same":  # before it is asked again the older one may still hear how its transaction ended
+                told += [await one.end(commit=commit, who=old) for commit in (True, False)]
+            told.append((why, await one.init(had=had, version=version), await one.described()))
+            told += [await one.end(commit=commit, who=old) for commit in (True, False)]
+            told.append((why, await one.init(), await one.described()))
         return told
 
     await same(pair, case)

@@ -11,9 +11,15 @@ COMMANDS = [
     [],
     ["demo"],
     ["send"],
+    ["read"],
     ["broker"],
     ["perf"],
     ["audit"],
+    ["spark"],
+    ["spark", "show"],
+    ["spark", "finish"],
+    ["spark", "abort"],
+    ["spark", "mark"],
     ["topics"],
     ["topics", "list"],
     ["topics", "create"],
@@ -32,7 +38,9 @@ def test_help(run: Run, command: list[str], option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["topics", name] for name in ("list", "create", "describe", "delete")] + [["send"], ["audit"]]
+    "command",
+    [["topics", name] for name in ("list", "create", "describe", "delete")]
+    + [["send"], ["read"], ["audit"], ["spark", "show"]],
 )
 def test_commands_that_talk_to_a_broker_take_the_same_options(run: Run, command: list[str]) -> None:
     out = run(*command, "--help").out

@@ -14,6 +14,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin
+from aioproducer.errors import KafkaError
 from tests.cli.conftest import Cluster, Run, environment
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -57,7 +58,7 @@ def test_listeners_have_their_ports(start_process: Start, run: Run) -> None:
     assert refused.status == 2
     assert "the config listeners has the ports" in refused.err
     refused = run("broker", "-X", f"listeners={listeners}")
-    assert refused.status == 1
+    assert refused.status == 2
     assert "add INTERNAL:PLAINTEXT" in refused.err
 
 
@@ -79,6 +80,94 @@ def test_a_data_directory_keeps_records(start_process: Start, run: Run, tmp_path
         _, err = process.communicate()
         assert process.returncode == 0
         assert err.decode() == f"Records are kept in {directory}. Ctrl-C stops the broker.\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
+def test_it_ends_when_its_data_directory_fails_and_says_why(start_process: Start, tmp_path: Path) -> None:
+    """Files that may not grow stand for a disk that is full."""
+    process = start_process("broker", "--port", 0, "--data-dir", tmp_path, "--topic", "t")
+    servers = first_line(process)
+
+    async def send(*values: bytes) -> list[int]:
+        async with KafkaProducer(
+            bootstrap_servers=servers, linger_ms=0, delivery_timeout_ms=1000, request_timeout_ms=900
+        ) as producer:
+            return [(await producer.send("t", value)).offset for value in values]
+
+    assert asyncio.run(send(b"a", b"b")) == [0, 1]
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, 100))
+    with pytest.raises(KafkaError):
+        asyncio.run(send(b"c"))
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert f"Error: the data directory {tmp_path} has failed: [Errno 27] File too large" in err.decode()
+    assert "Traceback" not in err.decode()
+
+    process = start_process("broker", "--port", 0, "--data-dir", tmp_path)
+    servers = first_line(process)
+    assert asyncio.run(send(b"d")) == [2]
+
+
+def test_it_does_not_start_with_a_damaged_directory_but_to_recover_it(
+    start_process: Start, run: Run, tmp_path: Path
+) -> None:
+    async def send(servers: str) -> int:
+        async with KafkaProducer(bootstrap_servers=servers) as producer:
+            return (await producer.send("t", b"x")).offset
+
+    for _ in range(2):
+        process = start_process("broker", "--port", 0, "--data-dir", tmp_path)
+        asyncio.run(send(first_line(process)))
+        process.kill()
+        process.communicate()
+    (segment,) = tmp_path.glob("t-0/*.log")
+    content = bytearray(segment.read_bytes())
+    content[30] ^= 1
+    segment.write_bytes(content)
+    refused = run("broker", "--port", 0, "--data-dir", tmp_path)
+    assert (refused.status, refused.out) == (1, "")
+    assert "t-0: records 0 to 0 cannot be read: " in refused.err
+    assert "--recover" in refused.err
+    process = start_process("broker", "--port", 0, "--data-dir", tmp_path, "--recover")
+    assert asyncio.run(send(first_line(process))) == 2
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate()
+    assert process.returncode == 0
+    assert "t-0: records 0 to 0 cannot be read: " in err.decode()
+
+
+def test_configs_of_a_file_and_secrets_of_the_environment(
+    start_process: Start, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKER_PASSWORD", "pa$$w=rd")
+    configs = tmp_path / "broker.properties"
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    configs.write_text(
+        "listeners=SASL_PLAINTEXT://:0\n"
+        "inter.broker.listener.name=SASL_PLAINTEXT\n"
+        "num.partitions=3\n"
+        "sasl.enabled.mechanisms=PLAIN\n"
+        f'listener.name.sasl_plaintext.plain.sasl.jaas.config={module} required user_a="${{env:BROKER_PASSWORD}}";\n'
+    )
+    process = start_process("broker", "--config", configs, "-X", "num.partitions=4")
+    servers = first_line(process)
+
+    async def use() -> int:
+        login: dict[str, Any] = {"sasl_plain_username": "a", "sasl_plain_password": "pa$$w=rd"}
+        login |= {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+        async with KafkaProducer(bootstrap_servers=servers, **login) as producer:
+            await producer.send("t", b"x")
+            return len(await producer.partitions_for("t"))
+
+    assert asyncio.run(use()) == 4
+    assert b"pa$$w" not in Path(f"/proc/{process.pid}/cmdline").read_bytes() if sys.platform == "linux" else True
+    monkeypatch.delenv("BROKER_PASSWORD")
+    refused = run("broker", "--config", configs)
+    assert refused.status == 2
+    assert "there is no environment variable BROKER_PASSWORD" in " ".join(refused.err.replace("│", " ").split())
+    refused = run("broker", "--config", tmp_path / "missing")
+    assert refused.status == 2
+    assert "missing: No such file or directory" in " ".join(refused.err.replace("│", " ").split())
 
 
 def test_topics_to_begin_with(start_process: Start) -> None:
@@ -164,7 +253,7 @@ def test_an_address_that_is_not_ours(run: Run) -> None:
 )
 def test_wrong_configs(run: Run, config: str, message: str) -> None:
     result = run("broker", "--port", 0, "-X", config)
-    assert (result.status, result.out) == (1, "")
+    assert (result.status, result.out) == (2, "")
     assert message in result.err
     assert len(result.err.splitlines()) == 1
 

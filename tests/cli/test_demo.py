@@ -206,16 +206,16 @@ def test_records_that_are_not_delivered(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "message", "status"),
     [
-        (["nosuch.txt"], "Error: nosuch.txt: No such file or directory"),
-        (["-X", "lingr.ms=1"], "Error: unknown producer config 'lingr.ms'; did you mean 'linger.ms'?"),
-        (["--config", "nosuch.properties"], "Error: nosuch.properties: No such file or directory"),
+        (["nosuch.txt"], "Error: nosuch.txt: No such file or directory", 1),
+        (["-X", "lingr.ms=1"], "Error: unknown producer config 'lingr.ms'; did you mean 'linger.ms'?", 2),
+        (["--config", "nosuch.properties"], "Error: nosuch.properties: No such file or directory", 1),
     ],
 )
-def test_mistakes_are_lines(run: Run, arguments: list[str], message: str) -> None:
+def test_mistakes_are_lines(run: Run, arguments: list[str], message: str, status: int) -> None:
     result = run("demo", *arguments)
-    assert (result.status, result.out) == (1, "")
+    assert (result.status, result.out) == (status, "")
     assert result.err.splitlines()[-1] == message
 
 

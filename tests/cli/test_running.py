@@ -31,20 +31,20 @@ def test_a_command_s_status_is_the_process_s(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "line"),
+    ("error", "line", "status"),
     [
-        (TimeoutException("too late"), "TimeoutException: too late"),
-        (ConfigException("unknown config 'x'"), "unknown config 'x'"),
-        (InputError("line 1: bad"), "line 1: bad"),
-        (FileNotFoundError(2, "No such file or directory", "x.txt"), "x.txt: No such file or directory"),
-        (OSError("something"), "something"),
+        (TimeoutException("too late"), "TimeoutException: too late", 1),
+        (ConfigException("unknown config 'x'"), "unknown config 'x'", 2),
+        (InputError("line 1: bad"), "line 1: bad", 1),
+        (FileNotFoundError(2, "No such file or directory", "x.txt"), "x.txt: No such file or directory", 1),
+        (OSError("something"), "something", 1),
     ],
 )
-def test_errors_that_are_no_bugs_are_lines(capsys: Capture, error: Exception, line: str) -> None:
+def test_errors_that_are_no_bugs_are_lines(capsys: Capture, error: Exception, line: str, status: int) -> None:
     async def command(_: Interrupt) -> int:
         raise error
 
-    assert status_of(command) == 1
+    assert status_of(command) == status
     assert capsys.readouterr() == ("", f"Error: {line}\n")
 
 

@@ -75,7 +75,7 @@ def test_no_broker(run_process: Run, closed_port: str) -> None:
 
 def test_unknown_configs(run: Run) -> None:
     result = run("topics", "list", "-X", "default.api.timeout=1")
-    assert (result.status, result.out) == (1, "")
+    assert (result.status, result.out) == (2, "")
     assert result.err == "Error: unknown admin config 'default.api.timeout'; did you mean 'default.api.timeout.ms'?\n"
 
 

@@ -139,8 +139,9 @@ async def test_cancelling_whoever_waits_for_an_end_does_not_take_it_back() -> No
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
-            with pytest.raises(errors.IllegalOperation):
-                await producer.begin_transaction()
+            if end == producer.commit_transaction:  # the next transaction waits for an abort
+                with pytest.raises(errors.IllegalOperation):
+                    await producer.begin_transaction()
             held.release()
             await end()
         assert aborted(cluster) == 1

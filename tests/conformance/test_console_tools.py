@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from aioproducer.testing.kafka_output import LoggedBatch
 
 from .topics import create_topic
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+CODECS: Any = ("none", "gzip", "snappy", "lz4", "zstd")
 PARTITIONS = 3
 
 
@@ -91,7 +92,7 @@ async def test_keys_go_where_kafka_puts_them(kafka: ApacheKafka) -> None:
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-async def test_without_idempotence(kafka: ApacheKafka, acks: str) -> None:
+async def test_without_idempotence(kafka: ApacheKafka, acks: Any) -> None:
     topic = f"acks-{acks}"
     await create_topic(kafka, topic)
     sent = [ProducerRecord(topic, b"%d" % n, b"key") for n in range(1000)]

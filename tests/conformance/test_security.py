@@ -52,11 +52,11 @@ def know_alice_by_scram(kafka: ApacheKafka) -> None:
     asyncio.run(made)
 
 
-def alice(mechanism: str, password: str = PASSWORD) -> dict[str, str]:
+def alice(mechanism: str, password: str = PASSWORD) -> dict[str, Any]:
     return {"sasl_mechanism": mechanism, "sasl_plain_username": "alice", "sasl_plain_password": password}
 
 
-def tls(certificates: Certificates, shows: Path) -> dict[str, str]:
+def tls(certificates: Certificates, shows: Path) -> dict[str, Any]:
     return {"ssl_truststore_location": str(certificates.authority), "ssl_keystore_location": str(shows)}
 
 
@@ -75,12 +75,11 @@ async def test_sasl_again_and_again(kafka: ApacheKafka, mechanism: str) -> None:
 
 
 async def test_with_tls(kafka: ApacheKafka, certificates: Certificates) -> None:
-    for listener, protocol, more in (("TLS", "SSL", {}), ("BOTH", "SASL_SSL", alice("SCRAM-SHA-512"))):
+    cases: Any = (("TLS", "SSL", {}), ("BOTH", "SASL_SSL", alice("SCRAM-SHA-512")))
+    for listener, protocol, more in cases:
         producer = KafkaProducer(
             bootstrap_servers=kafka.bootstrap_servers_of(listener),
-            security_protocol=protocol,
-            **tls(certificates, certificates.client),
-            **more,
+            **{"security_protocol": protocol, **tls(certificates, certificates.client), **more},
         )
         async with producer:
             deliveries = [await producer.enqueue(f"over-{listener}", bytes(10_000)) for _ in range(300)]

@@ -14,9 +14,12 @@ from aioproducer.admin import KafkaAdmin
 from aioproducer.errors import KafkaError
 from aioproducer.spark.decision import Decision, EpochIncompleteException, EpochNotCommittedException
 from aioproducer.spark.epoch_commit import abort_epoch
+from aioproducer.spark.inspection import inspect_write
 from aioproducer.spark.ledger import open_drivers_ledger
 from aioproducer.spark.marker import MarkerMismatchException
 from aioproducer.spark.prepared import prepared_of
+from aioproducer.spark.two_phases import abort_undecided, finish, set_by_hand
+from aioproducer.spark.write_state import Fate
 from aioproducer.testing.apache_kafka import ApacheKafka
 from tests.spark.epochs import attempt, attempts, batches, commit, options_of, write_epoch
 from tests.spark.foreign import values
@@ -111,6 +114,39 @@ async def test_a_driver_killed_between_decision_and_end(kafka: ApacheKafka) -> N
     assert await open_transactions(kafka, topic) == []
 
 
+async def test_a_driver_waits_in_its_take_over_until_it_knows_what_was_decided(kafka: ApacheKafka) -> None:
+    """Another driver is deciding meanwhile. What is read after the take-over does not change any more."""
+    topic = "spark-take-over"
+    await create_topic(kafka, topic, partitions=2)
+    options = options_of(kafka.bootstrap_servers, topic=topic, transactionalIdPrefix=topic)
+    ahead_ms = 0.0
+    for epoch in range(24):
+        outcomes = await attempts(options, epoch, {0: [f"epoch {epoch}"]})
+        async with (
+            open_drivers_ledger(options, "query", "old") as old,
+            open_drivers_ledger(options, "query", "new") as new,
+        ):
+            await old.take_over()
+            await old.propose(Decision.of(epoch, outcomes, "old"))
+            taking_over = asyncio.ensure_future(new.take_over())
+            await asyncio.sleep(ahead_ms / 1000)
+            deciding = asyncio.ensure_future(old.decide())
+            await taking_over
+            seen = await new.decision()
+            (error,) = await asyncio.gather(deciding, return_exceptions=True)
+            assert await new.decision() == seen
+        assert error is None or isinstance(error, KafkaError)
+        if seen is not None and seen.epoch == epoch:
+            ahead_ms += 0.2
+        else:
+            assert error is not None, "a decision that was acknowledged is in force"
+            ahead_ms = max(ahead_ms - 0.2, 0)
+            outcomes = await attempts(options, epoch, {0: [f"epoch {epoch}"]})
+        await commit(options, epoch, outcomes)
+    assert await read(kafka, topic) == sorted(f"epoch {epoch}" for epoch in range(24))
+    assert await open_transactions(kafka, topic) == []
+
+
 async def test_other_partitions_after_a_driver_that_is_killed_when_tasks_have_ended(kafka: ApacheKafka) -> None:
     topic = "spark-partitions"
     await create_topic(kafka, topic, partitions=2)
@@ -147,3 +183,33 @@ async def test_transactions_that_are_lost_before_and_after_the_decision(kafka: A
     await commit(options, 0, again)
     assert await read(kafka, topic) == sorted(ROWS)
     assert await open_transactions(kafka, topic) == []
+
+
+async def test_a_write_is_shown_and_repaired(kafka: ApacheKafka) -> None:
+    topic = "spark-repaired"
+    await create_topic(kafka, topic, partitions=2)
+    options = options_of(kafka.bootstrap_servers, topic=topic, transactionalIdPrefix=topic)
+    outcomes = await attempts(options, 0, PARTS)
+    async with open_drivers_ledger(options, "query", "here") as ledger:
+        await ledger.take_over()
+        await ledger.propose(Decision.of(0, outcomes, "here"))
+        state = await inspect_write(options, "query")
+        assert state.decision is None, "what is being decided is not waited for"
+        assert list(state.open) == ["0.0", "1.0", "2.0", "all"]
+        await ledger.decide()
+        assert await ledger.end(prepared_of(outcomes)[0], committed=True)
+        assert await ledger.end(prepared_of(outcomes)[1], committed=False)
+    await attempt(options, 1, 0, ["undecided"])
+    state = await inspect_write(options, "query")
+    fates = {fate: [one.partition for one in state.decided(fate)] for fate in Fate}
+    assert fates == {Fate.COMMITTED: [0], Fate.OPEN: [2], Fate.ENDING: [], Fate.LOST: [1]}
+    assert len(state.undecided) == 1
+    for repair in (abort_undecided, finish, lambda ledger: set_by_hand(ledger, -1)):
+        async with open_drivers_ledger(options, "query", "here") as ledger:
+            await repair(ledger)
+    assert await open_transactions(kafka, topic) == []
+    assert await read(kafka, topic) == sorted([*PARTS[0], *PARTS[2]])
+    state = await inspect_write(options, "query")
+    assert [marker.epoch for marker in state.markers.values() if marker is not None] == [-1, -1]
+    await commit(options, 0, await attempts(options, 0, OTHERWISE))
+    assert await read(kafka, topic) == sorted([*PARTS[0], *PARTS[2], *ROWS])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,7 @@ async def test_killed_and_restarted_under_the_same_id(kafka: ApacheKafka) -> Non
 async def test_the_older_of_two_producers_is_fenced(kafka: ApacheKafka) -> None:
     await create_topic(kafka, "fenced", partitions=2)
     for way in WAYS:
-        configs = {"bootstrap_servers": kafka.bootstrap_servers, "transactional_id": way.__name__}
+        configs: dict[str, Any] = {"bootstrap_servers": kafka.bootstrap_servers, "transactional_id": way.__name__}
         async with KafkaProducer(**configs) as older, KafkaProducer(**configs) as newer:
             await check_fenced(way, older, newer, "fenced")
     await assert_committed(kafka, "fenced", 2, {0: [NEWER] * len(WAYS)})

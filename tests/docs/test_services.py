@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aioproducer.integrations.answer import RETRY_AFTER
 from aioproducer.integrations.metric_names import joined_name
-from aioproducer.metrics import every_metric
+from aioproducer.metrics import every_distribution, every_metric
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "services.md").read_text()
@@ -16,6 +16,9 @@ TEXT = (ROOT / "docs" / "services.md").read_text()
 def test_its_metrics_exist() -> None:
     for separator, pattern in (("_", r"kafka_producer_\w+"), (".", r"kafka\.producer[\w.]*\w")):
         known = {joined_name(name, separator) for name, _ in every_metric()}
+        if separator == "_":
+            histograms = {joined_name(one.name, separator) for one in every_distribution()}
+            known |= {f"{name}{series}" for name in histograms for series in ("", "_bucket")}
         used = set(re.findall(pattern, TEXT))
         assert used
         assert used <= known

@@ -12,7 +12,7 @@ from fastapi import APIRouter, BackgroundTasks, Depends, FastAPI, WebSocket
 from fastapi.requests import HTTPConnection, Request
 from fastapi.responses import StreamingResponse
 
-from aioproducer import KafkaError, KafkaProducer
+from aioproducer import DeliveryError, KafkaError, KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import BufferExhaustedException, IllegalStateException
 from aioproducer.integrations.fastapi import (
@@ -23,9 +23,12 @@ from aioproducer.integrations.fastapi import (
     kafka_lifespan,
     producer_named,
 )
+from aioproducer.protocol.api_key import ApiKey
 from tests.integrations.asking import asking
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import QUICK
+from tests.support.scripted_broker import ScriptedCluster, never
+from tests.support.virtual_time import World, virtual
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -80,6 +83,24 @@ async def test_the_end_waits_for_close_timeout_at_most(caplog: pytest.LogCapture
     assert "1 record was not delivered" in caplog.text
 
 
+@pytest.mark.parametrize(("options", "seconds"), [({}, 25), ({"close_timeout": 3}, 3), ({"close_timeout": None}, 120)])
+@virtual
+async def test_the_end_comes_within_the_time_that_kubernetes_gives(
+    world: World, options: dict[str, Any], seconds: int
+) -> None:
+    """… whatever delivery.timeout.ms is, unless it is told otherwise."""
+    loop = asyncio.get_running_loop()
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.broker.always(ApiKey.PRODUCE, never())
+        lifespan = kafka_lifespan(bootstrap_servers=cluster.bootstrap_servers, **options)
+        async with lifespan(FastAPI()) as state:
+            delivery = await state["kafka_producer"].enqueue("t", b"v")
+            began = loop.time()
+        assert seconds - 1 < loop.time() - began < seconds + 1
+        assert isinstance(delivery.exception(), DeliveryError)
+
+
 async def test_it_is_a_part_of_a_lifespan_of_the_users_own() -> None:
     seen = []
     async with EmbeddedCluster() as cluster:
@@ -101,8 +122,9 @@ async def test_it_is_a_part_of_a_lifespan_of_the_users_own() -> None:
 
 
 async def test_a_wrong_config_keeps_the_service_from_starting() -> None:
+    lifespan = kafka_lifespan(bootstrap_servers="b:1", linger_msec=5)  # type: ignore[call-arg]
     with pytest.raises(KafkaError, match=r"linger\.msec"):
-        async with asking(make_app(kafka_lifespan(bootstrap_servers="b:1", linger_msec=5))):
+        async with asking(make_app(lifespan)):
             pytest.fail("it has started")
 
 
@@ -316,3 +338,57 @@ async def test_after_the_answer_and_while_it_is_streamed_records_are_sent() -> N
             await client.post("/later")
             assert (await client.get("/streamed")).content == b"1\n2\n3\n"
         assert values(cluster) == [b"later", b"0", b"1", b"2"]
+
+
+@virtual
+async def test_a_client_that_goes_in_the_middle_of_a_stream(world: World) -> None:
+    """Starlette cancels the response in a scope of anyio, wherever it waits."""
+    outcomes = set()
+    for patience in range(0, 60, 2):
+        async with ScriptedCluster() as cluster:
+            cluster.create_topic("t", 1)
+            app = FastAPI()
+
+            @app.get("/streamed")
+            async def streamed(request: Request) -> StreamingResponse:
+                producer = request.scope["producer"]
+
+                async def offsets() -> AsyncIterator[bytes]:
+                    for number in range(3):
+                        yield b"%d" % (await producer.send("t", b"%d" % number)).offset
+
+                return StreamingResponse(offsets())
+
+            sent: list[bytes] = []
+
+            async def goes(patience: int = patience) -> dict[str, Any]:
+                await asyncio.sleep(patience / 1000)
+                return {"type": "http.disconnect"}
+
+            async def take(message: Any, sent: list[bytes] = sent) -> None:
+                await asyncio.sleep(0)
+                if message.get("body"):
+                    sent.append(message["body"])
+
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=5) as producer:
+                await app({**REQUEST, "producer": producer}, goes, take)
+                await producer.flush()
+                there = values(cluster)
+                assert (await producer.send("t", b"after")).offset == len(there)
+        assert there == [b"0", b"1", b"2"][: len(there)]
+        assert sent == [b"0", b"1", b"2"][: len(sent)]
+        assert len(there) - 1 <= len(sent) <= len(there)
+        outcomes.add((len(sent), len(there)))
+    assert {(0, 1), (1, 2), (3, 3)} <= outcomes
+
+
+REQUEST: dict[str, Any] = {
+    "type": "http",
+    "asgi": {"version": "3.0", "spec_version": "2.3"},
+    "http_version": "1.1",
+    "method": "GET",
+    "path": "/streamed",
+    "raw_path": b"/streamed",
+    "query_string": b"",
+    "headers": [],
+}

@@ -236,13 +236,15 @@ async def test_two_producers_of_one_client_id_are_not_mixed(caplog: pytest.LogCa
     figures = Figures()
     async with EmbeddedCluster() as cluster:
         one, other = (
-            make_producer(cluster.bootstrap_servers, metric_reporters=[OpenTelemetryReporter(figures.provider)])
+            make_producer(
+                cluster.bootstrap_servers, client_id="me", metric_reporters=[OpenTelemetryReporter(figures.provider)]
+            )
             for _ in range(2)
         )
         async with one, other:
             await one.send("t", b"value")
-            assert figures.collect()["kafka.producer.record_delivered_total"] == {("aioproducer",): 1}
-    assert "client_id='aioproducer', too: give each its own" in caplog.text
+            assert figures.collect()["kafka.producer.record_delivered_total"] == {("me",): 1}
+    assert "client_id='me', too: give each its own" in caplog.text
     figures.provider.shutdown()
 
 

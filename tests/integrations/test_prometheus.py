@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -84,7 +85,36 @@ async def test_any_thread_may_scrape_while_topics_come_and_records_wait() -> Non
             scrapes += 1
         await asyncio.gather(*sending)
         assert scrapes > 0
-        assert sample(registry, "kafka_producer_record_delivered_total", client_id="aioproducer") == 400
+        assert sample(registry, "kafka_producer_record_delivered_total", client_id=producer.config.client_id) == 400
+
+
+async def test_histograms_add_up_over_producers_and_instances() -> None:
+    registries = [CollectorRegistry(), CollectorRegistry()]
+    async with EmbeddedCluster() as cluster, AsyncExitStack() as producers:
+        for number in range(3):
+            config: dict[str, Any] = {"metric_reporters": [PrometheusReporter(registries[number % 2])]}
+            producer = make_producer(cluster.bootstrap_servers, client_id=f"c{number}", **config)
+            await producers.enter_async_context(producer)
+            for _ in range(number + 1):
+                await producer.send("t", bytes(1000))
+        for name, unit in (
+            ("kafka_producer_batch_acknowledgement_seconds", 120),
+            ("kafka_producer_batch_bytes", 4096),
+        ):
+            families = [scraped(registry)[name] for registry in registries]
+            assert {family.type for family in families} == {"histogram"}
+            samples = [sample for family in families for sample in family.samples]
+            counts = {
+                suffix: sum(sample.value for sample in samples if sample.name == f"{name}_{suffix}")
+                for suffix in ("count", "sum")
+            }
+            assert counts["count"] == 1 + 2 + 3, "each batch once"
+            assert 0 < counts["sum"] < 6 * unit
+            assert sum(s.value for s in samples if s.labels.get("le") == "+Inf") == 6
+            assert sum(s.value for s in samples if s.labels.get("le") == f"{unit:.1f}") == 6
+            assert {tuple(sorted(s.labels)) for s in samples} == {("client_id",), ("client_id", "le")}
+        text = generate_latest(registries[0]).decode()
+        assert text.count("# TYPE kafka_producer_batch_bytes histogram") == 1
 
 
 async def test_a_reporter_is_one_producers() -> None:
@@ -101,12 +131,27 @@ async def test_two_producers_of_one_client_id_are_not_mixed(caplog: pytest.LogCa
     registry = CollectorRegistry()
     async with EmbeddedCluster() as cluster:
         one, other = (
+            make_producer(cluster.bootstrap_servers, client_id="me", metric_reporters=[PrometheusReporter(registry)])
+            for _ in range(2)
+        )
+        async with one, other:
+            await one.send("t", b"value")
+            assert sample(registry, "kafka_producer_record_delivered_total", client_id="me") == 1
+            text = generate_latest(registry).decode()
+            assert text.count('kafka_producer_record_delivered_total{client_id="me"}') == 1
+        assert scraped(registry) == {}
+    assert "client_id='me', too: give each its own" in caplog.text
+
+
+async def test_producers_that_were_given_no_client_id_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
+    registry = CollectorRegistry()
+    async with EmbeddedCluster() as cluster:
+        one, other = (
             make_producer(cluster.bootstrap_servers, metric_reporters=[PrometheusReporter(registry)]) for _ in range(2)
         )
         async with one, other:
             await one.send("t", b"value")
-            assert sample(registry, "kafka_producer_record_delivered_total", client_id="aioproducer") == 1
-            text = generate_latest(registry).decode()
-            assert text.count('kafka_producer_record_delivered_total{client_id="aioproducer"}') == 1
-        assert scraped(registry) == {}
-    assert "client_id='aioproducer', too: give each its own" in caplog.text
+            for producer, delivered in ((one, 1), (other, 0)):
+                name = producer.config.client_id
+                assert sample(registry, "kafka_producer_record_delivered_total", client_id=name) == delivered
+    assert "give each its own" not in caplog.text

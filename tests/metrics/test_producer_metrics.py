@@ -30,7 +30,7 @@ def test_batches_and_requests() -> None:
     metrics.batch_sent("b", **{**BATCH, "records": 20, "size": 200, "largest": 100, "queued_ms": 15.0}, now=1.0)
     metrics.request_sent(30, 1.0)
     metrics.request_answered(0, 250.0, 40.0, 2.0)
-    metrics.records_delivered(10, 2.0)
+    metrics.batch_delivered(10, 1.5, 2.0)
     found = metrics.snapshot(2.0)
     assert (found["batch-size-avg"], found["batch-size-max"], found["batch-total"]) == (400, 600, 2)
     assert found["compression-rate-avg"] == pytest.approx(0.4)
@@ -44,6 +44,22 @@ def test_batches_and_requests() -> None:
     assert found.topic("a")["byte-total"] == 600
     assert found.topic("b")["record-send-total"] == 20
     assert found.topic("b")["compression-rate"] == pytest.approx(0.2)
+
+
+def test_the_same_batches_by_bounds() -> None:
+    metrics = ProducerMetrics("me")
+    for size, created in ((256, 9.999), (257, 9.9), (5_000_000, -1000.0)):
+        metrics.batch_sent("a", **{**BATCH, "size": size}, now=10.0)
+        metrics.batch_delivered(10, created, 10.0)
+    acknowledged, sizes = metrics.snapshot(10.0).distributions
+    assert acknowledged.name == MetricName("batch-acknowledgement-seconds", "producer-metrics", (("client-id", "me"),))
+    assert sizes.name.name == "batch-bytes"
+    assert sizes.counts == [1, 2, 2, 2, 2, 2, 2, 2, 3], "each bound belongs to its bucket, and all that is smaller"
+    assert sizes.sum == 256 + 257 + 5_000_000
+    by_bound = dict(zip(acknowledged.bounds, acknowledged.counts, strict=False))
+    assert (by_bound[0.0025], by_bound[0.1], by_bound[0.25], by_bound[120.0]) == (1, by_bound[0.1], 2, 2)
+    assert acknowledged.counts[-1] == 3
+    assert acknowledged.sum == pytest.approx(1010.101)
 
 
 def test_retries_and_errors_count_in_all_and_for_topics_that_were_sent_to() -> None:

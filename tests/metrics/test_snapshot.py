@@ -64,6 +64,35 @@ def test_nobody_can_change_it() -> None:
         found["a"] = 2.0  # type: ignore[index]
 
 
+def test_for_people() -> None:
+    found = MetricsSnapshot({**sample(), MetricName("record-send-total", "producer-metrics", (CLIENT,)): 1234567})
+    assert str(found).splitlines() == [
+        "producer-metrics",
+        "  record-send-total  1,234,567",
+        "  request-rate               3",
+        "",
+        "producer-node-metrics node--2",
+        "  request-rate               2",
+        "",
+        "producer-node-metrics node-1",
+        "  request-rate               1",
+        "",
+        "producer-topic-metrics a",
+        "  byte-rate                 10",
+        "",
+        "producer-topic-metrics b",
+        "  byte-rate                 20",
+        "  compression-rate           -",
+    ]
+    assert repr(found) == "<MetricsSnapshot of 7 metrics>"
+    assert str(MetricsSnapshot({MetricName("a", "g"): 1234.5, MetricName("b", "g"): math.inf})).splitlines() == [
+        "g",
+        "  a  1,234.500",
+        "  b        inf",
+    ]
+    assert str(MetricsSnapshot({})) == ""
+
+
 def test_for_json() -> None:
     found = sample().as_dict()
     assert found == {

@@ -70,7 +70,7 @@ class Watched:
         self.client.start()
 
     def measured(self) -> MetricsSnapshot:
-        return self.registry.snapshot(asyncio.get_running_loop().time())
+        return MetricsSnapshot(self.registry.values(asyncio.get_running_loop().time()))
 
     async def metadata(self) -> None:
         """Returns when the next metadata has come."""
@@ -434,23 +434,26 @@ async def test_when_no_known_broker_is_left_the_bootstrap_servers_are_asked(worl
         await door.abort()
 
 
-async def found_again(dead: int) -> None:
-    """The only known broker has moved, and one of the two bootstrap servers is gone."""
-    async with ScriptedCluster() as cluster:
+async def found_again(nodes: int, dead: int) -> None:
+    """All known brokers have moved, and one of the two bootstrap servers is gone."""
+    async with ScriptedCluster(nodes) as cluster:
         doors = [cluster.another_broker() for _ in range(2)]
         ports = [await door.open("127.0.0.1", 0) for door in doors]
         servers = ",".join(f"127.0.0.1:{port}" for port in ports)
         watched = Watched(servers, **{"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 10})
         await watched.metadata()
-        await ask(watched.client, 0)
+        for node in range(nodes):
+            await ask(watched.client, node)
         for door in doors:
             await door.abort()
-        await cluster.stop_node(0)
+        for node in range(nodes):
+            await cluster.stop_node(node)
         before = link_to(watched.client, 0).address
         watched.client.request_update()
         await asyncio.sleep(1)
         living = cluster.another_broker()
-        await cluster.start_node(0, port=0)
+        for node in range(nodes):
+            await cluster.start_node(node, port=0)
         await living.open("127.0.0.1", ports[1 - dead])
         async with asyncio.timeout(10):
             while link_to(watched.client, 0).address == before:
@@ -459,12 +462,13 @@ async def found_again(dead: int) -> None:
         await living.abort()
 
 
+@pytest.mark.parametrize("nodes", [1, 2, 3])
 @pytest.mark.parametrize("dead", [0, 1])
-def test_every_bootstrap_server_is_tried_beside_a_known_broker_that_is_gone(dead: int) -> None:
-    """Connecting takes longer than the back-off, so the known broker is tried every second time."""
+def test_every_bootstrap_server_is_tried_beside_known_brokers_that_are_gone(nodes: int, dead: int) -> None:
+    """Connecting takes longer than the back-off, so there is always a known broker to try."""
     network = Network(Random(0), Conditions(latency=0.03), NetworkFaults(), Trace())
     with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
-        runner.run(found_again(dead))
+        runner.run(found_again(nodes, dead))
 
 
 @asynccontextmanager

@@ -104,7 +104,12 @@ class RulesSimulation(Accumulation):
         }
         self.logs: dict[Place, broker_model.Partition] = {place: broker_model.Partition() for place in self.leaders}
         self.deliveries: dict[Place, dict[bytes, Any]] = {place: {} for place in self.leaders}
-        self.models = {place: WindowModel(self.logs[place].log, self.deliveries[place]) for place in self.leaders}
+        self.models = {
+            place: WindowModel(
+                self.logs[place].log, self.deliveries[place], lambda: self.loop.now, self.completer._arrival
+            )
+            for place in self.leaders
+        }
         self.stamped: dict[ProducerBatch, broker_model.Request] = {}
         self.ids_of_topics = {topic: UUID(int=number + 1) for number, topic in enumerate(TOPICS)}
         self.sent_to: dict[ProducerBatch, UUID] = {}
@@ -113,7 +118,7 @@ class RulesSimulation(Accumulation):
         """Batches that a broker has handled, and what it will answer."""
         self.deleted: dict[Place, list[list[bytes]]] = {place: [] for place in self.leaders}
         """The logs that a place had before."""
-        self.late: deque[tuple[int, Place, tuple[UUID, bytes]]] = deque()
+        self.late: deque[tuple[int, Place, tuple[UUID, bytes], float]] = deque()
         """Requests whose connection has ended, and which the broker may still get to."""
         self.wire: dict[int, deque[list[Drained]]] = {node: deque() for node in NODES}
         self.up = dict.fromkeys(NODES, True)
@@ -275,7 +280,9 @@ class RulesSimulation(Accumulation):
 
     def arrive_late(self) -> None:
         """A broker gets to a request that nobody waits for any more."""
-        self._produce(*self.late.popleft(), ErrorCode.NONE)
+        node, place, data, until = self.late.popleft()
+        if self.loop.now < until:
+            self._produce(node, place, data, ErrorCode.NONE)
 
     def disconnect(self, node: int, handled: int) -> None:
         """The connection ends; of the requests on it the first few were handled all the same, or will be."""
@@ -291,7 +298,7 @@ class RulesSimulation(Accumulation):
                 elif number < handled:
                     self._produce(node, place, data, ErrorCode.NONE)
                 elif self.idempotent:  # without, whatever comes late comes twice
-                    self.late.append((node, place, data))
+                    self.late.append((node, place, data, self.loop.now + self.completer._arrival))
                 self._ended(one, ErrorCode.NETWORK_EXCEPTION)
         self.woken = True
 

@@ -49,7 +49,9 @@ def numbered(count: int) -> list[bytes]:
 
 
 @asynccontextmanager
-async def running(*, partitions: int = 3, **config: Any) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer]]:
+async def running(
+    *, partitions: int = 3, **config: Any
+) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer[Any, Any]]]:
     async with ScriptedCluster(1) as cluster:
         cluster.create_topic("t", partitions)
         async with make_producer(cluster.bootstrap_servers, **config) as producer:

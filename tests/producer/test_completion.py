@@ -4,7 +4,7 @@ import pytest
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
-from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, REFUSES_CONTENT, SEQUENCE_ERRORS, Action, decide
+from aioproducer.producer.completion import APPENDED, MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
 from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 
@@ -64,7 +64,7 @@ class Case:
         self.batch.maybe_appended = maybe_appended
 
     def decide(self, code: ErrorCode, *, retries: int = 100, expired: bool = False) -> Action:
-        return decide(code, self.batch, self.sequences, retries=retries, expired=expired)
+        return decide(code, self.batch, self.sequences, 0.0, retries=retries, expired=expired)
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
@@ -137,7 +137,7 @@ def test_behind_a_batch_that_was_stamped_anew_it_needs_another_stamp(code: Error
 
 
 def test_what_refuses_content_is_never_retried() -> None:
-    for code in REFUSES_CONTENT:
+    for code in (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP):
         assert Case().decide(code) is Action.FAIL
 
 

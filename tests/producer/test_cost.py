@@ -56,7 +56,7 @@ async def producing(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, Kafka
     """All records fit into one batch, which lingers."""
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
-        large = {"batch_size": 1 << 20, "linger_ms": 60_000, "delivery_timeout_ms": 120_000}
+        large: dict[str, Any] = {"batch_size": 1 << 20, "linger_ms": 60_000, "delivery_timeout_ms": 120_000}
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **large, **config) as producer:
             _ = await producer.partitions_for("t")
             yield cluster, producer

@@ -45,7 +45,7 @@ pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
 @asynccontextmanager
 async def running(
     *interceptors: Any, known: bool = True, **config: Any
-) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer]]:
+) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer[Any, Any]]]:
     """A producer with these interceptors that knows the topic ``t``."""
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)

@@ -64,8 +64,8 @@ def test_by_epoch_and_last_sequence(epoch: int, last: int, there: bool | None) -
     assert is_in_log(batch_of(10, 3), [ProducerState(6, 3, 100), ProducerState(7, epoch, last)]) is there
 
 
-def test_a_log_that_does_not_know_the_producer_tells_nothing() -> None:
-    assert is_in_log(batch_of(10, 3), [ProducerState(6, 3, 100)]) is None
+def test_a_log_that_does_not_know_the_producer_is_a_new_one() -> None:
+    assert is_in_log(batch_of(10, 3), [ProducerState(6, 3, 100)]) is False
 
 
 # End to end

@@ -135,6 +135,9 @@ class LogsMachine(RuleBasedStateMachine):
         self.send(1)
         self.turn(10.0)
         self.send(1)
+        due = self.here.completer.next_expiry()
+        assert due is not None
+        self.here.loop.now = due - 1
         self.here.disconnect(NODE, 0)
         self.expire()
         self.turn(2.0)

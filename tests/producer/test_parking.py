@@ -723,6 +723,34 @@ def test_a_record_whose_delivery_is_dropped_fails_before_another_is_parked() -> 
     assert here.metrics.snapshot(here.loop.now)["record-error-total"] == 100
 
 
+def test_all_may_fail_while_a_trial_ends() -> None:
+    here = Parking(capacity=0)
+    deliveries = [here.send() for _ in range(3)]
+    deliveries[0].add_done_callback(lambda _: here.lot.fail_all(KafkaError("stop")))
+    here.loop.run()
+    assert [type(delivery.exception()).__name__ for delivery in deliveries] == [
+        "BufferExhaustedException",
+        "KafkaError",
+        "KafkaError",
+    ]
+    assert here.loop.idle()
+
+
+def test_others_have_a_turn_while_many_deliveries_are_dropped() -> None:
+    here = Parking(capacity=0)
+    deliveries = [here.send() for _ in range(5)]
+    deliveries.clear()
+    assert len(here.lot) == 5
+    _ = here.send()
+    assert len(here.lot) == 4  # one more, and two less
+    here.loop.tick = TURN  # each look at the clock
+    for left in (3, 2, 1, 0):
+        here.loop.turn()
+        assert len(here.lot) == left
+    here.loop.turn()
+    assert here.loop.idle()
+
+
 def test_a_delivery_that_is_dropped_while_somebody_awaits_it_changes_nothing() -> None:
     here = Parking(capacity=0)
     task = waiting(here.send("t", b"1"))

@@ -45,7 +45,7 @@ class Troubled(Faults):
 
 
 @asynccontextmanager
-async def running(faults: Faults, **config: Any) -> AsyncIterator[tuple[EmbeddedCluster, KafkaProducer]]:
+async def running(faults: Faults, **config: Any) -> AsyncIterator[tuple[EmbeddedCluster, KafkaProducer[Any, Any]]]:
     """Three nodes, each of them leads one partition of ``t``: node n partition n."""
     async with EmbeddedCluster(3, faults=faults, racks=("a", "b", "b"), listen=listen_on_network) as cluster:
         cluster.create_topic("t", assignments=[[node, (node + 1) % 3] for node in range(3)])
@@ -333,7 +333,8 @@ async def test_it_is_closed_once_and_after_the_last_record(world: World) -> None
 
 
 def test_what_is_no_partitioner_is_refused() -> None:
-    for wrong in (5, object(), "no.such.module.Partitioner", "aioproducer.partitioners.Nothing"):
+    wrongs: list[Any] = [5, object(), "no.such.module.Partitioner", "aioproducer.partitioners.Nothing"]
+    for wrong in wrongs:
         with pytest.raises(ConfigException) as raised:
             KafkaProducer(bootstrap_servers="b:1", partitioner_class=wrong)
         assert raised.value.name == "partitioner.class"

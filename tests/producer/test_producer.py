@@ -58,7 +58,7 @@ def numbered(count: int) -> list[bytes]:
 @asynccontextmanager
 async def running(
     *, nodes: int = 1, topics: dict[str, int] | None = None, **config: Any
-) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer]]:
+) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer[Any, Any]]]:
     async with ScriptedCluster(nodes) as cluster:
         for topic, partitions in (topics or {"t": 1}).items():
             cluster.create_topic(topic, partitions)
@@ -100,6 +100,58 @@ def test_a_bootstrap_server_that_is_none(server: str) -> None:
 def test_configs_from_a_properties_text() -> None:
     producer = KafkaProducer.from_config("bootstrap.servers = localhost:9092\nlinger.ms=7\n# a comment\nacks=1")
     assert (producer.config.linger_ms, producer.config.acks) == (7, "1")
+
+
+async def test_its_repr_says_what_it_does() -> None:
+    producer = make_producer("127.0.0.1:1", client_id="a\nb")
+    assert repr(producer) == r"<KafkaProducer 'a\nb' of 127.0.0.1:1: not started>"
+    async with running(linger_ms=50_000, delivery_timeout_ms=60_000, topics={"t": 2}) as (cluster, producer):
+        name = f"<KafkaProducer {producer.config.client_id!r} of {cluster.bootstrap_servers}:"
+        assert repr(producer) == f"{name} running; 0 batches have not ended>"
+        await producer.partitions_for("t")
+        sent = [producer.send("t", b"v", partition=0)]
+        assert repr(producer) == f"{name} running; 1 batch has not ended>"
+        sent += [producer.send("t", b"v", partition=1), producer.send("unknown", b"v")]
+        pending = "2 batches have not ended; 1 record waits for metadata or memory"
+        assert repr(producer) == f"{name} running; {pending}>"
+        assert await asyncio.to_thread(repr, producer) == f"{name} running; {pending}>"
+        closing = asyncio.ensure_future(producer.close())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert repr(producer).startswith(f"{name} closing; ")
+        await closing
+        assert repr(producer) == f"{name} closed>"
+        assert [delivery.done() for delivery in sent] == [True] * 3
+
+
+async def test_the_repr_of_a_producer_that_has_failed_says_why() -> None:
+    async with ScriptedCluster() as cluster, make_producer(cluster.bootstrap_servers) as producer:
+        producer._sender._supervisor.crash(ValueError("so long " * 1000))
+        said = repr(producer)
+        assert ": failed: KafkaError: the producer failed: ValueError: so long" in said
+        assert len(said) < 600
+
+
+def test_no_repr_has_secrets_and_many_servers_are_counted() -> None:
+    producer = KafkaProducer(
+        bootstrap_servers=[f"b{number}:1" for number in range(100)],
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_plain_username="alice",
+        sasl_plain_password="planted",
+        client_id="me",
+    )
+    assert repr(producer) == "<KafkaProducer 'me' of b0:1,b1:1,b2:1 and 97 more: not started>"
+
+
+def test_even_one_whose_configs_were_refused_has_a_repr() -> None:
+    """Debuggers and tracebacks with local variables show it."""
+    wrong: list[Any] = [{"acks": "2"}, {"compression_type": "gzip", "bootstrap_servers": "nothing"}]
+    for refused in wrong:
+        producer = KafkaProducer.__new__(KafkaProducer)
+        with pytest.raises(ConfigException):
+            KafkaProducer.__init__(producer, **{"bootstrap_servers": "b:1", **refused})
+        assert "KafkaProducer object" in repr(producer)
 
 
 async def test_an_unstarted_producer_says_so() -> None:
@@ -951,6 +1003,7 @@ def test_a_forked_child_is_told_and_the_parent_goes_on(broker_in_a_thread: Embed
                 child = os.fork()
                 if child == 0:
                     try:
+                        assert repr(producer).endswith(": started in another process>"), repr(producer)
                         try:
                             producer.send("t", b"child")
                         except IllegalStateException as error:

@@ -92,7 +92,7 @@ async def test_a_record_whose_enqueue_is_forgotten_is_logged_if_it_fails(
         late = producer.enqueue("late", b"v")
         for topic, value in (("t", b"v"), ("large", bytes(2 << 20)), ("text", "v")):
             with pytest.warns(RuntimeWarning, match=NEVER_AWAITED):
-                producer.enqueue(topic, value)  # type: ignore[unused-coroutine]
+                producer.enqueue(topic, value)  # type: ignore[arg-type, unused-coroutine]
         with pytest.warns(RuntimeWarning, match=NEVER_AWAITED):
             producer.enqueue(7)  # type: ignore[call-overload]
         await asyncio.sleep(2)

@@ -14,6 +14,7 @@ from aioproducer.producer.sequences import (
     ProducerIds,
     increment_sequence,
 )
+from aioproducer.producer.split import split
 
 from .parts import Loop, make_batch
 
@@ -165,12 +166,12 @@ def test_what_waits_for_a_log_that_is_proven_new_gets_new_stamps() -> None:
     sequences = known(ids_of())
     waits, under_way, maybe = (sent(sequences) for _ in range(3))
     under_way.in_flight = True
-    maybe.maybe_appended = maybe.unanswered = True
+    maybe.maybe_appended, maybe.arrives_until = True, 9.0
     sequences.log_is_new(proven=True)
     assert stamp_of(waits) == stamp_of(maybe) == (-1, -1, -1)
     assert [batch.maybe_before for batch in (waits, under_way, maybe)] == [False, False, True]
     assert not maybe.maybe_appended
-    assert not maybe.unanswered
+    assert maybe.arrives_until == 0
     assert sequences.unresolved == [under_way]
     assert sequences.is_void(under_way)
     assert not sequences.may_drain_new()
@@ -308,7 +309,7 @@ class TestProvingAbsence:
 
     def test_no_attempt_can_have_appended_it(self) -> None:
         sequences = known(ids_of(), window=1)
-        assert sequences.proves_absence(sent(sequences))
+        assert sequences.proves_absence(sent(sequences), 0.0)
 
     @pytest.mark.parametrize("window", [1, 2, 5, 20])
     def test_every_broker_remembers_five_batches(self, window: int) -> None:
@@ -318,7 +319,7 @@ class TestProvingAbsence:
         first.maybe_appended = True
         for count, batch in enumerate(others, start=1):
             sequences.resolve(batch)
-            assert sequences.proves_absence(first) == (count < WINDOW)
+            assert sequences.proves_absence(first, 0.0) == (count < WINDOW)
 
     def test_batches_that_were_refused_do_not_take_up_what_the_broker_remembers(self) -> None:
         sequences = known(ids_of(), 20)
@@ -326,43 +327,59 @@ class TestProvingAbsence:
         first.maybe_appended = True
         for batch in others[:3]:
             sequences.resolve(batch)
-        assert sequences.proves_absence(first)
+        assert sequences.proves_absence(first, 0.0)
         maybe.maybe_appended = True
-        assert sequences.proves_absence(first)
+        assert sequences.proves_absence(first, 0.0)
         under_way.in_flight = True
-        assert not sequences.proves_absence(first)
+        assert not sequences.proves_absence(first, 0.0)
 
     def test_behind_a_batch_that_is_absent_nothing_is_in_the_log(self) -> None:
         sequences = known(ids_of(), 20)
         before, batch, *others = (sent(sequences) for _ in range(8))
         for one in (batch, *others):
-            one.maybe_appended = one.unanswered = one.reshaped = True
+            one.maybe_appended = one.reshaped = True
+            one.arrives_until = 9.0
         sequences.abandon(before)
-        assert sequences.proves_absence(batch)
+        assert sequences.proves_absence(batch, 0.0)
 
-    @pytest.mark.parametrize("refused", [False, True])
-    @pytest.mark.parametrize("ended_unanswered", [False, True])
-    @pytest.mark.parametrize("unanswered", [False, True])
-    def test_an_earlier_batch_that_may_still_arrive_lets_this_one_in(
-        self, refused: bool, ended_unanswered: bool, unanswered: bool
-    ) -> None:
+    @pytest.mark.parametrize("ended", [0.0, 7.0, 9.0])
+    @pytest.mark.parametrize("arrives", [0.0, 7.0, 9.0])
+    def test_an_earlier_batch_that_may_still_arrive_lets_this_one_in(self, ended: float, arrives: float) -> None:
         sequences = known(ids_of())
         first, second = (sent(sequences) for _ in range(2))
         first.maybe_appended = second.maybe_appended = True
-        first.unanswered, second.unanswered = ended_unanswered, unanswered
-        sequences.abandon(first, refused=refused)
-        may_arrive = ended_unanswered and unanswered and not refused
-        assert sequences.proves_absence(second) == (not may_arrive)
-        sequences.abandon(second, refused=True)
+        first.arrives_until, second.arrives_until = ended, arrives
+        sequences.abandon(first)
+        for now in (6.9, 7.0, 8.9, 9.0):
+            assert sequences.may_still_arrive(second, now) == (now < ended and now < arrives)
+            assert sequences.proves_absence(second, now) != sequences.may_still_arrive(second, now)
+        sequences.abandon(second)
         third = sent(sequences)  # the next epoch fences both off
-        third.maybe_appended = third.unanswered = True
-        assert sequences.proves_absence(third)
+        third.maybe_appended, third.arrives_until = True, 9.0
+        assert sequences.proves_absence(third, 0.0)
+
+    def test_the_parts_of_a_batch_come_before_what_is_missing_behind_it(self) -> None:
+        """Else the last of them would count as behind it, and so as absent though the whole is in the log."""
+        sequences = known(ids_of())
+        whole = sent(sequences, 8)
+        between, missing, behind = (sent(sequences) for _ in range(3))
+        whole.maybe_appended = behind.maybe_appended = True
+        sequences.abandon(missing)
+        _ = whole.freeze()
+        parts = split(whole, whole.records, 1)
+        assert len(parts) == 8
+        sequences.split(whole, parts)
+        for part in parts:
+            assert not sequences.proves_absence(part, 0.0)
+            sequences.resolve(part)
+        sequences.resolve(between)
+        assert sequences.proves_absence(behind, 0.0)
 
     def test_a_part_of_a_batch_that_may_be_there_as_a_whole_is_not_recognised(self) -> None:
         sequences = known(ids_of())
         part = sent(sequences)
         part.maybe_appended = part.reshaped = True
-        assert not sequences.proves_absence(part)
+        assert not sequences.proves_absence(part, 0.0)
 
     @pytest.mark.parametrize("maybe_appended", [False, True])
     def test_unless_something_before_it_is_missing(self, maybe_appended: bool) -> None:
@@ -371,9 +388,9 @@ class TestProvingAbsence:
         before.maybe_appended = maybe_appended
         part.maybe_appended = part.reshaped = True
         sequences.abandon(behind)
-        assert not sequences.proves_absence(part)
+        assert not sequences.proves_absence(part, 0.0)
         sequences.abandon(before)
-        assert sequences.proves_absence(part) == (not maybe_appended)
+        assert sequences.proves_absence(part, 0.0) == (not maybe_appended)
 
 
 def test_partitions_do_not_share_a_window() -> None:

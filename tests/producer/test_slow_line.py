@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from aioproducer.testing.simulation.trace import Trace
 from tests.support.scripted_broker import ScriptedCluster
 
 PARTITIONS = 8
-CONFIG = {"linger_ms": 5, "request_timeout_ms": 30_000, "delivery_timeout_ms": 120_000}
+CONFIG: Any = {"linger_ms": 5, "request_timeout_ms": 30_000, "delivery_timeout_ms": 120_000}
 
 
 async def failures(*, large_first: bool, in_flight: int) -> dict[str, KafkaError | None]:

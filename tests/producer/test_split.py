@@ -63,13 +63,13 @@ def test_no_other_error_means_smaller_batches() -> None:
     assert not any(may_split(code, frozen(1, 1)) for code in codes)
 
 
-@pytest.mark.parametrize("unanswered", [False, True])
+@pytest.mark.parametrize("arrives", [0.0, 5.0])
 @pytest.mark.parametrize("maybe_appended", [False, True])
-def test_parts_of_what_may_be_in_the_log_may_be_there(maybe_appended: bool, unanswered: bool) -> None:
+def test_parts_of_what_may_be_in_the_log_may_be_there(maybe_appended: bool, arrives: float) -> None:
     batch = frozen(1, 1, 1, 1)
-    batch.maybe_appended, batch.unanswered, batch.log = maybe_appended, unanswered, 3
+    batch.maybe_appended, batch.arrives_until, batch.log = maybe_appended, arrives, 3
     for part in split(batch, batch.records, 150):
-        assert (part.maybe_appended, part.unanswered, part.reshaped) == (maybe_appended, unanswered, maybe_appended)
+        assert (part.maybe_appended, part.arrives_until, part.reshaped) == (maybe_appended, arrives, maybe_appended)
         assert part.log == 3
         part.maybe_appended = False
         for smaller in split(part, part.records, 1):
@@ -341,8 +341,12 @@ async def test_it_is_said_once_per_topic(caplog: pytest.LogCaptureFixture) -> No
 async def test_the_time_of_each_child_is_accounted_for_on_its_own(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1, configs={"max.message.bytes": 700})
-        config = {"linger_ms": 5, "delivery_timeout_ms": 10_000, "request_timeout_ms": 5000}
-        async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
+        async with KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            linger_ms=5,
+            delivery_timeout_ms=10_000,
+            request_timeout_ms=5000,
+        ) as producer:
             _ = await producer.send("t", b"before")
             cluster.broker.script(ApiKey.PRODUCE, answer)
             cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.NOT_ENOUGH_REPLICAS))

@@ -276,6 +276,20 @@ class TestFailures:
                     _ = producer.send("t", b"b", partition=0)
             await goes_on(cluster, producer)
 
+    async def test_nobody_is_told_to_abort_what_may_be_committed(self, protocol: int) -> None:
+        """A commit is not answered, and then another producer has the transactional id, with another producer id."""
+        async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
+            await producer.init_transactions()
+            cluster.broker.script(ApiKey.END_TXN, drop(), refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+            await producer.begin_transaction()
+            await producer.send("t", b"a", partition=0)
+            with pytest.raises(KafkaError, match="INVALID_PRODUCER_ID_MAPPING") as told:
+                await producer.commit_transaction()
+            assert not told.value.abortable
+            with pytest.raises(KafkaError):
+                await producer.abort_transaction()
+            assert state_of(producer) is TransactionState.FATAL_ERROR
+
     async def test_an_abort_under_a_producer_id_that_was_forgotten(self, protocol: int) -> None:
         async with a_cluster(protocol) as cluster, transactional(cluster) as producer:
             await producer.init_transactions()

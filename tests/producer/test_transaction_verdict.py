@@ -67,6 +67,13 @@ def test_an_abort_of_a_transaction_that_nobody_may_have_begun_finds_none() -> No
     assert verdict(ApiKey.END_TXN, FENCED, S.ABORTING, knows=False) is Verdict.FAIL_PRODUCER
 
 
+def test_a_commit_that_may_be_done_does_not_fail_because_its_producer_id_is_forgotten() -> None:
+    assert verdict(ApiKey.END_TXN, FORGOTTEN, S.COMMITTING) is Verdict.FAIL_TRANSACTION
+    assert verdict(ApiKey.END_TXN, FORGOTTEN, S.COMMITTING, asked_before=True) is Verdict.FAIL_PRODUCER
+    assert verdict(ApiKey.END_TXN, FORGOTTEN, S.ABORTING, asked_before=True) is Verdict.TELL
+    assert verdict(ApiKey.END_TXN, ABORT, S.COMMITTING, asked_before=True) is Verdict.FAIL_TRANSACTION
+
+
 @pytest.mark.parametrize("error", [LOADING, NetworkException("gone")])
 def test_what_makes_a_part_of_a_transaction_is_not_asked_again_once_that_is_given_up(error: KafkaError) -> None:
     for api, states in ASKED_IN.items():

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import pytest
 
 from aioproducer import DeliveryError, KafkaProducer, TopicPartition, wait_all
@@ -145,6 +146,53 @@ async def test_the_block_aborts_when_it_raises(protocol: int) -> None:
             _ = producer.send("t", b"kept", partition=0)
         assert committed(cluster) == [b"kept"]
         assert cluster.values("t") == [b"sent", b"kept"]
+
+
+async def test_a_transaction_begins_when_an_abort_that_nobody_waits_for_has_ended() -> None:
+    async with a_cluster() as cluster, transactional(cluster) as producer:
+        await producer.init_transactions()
+        held = Held()
+        cluster.broker.script(ApiKey.END_TXN, held)
+
+        with anyio.CancelScope() as scope:
+            async with producer.transaction():
+                await producer.send("t", b"aborted", partition=0)
+                scope.cancel()
+                await anyio.sleep_forever()
+        assert scope.cancelled_caught
+        impatient = asyncio.create_task(producer.begin_transaction())
+        await cluster.broker.received(ApiKey.END_TXN)
+        impatient.cancel()
+        await asyncio.wait([impatient])
+        assert impatient.cancelled()
+        beginning = asyncio.create_task(producer.begin_transaction())
+        await asyncio.sleep(0.01)
+        assert not beginning.done()
+        with pytest.raises(IllegalStateException, match="abort_transaction has not ended"):
+            await producer.commit_transaction()
+        held.release()
+        await beginning
+        await producer.send("t", b"committed", partition=0)
+        await producer.commit_transaction()
+        assert committed(cluster) == [b"committed"]
+        assert all_stable(cluster)
+
+
+async def test_an_abort_that_takes_too_long_keeps_the_next_transaction_from_beginning() -> None:
+    async with a_cluster() as cluster, transactional(cluster, max_block_ms=100) as producer:
+        await producer.init_transactions()
+        await producer.begin_transaction()
+        await producer.send("t", b"aborted", partition=0)
+        held = Held()
+        cluster.broker.script(ApiKey.END_TXN, held)
+        with pytest.raises(TimeoutException, match="abort_transaction has not ended"):
+            await producer.abort_transaction()
+        with pytest.raises(TimeoutException, match="abort_transaction has not ended"):
+            await producer.begin_transaction()
+        held.release()
+        async with producer.transaction():
+            await producer.send("t", b"committed", partition=0)
+        assert committed(cluster) == [b"committed"]
 
 
 async def test_a_cancelled_block_aborts() -> None:
@@ -474,8 +522,9 @@ class TestMisuse:
             KafkaProducer(bootstrap_servers="localhost:1", **{"transactional_id": "x", **config})
 
     async def test_more_than_five_requests_in_flight(self) -> None:
-        config = {"transactional_id": "x", "max_in_flight_requests_per_connection": 20}
-        producer = KafkaProducer(bootstrap_servers="localhost:1", **config)
+        producer = KafkaProducer(
+            bootstrap_servers="localhost:1", transactional_id="x", max_in_flight_requests_per_connection=20
+        )
         assert producer.config.max_in_flight_requests_per_connection == 20
 
     async def test_a_timeout_that_the_broker_does_not_allow(self) -> None:

@@ -205,7 +205,7 @@ class TestCallsThatSendMany:
             await producer.init_transactions()
             async with producer.transaction():
                 with pytest.raises(ValueError, match="values"):
-                    await producer.send_many("t", b"one value")
+                    await producer.send_many("t", b"one value")  # type: ignore[arg-type]
 
 
 @PROTOCOLS

@@ -6,7 +6,7 @@ own rules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aioproducer.error_code import ErrorCode
@@ -17,9 +17,17 @@ MAYBE_APPENDED = (ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_LEADER_OR_FOLLOWER,
 
 
 class WindowModel:
-    """One partition: ``log`` is what its leader has, ``deliveries`` what becomes of each record that was accepted."""
+    """One partition: ``log`` is what its leader has, ``deliveries`` what becomes of each record that was accepted.
 
-    def __init__(self, log: list[bytes], deliveries: Mapping[bytes, Any]) -> None:
+    A request may arrive for ``arrival`` seconds after its connection has ended; ``now()`` is the time.
+    """
+
+    def __init__(
+        self, log: list[bytes], deliveries: Mapping[bytes, Any], now: Callable[[], float], arrival: float
+    ) -> None:
+        self._now = now
+        self._arrival = arrival
+        self._arrives_until: dict[bytes, float] = {}
         self._log = log
         self._deliveries = deliveries
         self._leader = (-1, -1)
@@ -66,11 +74,17 @@ class WindowModel:
     def ended(self, request: Request, code: ErrorCode) -> None:
         """Nobody waits for the request any more."""
         self._wire.remove(request)
+        if code is ErrorCode.NETWORK_EXCEPTION:
+            self._arrives_until.update(dict.fromkeys(request.values, self._now() + self._arrival))
         if not self._lost.isdisjoint(request.values):
             self._refused.update(request.values)
         elif code in MAYBE_APPENDED:
             self._maybe.update(request.values)
-        elif code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_lowest(request):
+        elif (
+            code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            and self._is_lowest(request)
+            and not self._may_arrive_in_order(request)
+        ):
             self._refused.update(request.values)
             self._maybe.difference_update(request.values)
 
@@ -137,6 +151,15 @@ class WindowModel:
             for one in self._stamped
             if one.first_sequence < request.first_sequence
             for value in one.values
+        )
+
+    def _may_arrive(self, request: Request) -> bool:
+        return any(self._now() < self._arrives_until.get(value, 0.0) for value in request.values)
+
+    def _may_arrive_in_order(self, request: Request) -> bool:
+        """It, and one before it that was given up."""
+        return self._may_arrive(request) and any(
+            self._may_arrive(one) for one in self._stamped if one.first_sequence < request.first_sequence
         )
 
     def _maybe_there(self, request: Request) -> bool:

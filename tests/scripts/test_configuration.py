@@ -1,4 +1,4 @@
-"""docs/configuration.md and docs/broker-configuration.md say what the code says."""
+"""docs/configuration.md, docs/broker-configuration.md and aioproducer/config_types.py say what the tables say."""
 
 import runpy
 from pathlib import Path
@@ -23,4 +23,12 @@ def test_the_brokers_page_is_what_the_tables_say() -> None:
     written = (ROOT / "docs" / "broker-configuration.md").read_text()
     assert written == script["page"](BROKER_CONFIGS.values()), (
         "docs/broker-configuration.md is out of date: run python scripts/broker_configuration.py"
+    )
+
+
+def test_the_types_are_what_the_tables_say() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "config_types.py"))
+    written = (ROOT / "aioproducer" / "config_types.py").read_text()
+    assert written == script["module"](), (
+        "aioproducer/config_types.py is out of date: run python scripts/config_types.py"
     )

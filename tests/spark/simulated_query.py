@@ -17,7 +17,7 @@ from aioproducer.spark.decision import (
 )
 from aioproducer.spark.marker import MarkerMismatchException
 from aioproducer.spark.prepared import Outcome, prepared_of
-from aioproducer.spark.two_phases import abort, commit, write
+from aioproducer.spark.two_phases import abort, commit, finish, write
 
 from .simulated_write import ONGOING, PREPARE, Actors, Brokers, Row, SimulatedLedger, SimulatedRows
 
@@ -131,6 +131,9 @@ class SimulatedQuery:
 
     def abort_by_a_lost_driver(self) -> None:
         _ = self.actors.start(abort(SimulatedLedger(self.brokers), ()))
+
+    def finish_by_hand(self) -> None:
+        _ = self.actors.start(finish(SimulatedLedger(self.brokers)))
 
     def fail_the_job(self) -> None:
         if self.run is not None and self.run.ending is None:

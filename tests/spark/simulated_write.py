@@ -8,7 +8,7 @@ fencing, ends that are answered before they can be seen, time-outs, offsets that
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -56,6 +56,8 @@ class Brokers:
         self.decided: list[Decision] = []
         """All there have been."""
         self.proposal: Decision | None = None
+        self.set_back: dict[int, Marker] = {}
+        """Markers that come in force with the proposal."""
         self.prepared = False
         """Whether the proposal is committed, and merely cannot be read yet."""
         self.owner = 0
@@ -132,6 +134,7 @@ class Brokers:
         assert self.proposal is not None
         self.decision, self.proposal, self.prepared = self.proposal, None, False
         self.decided.append(self.decision)
+        self.markers |= self.set_back
 
     def withdraw(self) -> None:
         """The driver's transaction is aborted."""
@@ -188,8 +191,14 @@ class SimulatedLedger:
         # As it is kept, and read again.
         head, *pieces = decision.as_offsets()
         self._brokers.proposal = Decision.read(head, pieces, "here")
+        self._brokers.set_back = {}
         assert self._brokers.proposal == decision
         self._gone = self._brokers.aborted & {one.identity for one in decision.prepared}
+
+    async def set_back(self, markers: Mapping[int, Marker]) -> None:
+        await self._brokers.turn()
+        self._check()
+        self._brokers.set_back = dict(markers)
 
     async def time_left(self, prepared: Sequence[Prepared]) -> list[int | None]:
         left: list[int | None] = []
@@ -226,7 +235,7 @@ class SimulatedLedger:
                 self._brokers.init(key)
             await self._brokers.turn()
 
-    async def begun_by_older(self, partitions: int) -> dict[int, Marker | None]:
+    async def markers_from(self, partitions: int) -> dict[int, Marker | None]:
         await self._brokers.turn()
         return {partition: marker for partition, marker in self._brokers.markers.items() if partition >= partitions}
 

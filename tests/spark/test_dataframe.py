@@ -152,8 +152,7 @@ async def test_a_row_that_fails_harms_no_other(spark: Any, cluster: EmbeddedClus
 
 
 async def test_in_a_transaction(spark: Any, cluster: EmbeddedCluster) -> None:
-    config = {"bootstrap_servers": cluster.bootstrap_servers, "transactional_id": "x"}
-    async with KafkaProducer(**config) as producer:
+    async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, transactional_id="x") as producer:
         await producer.init_transactions()
         async with producer.transaction():
             await produce_dataframe(producer, numbers(spark, 10, 1), topic="t")

@@ -16,10 +16,12 @@ from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, ProducerFencedException, UnknownTopicOrPartitionException
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.spark.exactly_once import TransactionTooLongException, too_long, write_once
+from aioproducer.spark.ledger import open_drivers_ledger
 from aioproducer.spark.marker import MarkerMismatchException
-from aioproducer.spark.prepared import Outcome
+from aioproducer.spark.prepared import Outcome, TooManyOpenException
 from aioproducer.spark.sink_options import SinkOptions
 from aioproducer.spark.task import Task
+from aioproducer.spark.two_phases import abort_undecided
 from aioproducer.testing.fault_script import FaultScript
 
 from .epochs import COLUMNS, attempt, attempts, batches, commit, open_transactions, options, read, write_epoch
@@ -152,6 +154,24 @@ async def test_attempts_that_begin_at_the_same_time_have_different_ids(
 ) -> None:
     both = await asyncio.gather(*(attempt(chosen, 3, 0, ROWS, number=number) for number in range(2)))
     await commit(chosen, 3, both[1:])
+    assert await read(cluster) == ROWS
+
+
+async def test_attempts_that_leave_too_many_transactions_open_are_refused(
+    cluster: EmbeddedCluster, chosen: SinkOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aioproducer.spark.exactly_once._SLOTS", 2)
+    for _ in range(2):
+        await attempt(chosen, 3, 0, ROWS)
+    with pytest.raises(
+        TooManyOpenException,
+        match=r"epoch 3 of query, partition 0, attempt 0: 2 transactions .* aioproducer spark show query --topic t ",
+    ):
+        await attempt(chosen, 3, 0, ROWS)
+    assert (await attempt(chosen, 3, 1, ROWS)).prepared is not None, "other partitions have their own"
+    async with open_drivers_ledger(chosen, "query", "here") as ledger:
+        await abort_undecided(ledger)
+    await write_epoch(chosen, 3, ROWS)
     assert await read(cluster) == ROWS
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text
+from aioproducer.spark.options import check_known, duration_ms, flag, kafka_configs, number, one_of, text
 
 SERVERS = {"kafka.bootstrap.servers": "b:1"}
 
@@ -60,3 +60,26 @@ def test_flags() -> None:
     assert flag({}, "really", default=True)
     with pytest.raises(IllegalArgumentException, match='option "really" is "maybe"; it must be true or false'):
         flag({"really": "maybe"}, "really")
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [
+        ("90s", 90_000),
+        ("15m", 900_000),
+        ("2 min", 120_000),
+        ("1H", 3_600_000),
+        ("1d", 86_400_000),
+        ("7", 7),
+        ("7ms", 7),
+    ],
+)
+def test_times(value: str, ms: int) -> None:
+    assert duration_ms({"maxtriggerdelay": value}, "maxTriggerDelay", 5) == ms
+    assert duration_ms({}, "maxTriggerDelay", 5) == 5
+
+
+@pytest.mark.parametrize("value", ["1.5s", "-1s", "s", "5 weeks", "9" * 16])
+def test_what_is_no_time(value: str) -> None:
+    with pytest.raises(IllegalArgumentException, match=r'"maxTriggerDelay" is ".*"; it must be a whole number and a'):
+        duration_ms({"maxTriggerDelay": value}, "maxTriggerDelay", 5)

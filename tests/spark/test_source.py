@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from aioproducer.spark.progress import offsets_behind
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 from .topics import fill, transactions
@@ -249,3 +250,4 @@ class TestStream:
             query.stop()
         assert found == ["0:5", "0:6"]
         assert json.loads(progress["sources"][0]["endOffset"]) == {topic: {"0": 7, "1": 0, "2": 0}}
+        assert offsets_behind(progress["sources"][0]) == {(topic, partition): 0 for partition in range(3)}

@@ -44,6 +44,33 @@ def test_a_batch_reads_everything_and_a_stream_what_comes() -> None:
         assert each.configs == {"bootstrap.servers": "b:1", "max.partition.fetch.bytes": FETCH_BYTES}
 
 
+def test_a_batch_of_a_stream_waits_for_offsets() -> None:
+    assert options(streaming=True).max_trigger_delay_ms == 900_000
+    chosen = options(streaming=True, minOffsetsPerTrigger="7", maxTriggerDelay="90s", maxOffsetsPerTrigger="7")
+    assert (chosen.min_offsets_per_trigger, chosen.max_trigger_delay_ms) == (7, 90_000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "groupIdPrefix",
+        "kafka.group.id",
+        "fetchOffset.numRetries",
+        "fetchOffset.retryIntervalMs",
+        "kafkaConsumer.pollTimeoutMs",
+        "useDeprecatedOffsetFetching",
+    ],
+)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_harmless_options_of_sparks_connector_are_warnings(
+    name: str, streaming: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = {**SERVERS, "subscribe": "t", name.lower(): "5"}
+    assert SourceOptions.of(given, streaming=streaming) == options(streaming=streaming)
+    (record,) = caplog.records
+    assert f'option "{name}" of Spark\'s Kafka connector does nothing in this source: ' in record.getMessage()
+
+
 def test_names_may_be_written_in_any_case() -> None:
     lower = {**SERVERS, "subscribe": "t", "failondataloss": "FALSE", "minpartitions": "7", "includebatch": "true"}
     chosen = SourceOptions.of(lower, streaming=False)
@@ -132,7 +159,7 @@ BOTH: list[tuple[dict[str, str], str]] = [
     ({"subscribe": "t", "failOnDataLoss": "maybe"}, "must be true or false"),
     ({"subscribe": "t", "minPartitions": "0"}, "must be an integer of at least 1"),
     ({"subscribe": "t", "startOffsets": "latest"}, 'did you mean "startingOffsets"'),
-    ({"subscribe": "t", "kafka.group.id": "g"}, '"kafka.group.id" may not be set: there is no consumer group'),
+    ({"subscribe": "t", "kafka.auto.offset.reset": "x"}, '"kafka.auto.offset.reset" may not be set: set option'),
 ]
 
 
@@ -151,6 +178,9 @@ def test_what_is_wrong(given: dict[str, str], message: str, streaming: bool) -> 
         ({"endingOffsets": "earliest"}, False, "a batch cannot end at the earliest offset"),
         ({"endingOffsets": "latest"}, True, 'no option "endingOffsets"'),
         ({"maxOffsetsPerTrigger": "5"}, False, 'no option "maxOffsetsPerTrigger"'),
+        ({"minOffsetsPerTrigger": "5"}, False, 'no option "minOffsetsPerTrigger"'),
+        ({"maxTriggerDelay": "5s"}, False, 'no option "maxTriggerDelay"'),
+        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, True, "is 5, more than .* which is 4"),
     ],
 )
 def test_what_has_no_meaning_in_a_batch_or_in_a_stream(given: dict[str, str], streaming: bool, message: str) -> None:

@@ -65,6 +65,38 @@ def test_a_topic_is_gone_when_its_batch_is_planned_again(cluster: ThreadedCluste
     assert told in caplog.text
 
 
+def test_a_batch_waits_for_enough_offsets_but_not_for_ever(cluster: ThreadedCluster, monkeypatch: Any) -> None:
+    limits = pytest.importorskip("pyspark.sql.streaming.datasource")
+    now = 1000.0
+    monkeypatch.setattr("aioproducer.spark.stream_source.monotonic", lambda: now)
+    more = {"startingOffsets": "earliest", "minOffsetsPerTrigger": "3", "maxTriggerDelay": "60s"}
+    with planner(cluster, **more) as reader:
+        limit = reader.getDefaultReadLimit()
+        assert limit == limits.ReadMinRows(3)
+        first = reader.latestOffset(reader.initialOffset(), limit)
+        assert first == {"gone": {"0": 0}, "stays": {"0": 4}}
+        fill(cluster, "stays", 2, first=4)
+        assert reader.latestOffset(first, limit) == first
+        assert reader.reportLatestOffset() == {"gone": {"0": 0}, "stays": {"0": 6}}, "what is there is reported"
+        assert reader.latestOffset(first, limits.ReadAllAvailable())["stays"] == {"0": 6}, "as a trigger asks that ends"
+        fill(cluster, "gone", 1)
+        second = reader.latestOffset(first, limit)
+        assert second == {"gone": {"0": 1}, "stays": {"0": 6}}
+        fill(cluster, "gone", 1, first=1)
+        now += 59.9
+        assert reader.latestOffset(second, limit) == second
+        now += 0.2
+        assert reader.latestOffset(second, limit)["gone"] == {"0": 2}
+    with planner(cluster, **more, maxOffsetsPerTrigger="3") as reader:
+        limit = reader.getDefaultReadLimit()
+        assert limit == limits.ReadMaxRows(3)
+        reader.latestOffset(reader.initialOffset(), limit)
+        third = reader.latestOffset(second, limit)
+        assert third == second, "one offset is waiting, and three are wanted"
+        reader.prepareForTriggerAvailableNow()
+        assert reader.latestOffset(second, limit)["gone"] == {"0": 2}, "a query that ends waits for nothing"
+
+
 def test_tasks_are_sent_nothing_of_the_plan(cluster: ThreadedCluster) -> None:
     with planner(cluster, startingOffsets="earliest") as reader:
         before = len(pickle.dumps(reader))

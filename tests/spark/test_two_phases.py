@@ -23,6 +23,7 @@ FAULTS: dict[str, Callable[[SimulatedQuery, int], None]] = {
     "fail the commit": lambda query, number: query.fail_the_commit(),
     "fail the job": lambda query, number: query.fail_the_job(),
     "a lost driver aborts": lambda query, number: query.abort_by_a_lost_driver(),
+    "finish by hand": lambda query, number: query.finish_by_hand(),
     "time out": lambda query, number: query.time_out(number),
 }
 

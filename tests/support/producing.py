@@ -19,7 +19,7 @@ QUICK: dict[str, Any] = {
 }
 
 
-def make_producer(servers: str, **config: Any) -> KafkaProducer:
+def make_producer(servers: str, **config: Any) -> KafkaProducer[Any, Any]:
     """A producer that loses no time; a shorter request.timeout.ms or longer linger.ms needs its delivery.timeout.ms."""
     return KafkaProducer(bootstrap_servers=servers, **{**QUICK, **config})
 
@@ -39,6 +39,6 @@ async def turns(count: int) -> None:
         await asyncio.sleep(0)
 
 
-def all_memory_free(producer: KafkaProducer) -> bool:
+def all_memory_free(producer: KafkaProducer[Any, Any]) -> bool:
     metrics = producer.metrics()
     return metrics["buffer-available-bytes"] == metrics["buffer-total-bytes"] and metrics["parked-bytes"] == 0

@@ -186,9 +186,13 @@ class ScriptedBroker:
         self._server = None
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.was_stopped:  # it was on its way while the port was closed
+            writer.transport.abort()
+            return
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())  # even if it was cancelled before it began
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
@@ -212,7 +216,6 @@ class ScriptedBroker:
         finally:
             self.connections.discard(writer)
             self._news.set()
-            writer.transport.abort()
 
 
 class _AtRest(SystemClock):

@@ -10,7 +10,7 @@ from aioproducer.sync import KafkaProducer
 from aioproducer.testing import ThreadedCluster
 from tests.support.producing import QUICK
 
-MakeProducer = Callable[..., KafkaProducer]
+MakeProducer = Callable[..., KafkaProducer[Any, Any]]
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def cluster() -> Iterator[ThreadedCluster]:
 def make_producer(cluster: ThreadedCluster) -> Iterator[MakeProducer]:
     """Producers that lose no time, and are closed at the end; no thread of theirs is left."""
     before = threading.active_count()
-    made: list[KafkaProducer] = []
+    made: list[KafkaProducer[Any, Any]] = []
 
-    def make(**config: Any) -> KafkaProducer:
+    def make(**config: Any) -> KafkaProducer[Any, Any]:
         made.append(KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **{**QUICK, **config}))
         return made[-1]
 

@@ -12,8 +12,9 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalStateException, KafkaError
+from aioproducer.producer.parked_record import PARKED_COST
 from aioproducer.sync import Delivery
-from aioproducer.sync.handover import Handover
+from aioproducer.sync.handover import LARGE, Handover
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import make_producer
 
@@ -108,7 +109,7 @@ async def test_threads_wait_while_records_wait_for_memory(parts: Parts) -> None:
 
 
 async def test_what_may_be_on_its_way_fits_into_the_parking_lot() -> None:
-    for parked_memory, most in ((4 << 20, 1000), (33_280, 10), (1, 1)):
+    for parked_memory, most in ((4 << 20, 1000), (10 * (LARGE + PARKED_COST), 10), (1, 1)):
         producer = make_producer("h:1", parked_memory=parked_memory)
         assert Handover(producer, asyncio.get_running_loop()).most == most
 

@@ -105,6 +105,7 @@ def test_what_it_tells_of_itself(producer: KafkaProducer) -> None:
     assert producer.metrics()["record-send-total"] == 1
     assert producer.health() == []
     assert producer.config.linger_ms == 0
+    assert repr(producer).endswith(": running; 0 batches have not ended>")
     assert KafkaProducer.from_config("bootstrap.servers=h:9092\nlinger.ms=7").config.linger_ms == 7
 
 

@@ -193,7 +193,7 @@ async def test_serializers_partitioner_and_interceptors_are_the_users() -> None:
 async def test_misuse_raises_as_ever_and_is_not_written_down() -> None:
     async with MockProducer(max_request_size=1000) as producer:
         with pytest.raises(SerializationException):
-            _ = producer.send("t", 7)
+            _ = producer.send("t", 7)  # type: ignore[call-overload]
         with pytest.raises(IllegalArgumentException):
             _ = producer.send("t", b"1", partition=-1)
         large = producer.send("t", bytes(2000))
@@ -317,7 +317,9 @@ async def test_records_and_offsets_are_in_the_histories_when_they_are_committed(
         assert not producer.transaction_initialized
         await producer.init_transactions()
         assert producer.transaction_initialized
+        assert repr(producer).endswith(": running; no transaction has begun; 0 batches have not ended>")
         await producer.begin_transaction()
+        assert repr(producer).endswith(": running; a transaction is open; 0 batches have not ended>")
         assert (producer.transaction_in_flight, producer.sent_offsets) == (True, False)
         await producer.send("t", b"1")
         await producer.send_offsets_to_transaction({}, "g")

@@ -52,7 +52,10 @@ def test_what_tests_ask_of_it() -> None:
 def test_errors_come_back_to_who_asked() -> None:
     with ThreadedCluster(topics=["t"]) as cluster:
         with pytest.raises(UnknownTopicOrPartitionException):
-            cluster.records("nowhere")
+            cluster.end_offset("nowhere")
+        with pytest.raises(UnknownTopicOrPartitionException):
+            cluster.records("t", 1)
+        assert cluster.records("nowhere") == cluster.records("nowhere", 3) == []
         assert cluster.topics() == {"t": 1}
     with pytest.raises(RuntimeError, match="this cluster is not running"):
         cluster.topics()

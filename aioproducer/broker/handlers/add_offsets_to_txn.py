@@ -5,6 +5,8 @@ Versions 0 to 4.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator, fencing_code
 from aioproducer.broker.request import Request
@@ -20,7 +22,10 @@ _PRODUCER_FENCED_VERSION = 2
 
 def handle(context: BrokerContext, request: Request, message: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     identity = message.producer_id, message.producer_epoch
+    access = Access.of(context, request)
     try:
+        access.check(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, message.transactional_id)
+        access.check(AclOperation.READ, ResourceType.GROUP, message.group_id)
         check_coordinator(context, message.transactional_id)
         context.transactions.add_group(message.transactional_id, identity, message.group_id)
     except ApiException as error:

@@ -5,6 +5,8 @@ Versions 0 to 3; those that brokers use among themselves are not offered.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator, fencing_code
 from aioproducer.broker.request import Request
@@ -25,10 +27,12 @@ _PRODUCER_FENCED_VERSION = 2
 
 def handle(context: BrokerContext, request: Request, message: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     wanted = [(topic.name, index) for topic in message.v3_and_below_topics for index in topic.partitions]
-    unknown = [partition for partition in wanted if context.state.find_partition(*partition) is None]
-    if unknown:  # all or nothing
-        codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED)
-        codes.update(dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+    access = Access.of(context, request)
+    refused = {partition: code for partition in wanted if (code := _refusal(context, access, partition))}
+    if not access.may_transactional_id(AclOperation.WRITE, message.v3_and_below_transactional_id):
+        codes = dict.fromkeys(wanted, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    elif refused:  # all or nothing
+        codes = dict.fromkeys(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
     else:
         codes = dict.fromkeys(wanted, _add(context, request, message, wanted))
     topics = [
@@ -39,6 +43,13 @@ def handle(context: BrokerContext, request: Request, message: AddPartitionsToTxn
         for topic in message.v3_and_below_topics
     ]
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
+
+
+def _refusal(context: BrokerContext, access: Access, partition: tuple[str, int]) -> ErrorCode:
+    if not access.may_topic(AclOperation.WRITE, partition[0]):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    known = context.state.find_partition(*partition) is not None
+    return ErrorCode.NONE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _add(

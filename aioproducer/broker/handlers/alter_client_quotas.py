@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.client_quotas import Entity, entity
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
@@ -24,11 +26,13 @@ VERSIONS = Versions(0, 1)
 
 
 def handle(context: BrokerContext, request: Request, message: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
+    access = Access.of(context, request)
     times = Counter(_named(entry) for entry in message.entries)
     results = []
     for entry in {_named(entry): entry for entry in message.entries}.values():
         code, text = ErrorCode.NONE, None
         try:
+            access.check_cluster(AclOperation.ALTER_CONFIGS)
             if times[_named(entry)] > 1:
                 raise InvalidRequestException("each entity may be there once")
             changes = [(op.key, None if op.remove else op.value) for op in entry.ops]

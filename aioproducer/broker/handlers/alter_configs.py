@@ -5,6 +5,7 @@ Versions 0 to 2. What is not given goes back to its default; otherwise as ``incr
 
 from __future__ import annotations
 
+from aioproducer.broker.access import Access
 from aioproducer.broker.config_changes import ConfigChange, OpType
 from aioproducer.broker.config_resource import Alteration
 from aioproducer.broker.context import BrokerContext
@@ -23,7 +24,8 @@ VERSIONS = Versions(0, 2)
 
 
 def handle(context: BrokerContext, request: Request, message: AlterConfigsRequest) -> Steps[AlterConfigsResponse]:
-    alteration = Alteration(context, message.resources, validate_only=message.validate_only)
+    access = Access.of(context, request)
+    alteration = Alteration(context, access, message.resources, validate_only=message.validate_only)
     response = AlterConfigsResponse()
     for resource in message.resources:
         response.responses.append((yield from _alter(alteration, resource)))

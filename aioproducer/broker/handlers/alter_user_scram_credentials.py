@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
 from aioproducer.broker.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS, ScramCredential, ScramMechanism
@@ -34,8 +36,9 @@ def handle(
     changes: list[_Change] = [*message.deletions, *message.upsertions]
     times = Counter(change.name for change in changes)
     refused: dict[str, _Refusal] = {}
+    access = Access.of(context, request)
     for change in changes:
-        found = _change(context, change)
+        found = _change(context, access, change)
         if times[change.name] > 1:
             found = ErrorCode.DUPLICATE_RESOURCE, "a user may be changed once in a request, by one mechanism"
         if isinstance(found, tuple):
@@ -49,9 +52,11 @@ def handle(
     return AlterUserScramCredentialsResponse(results=results)
 
 
-def _change(context: BrokerContext, change: _Change) -> _Refusal | Callable[[], object]:
+def _change(context: BrokerContext, access: Access, change: _Change) -> _Refusal | Callable[[], object]:
     """How a change is made, or what is to be said against it."""
     known = context.state.scram_credentials
+    if not access.may_cluster(AclOperation.ALTER):
+        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "to change credentials needs ALTER on the cluster"
     if not change.name:
         return ErrorCode.UNACCEPTABLE_CREDENTIAL, "the username is empty"
     try:

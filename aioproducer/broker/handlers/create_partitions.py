@@ -1,13 +1,15 @@
 """CreatePartitions: more partitions for topics.
 
 Versions 0 to 3. Simplification: done by whichever node is asked. A request for more than 10,000 new partitions is a
-POLICY_VIOLATION, as with CreateTopics; Kafka 4.3 fails with UNKNOWN_SERVER_ERROR.
+POLICY_VIOLATION, as with CreateTopics, and adds none. Kafka 4.3 answers UNKNOWN_SERVER_ERROR, and adds 10,000.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.handlers.create_topics import MAX_PARTITIONS_TO_CREATE
 from aioproducer.broker.long_work import Steps
@@ -31,6 +33,7 @@ _STRICT_VERSION = 3
 def handle(
     context: BrokerContext, request: Request, message: CreatePartitionsRequest
 ) -> Steps[CreatePartitionsResponse]:
+    access = Access.of(context, request)
     times = Counter(topic.name for topic in message.topics)
     mutations = context.quotas.mutations(request, strict_from=_STRICT_VERSION)
     too_many = sum(_added(context, topic) for topic in message.topics) > MAX_PARTITIONS_TO_CREATE
@@ -40,6 +43,7 @@ def handle(
         try:
             if times[wanted.name] > 1:
                 raise InvalidRequestException(f"topic {wanted.name!r} is there {times[wanted.name]} times")
+            access.check(AclOperation.ALTER, ResourceType.TOPIC, wanted.name)
             if too_many:
                 raise PolicyViolationException(f"the request is to add more than {MAX_PARTITIONS_TO_CREATE} partitions")
             assigned = None if wanted.assignments is None else [one.broker_ids for one in wanted.assignments]

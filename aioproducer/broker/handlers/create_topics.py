@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
@@ -20,6 +22,7 @@ from aioproducer.errors import (
     InvalidReplicaAssignmentException,
     InvalidRequestException,
     PolicyViolationException,
+    TopicAuthorizationException,
 )
 from aioproducer.protocol.messages.create_topics import (
     CreatableTopic,
@@ -43,11 +46,14 @@ def handle(context: BrokerContext, request: Request, message: CreateTopicsReques
     times = Counter(topic.name for topic in message.topics)
     mutations = context.quotas.mutations(request, strict_from=_STRICT_VERSION)
     too_many = sum(_count(context, topic) for topic in message.topics) > MAX_PARTITIONS_TO_CREATE
+    access = Access.of(context, request)
     results = []
     for wanted in {topic.name: topic for topic in message.topics}.values():
         try:
             if times[wanted.name] > 1:
                 raise InvalidRequestException(f"topic {wanted.name!r} is there {times[wanted.name]} times")
+            if not access.may_create(wanted.name):
+                raise TopicAuthorizationException(f"topic {wanted.name!r} may not be created by this principal")
             if too_many:
                 raise PolicyViolationException(
                     f"the request is to create more than {MAX_PARTITIONS_TO_CREATE} partitions"
@@ -56,7 +62,8 @@ def handle(context: BrokerContext, request: Request, message: CreateTopicsReques
             if not message.validate_only and new.name not in context.state.topics:
                 mutations.record(_count(context, wanted))
             topic = yield from context.state.creating_topic(new, validate_only=message.validate_only)
-            results.append(_describe(context, topic))
+            may_describe = access.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic.name, asked_for=False)
+            results.append(_describe(context, topic) if may_describe else _created(topic))
         except ApiException as error:
             results.append(CreatableTopicResult(wanted.name, error_code=error.code, error_message=str(error)))
         yield
@@ -85,6 +92,12 @@ def _new_topic(wanted: CreatableTopic) -> NewTopic:
         )
     assignments = [assigned[index] for index in range(len(assigned))]
     return NewTopic(wanted.name, wanted.num_partitions, wanted.replication_factor, assignments, configs)
+
+
+def _created(topic: Topic) -> CreatableTopicResult:
+    """What somebody gets who may not know its configs."""
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return CreatableTopicResult(topic.name, topic.id, ErrorCode.NONE, None, topic_config_error_code=code)
 
 
 def _describe(context: BrokerContext, topic: Topic) -> CreatableTopicResult:

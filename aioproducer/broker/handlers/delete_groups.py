@@ -5,6 +5,8 @@ Versions 0 to 2.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.request import Request
@@ -21,13 +23,17 @@ VERSIONS = Versions(0, 2)
 
 
 def handle(context: BrokerContext, request: Request, message: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    access = Access.of(context, request)
     return DeleteGroupsResponse(
-        results=[DeletableGroupResult(group_id, _delete(context, group_id)) for group_id in message.groups_names]
+        results=[
+            DeletableGroupResult(group_id, _delete(context, access, group_id)) for group_id in message.groups_names
+        ]
     )
 
 
-def _delete(context: BrokerContext, group_id: str) -> ErrorCode:
+def _delete(context: BrokerContext, access: Access, group_id: str) -> ErrorCode:
     try:
+        access.check(AclOperation.DELETE, ResourceType.GROUP, group_id)
         check_coordinator(context, group_id)
         context.groups.delete(group_id)
         return ErrorCode.NONE

@@ -1,20 +1,21 @@
 """DeleteRecords: move the log start offsets of partitions.
 
 Versions 0 to 2. It is answered when every replica on a live node has done so, at once unless some are held
-(``EmbeddedCluster.hold_replica``). Simplification: topics whose ``cleanup.policy`` has no ``delete`` are not refused,
-as that config has no effect.
+(``EmbeddedCluster.hold_replica``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_replication import DelayedReplication
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import ApiException, NotLeaderOrFollowerException
+from aioproducer.errors import ApiException, NotLeaderOrFollowerException, PolicyViolationException
 from aioproducer.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -32,10 +33,11 @@ _NO_LOW_WATERMARK = -1
 
 def handle(context: BrokerContext, request: Request, message: DeleteRecordsRequest) -> DeleteRecordsResponse | None:
     waiting: list[_Deletion] = []
+    access = Access.of(context, request)
     response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                topic.name, [_delete(context, topic.name, one, waiting) for one in topic.partitions]
+                topic.name, [_delete(context, access, topic.name, one, waiting) for one in topic.partitions]
             )
             for topic in message.topics
         ]
@@ -65,14 +67,17 @@ class _Deletion:
 
 
 def _delete(
-    context: BrokerContext, topic: str, wanted: DeleteRecordsPartition, deletions: list[_Deletion]
+    context: BrokerContext, access: Access, topic: str, wanted: DeleteRecordsPartition, deletions: list[_Deletion]
 ) -> DeleteRecordsPartitionResult:
     index = wanted.partition_index
     try:
+        access.check(AclOperation.DELETE, ResourceType.TOPIC, topic)
         partition = context.state.partition(topic, index)
         if partition.leader != context.node_id:
             raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")
         log = partition.log
+        if "delete" not in log.config.cleanup_policy:
+            raise PolicyViolationException(f"records of {partition} are not deleted: its cleanup.policy has no delete")
         before_offset = log.high_watermark if wanted.offset == _ALL else wanted.offset
         log.delete_records(before_offset)
     except ApiException as error:

@@ -7,10 +7,15 @@ Simplification: done at once, by whichever node is asked.
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.client_quota_manager import ControllerMutationQuota
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
+from aioproducer.broker.topic import Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException, TopicDeletionDisabledException
 from aioproducer.protocol.messages.delete_topics import (
@@ -34,13 +39,14 @@ def handle(context: BrokerContext, request: Request, message: DeleteTopicsReques
         wanted = message.topics
     else:
         wanted = [DeleteTopicState(name) for name in message.topic_names]
+    access = Access.of(context, request)
     mutations = context.quotas.mutations(request, strict_from=_STRICT_VERSION)
     by_id: dict[object, list[DeleteTopicState]] = {}
     for topic in wanted:
         by_id.setdefault(_id_of(context, topic), []).append(topic)
     responses = []
     for same in by_id.values():
-        responses.append(_delete(context, same[0], mutations) if len(same) == 1 else _refused(same))
+        responses.append(_delete(context, access, same[0], mutations) if len(same) == 1 else _refused(same))
         yield
     return DeleteTopicsResponse(throttle_time_ms=mutations.throttle_ms, responses=responses)
 
@@ -63,7 +69,7 @@ def _refused(same: list[DeleteTopicState]) -> DeletableTopicResult:
 
 
 def _delete(
-    context: BrokerContext, wanted: DeleteTopicState, mutations: ControllerMutationQuota
+    context: BrokerContext, access: Access, wanted: DeleteTopicState, mutations: ControllerMutationQuota
 ) -> DeletableTopicResult:
     name, topic_id = wanted.name, wanted.topic_id
     try:
@@ -72,9 +78,24 @@ def _delete(
         if (name is None) == (topic_id == ZERO_UUID):
             raise InvalidRequestException("a topic to delete must have either a name or an id")
         known = context.state.topics.get(name) if name is not None else context.state.topic_by_id(topic_id)
+        refused = _unauthorized(access, known, name, topic_id)
+        if refused is not None:
+            return refused
         if known is not None:
             mutations.record(len(known.partitions))
         topic = context.state.delete_topic(name) if name is not None else context.state.delete_topic_by_id(topic_id)
         return DeletableTopicResult(topic.name, topic.id, ErrorCode.NONE)
     except ApiException as error:
         return DeletableTopicResult(name, topic_id, error.code, str(error))
+
+
+def _unauthorized(access: Access, known: Topic | None, name: str | None, topic_id: UUID) -> DeletableTopicResult | None:
+    """What somebody gets who may not delete it; one who may not even describe it is not told what it is called."""
+    wanted = name if known is None else known.name
+    if wanted is None or access.may_cluster(AclOperation.DELETE, asked_for=False):
+        return None
+    sees = access.may_topic(AclOperation.DESCRIBE, wanted)
+    if sees and (known is None or access.may_topic(AclOperation.DELETE, wanted)):
+        return None
+    told = wanted if sees and name is None else name
+    return DeletableTopicResult(told, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not authorized")

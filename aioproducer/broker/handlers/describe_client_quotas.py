@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.client_quotas import Component
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
@@ -23,6 +25,7 @@ def handle(
 ) -> DescribeClientQuotasResponse:
     components = [Component(part.entity_type, part.match_type, part.match) for part in message.components]
     try:
+        Access.of(context, request).check_cluster(AclOperation.DESCRIBE_CONFIGS)
         found = context.state.client_quotas.describe(components, strict=message.strict)
     except ApiException as error:
         return DescribeClientQuotasResponse(error_code=error.code, error_message=str(error), entries=None)

@@ -6,7 +6,7 @@ controller; there are no fenced nodes, and without an authorizer every operation
 
 from __future__ import annotations
 
-from aioproducer.broker.allowed_operations import CLUSTER_OPERATIONS
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
@@ -34,5 +34,5 @@ def handle(context: BrokerContext, request: Request, message: DescribeClusterReq
     nodes = [DescribeClusterBroker(node.id, node.host, node.port, node.rack) for node in alive]
     told = DescribeClusterResponse(cluster_id=state.cluster_id, controller_id=state.nodes.controller_id, brokers=nodes)
     if message.include_cluster_authorized_operations:
-        told.cluster_authorized_operations = CLUSTER_OPERATIONS
+        told.cluster_authorized_operations = Access.of(context, request).cluster_operations()
     return told

@@ -2,8 +2,8 @@
 
 Versions 1 to 4.
 
-Simplifications: only topics and brokers have configs; for other kinds that Kafka has (loggers, groups, client metrics)
-the answer is ``INVALID_REQUEST``. A config that the cluster was started with counts as static where it is not the
+Simplifications: no logger has a level that clients may see or change; the configs of groups and of client metrics are
+only kept. A config that the cluster was started with counts as static where it is not the
 default. A topic config without effect says so in its documentation, and its broker's config is not there.
 """
 
@@ -11,15 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from aioproducer.broker.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource
-from aioproducer.broker.config_resource import ConfigResourceType, check_node, resource_type
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
+from aioproducer.broker.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource, Synonym
+from aioproducer.broker.config_resource import ConfigResourceType, check_access, check_node, resource_type
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.dynamic_configs import DYNAMIC_BROKER_CONFIGS
 from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
+from aioproducer.broker.resource_configs import Owner
 from aioproducer.broker.topic import validate_topic_name
 from aioproducer.broker.topic_config import KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
-from aioproducer.config_def import ConfigKey, Type
+from aioproducer.config_def import ConfigKey, Type, as_text, checked
 from aioproducer.errors import ApiException, UnknownTopicOrPartitionException
 from aioproducer.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -39,19 +42,21 @@ _TYPES = {Type.BOOLEAN: 1, Type.STRING: 2, Type.INT: 3, Type.LONG: 5, Type.DOUBL
 
 def handle(context: BrokerContext, request: Request, message: DescribeConfigsRequest) -> Steps[DescribeConfigsResponse]:
     response = DescribeConfigsResponse()
+    access = Access.of(context, request)
     # One that is named twice is described once: clients keep one description of it.
     for resource in {(one.resource_type, one.resource_name): one for one in message.resources}.values():
-        response.results.append(_describe(context, message, resource))
+        response.results.append(_describe(context, access, message, resource))
         yield
     return response
 
 
 def _describe(
-    context: BrokerContext, message: DescribeConfigsRequest, resource: DescribeConfigsResource
+    context: BrokerContext, access: Access, message: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
         kind = resource_type(resource.resource_type)
+        check_access(access, AclOperation.DESCRIBE_CONFIGS, kind, resource.resource_name)
         wanted = frozenset(resource.configuration_keys or ())
         result.configs = [
             _told(entry, kind, message)
@@ -71,10 +76,22 @@ def _entries(context: BrokerContext, kind: ConfigResourceType, name: str) -> Ite
         if topic is None:
             raise UnknownTopicOrPartitionException(f"there is no topic {name!r}")
         return _known(context, configs.topic_entries(topic.configs, context.node_id))
+    if kind.owner is not None:
+        return [_kept(kind.owner, row, value) for row, value in context.state.resource_configs.rows(kind.owner, name)]
+    if kind is ConfigResourceType.BROKER_LOGGER:
+        check_node(context, name)
+        return []
     if name == ALL_NODES:
         return configs.default_entries()
     check_node(context, name)
     return _known(context, configs.broker_entries(context.node_id))
+
+
+def _kept(owner: Owner, row: ConfigKey, value: str | None) -> ConfigEntry:
+    source = ConfigSource.GROUP if owner is Owner.GROUP else ConfigSource.CLIENT_METRICS
+    own = () if value is None else (Synonym(row.name, as_text(checked(row, value)), source),)
+    default = f"group.{row.name}" if owner is Owner.GROUP else row.name
+    return ConfigEntry(row, (*own, Synonym(default, as_text(row.default), ConfigSource.DEFAULT)))
 
 
 def _known(context: BrokerContext, entries: Iterable[ConfigEntry]) -> Iterable[ConfigEntry]:

@@ -5,7 +5,8 @@ Versions 0 to 6. Without an authorizer every operation is allowed, as in Kafka.
 
 from __future__ import annotations
 
-from aioproducer.broker.allowed_operations import GROUP_OPERATIONS
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.classic_group import GroupState
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
@@ -27,16 +28,18 @@ _NOT_FOUND_VERSION = 6
 
 def handle(context: BrokerContext, request: Request, message: DescribeGroupsRequest) -> DescribeGroupsResponse:
     version = request.header.api_version
-    groups = [_describe(context, group_id, version) for group_id in message.groups]
+    access = Access.of(context, request)
+    groups = [_describe(context, access, group_id, version) for group_id in message.groups]
     if message.include_authorized_operations:
         for group in (group for group in groups if not group.error_code):
-            group.authorized_operations = GROUP_OPERATIONS
+            group.authorized_operations = access.operations(ResourceType.GROUP, group.group_id)
     return DescribeGroupsResponse(groups=groups)
 
 
-def _describe(context: BrokerContext, group_id: str, version: int) -> DescribedGroup:
+def _describe(context: BrokerContext, access: Access, group_id: str, version: int) -> DescribedGroup:
     told = DescribedGroup(ErrorCode.NONE, group_id=group_id, group_state=GroupState.DEAD.value)
     try:
+        access.check(AclOperation.DESCRIBE, ResourceType.GROUP, group_id)
         check_coordinator(context, group_id)
     except ApiException as error:
         told.error_code = error.code

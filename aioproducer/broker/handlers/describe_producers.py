@@ -6,6 +6,8 @@ marker began a new epoch.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import validate_topic_name
@@ -24,17 +26,21 @@ VERSIONS = Versions(0, 0)
 
 
 def handle(context: BrokerContext, request: Request, message: DescribeProducersRequest) -> DescribeProducersResponse:
+    access = Access.of(context, request)
     return DescribeProducersResponse(
         topics=[
-            TopicResponse(topic.name, [_describe(context, topic.name, index) for index in topic.partition_indexes])
+            TopicResponse(
+                topic.name, [_describe(context, access, topic.name, index) for index in topic.partition_indexes]
+            )
             for topic in message.topics
         ]
     )
 
 
-def _describe(context: BrokerContext, topic: str, index: int) -> PartitionResponse:
+def _describe(context: BrokerContext, access: Access, topic: str, index: int) -> PartitionResponse:
     try:
         validate_topic_name(topic)
+        access.check(AclOperation.READ, ResourceType.TOPIC, topic)
         partition = context.state.partition(topic, index)
         if partition.leader != context.node_id:
             raise NotLeaderOrFollowerException(f"the leader of {partition} is node {partition.leader}")

@@ -5,6 +5,8 @@ Version 0. Simplification: there is no internal topic, so groups whose offsets a
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.request import Request
@@ -24,14 +26,18 @@ VERSIONS = Versions(0, 0)
 def handle(
     context: BrokerContext, request: Request, message: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
+    access = Access.of(context, request)
     return DescribeTransactionsResponse(
-        transaction_states=[_describe(context, transactional_id) for transactional_id in message.transactional_ids]
+        transaction_states=[
+            _describe(context, access, transactional_id) for transactional_id in message.transactional_ids
+        ]
     )
 
 
-def _describe(context: BrokerContext, transactional_id: str) -> TransactionState:
+def _describe(context: BrokerContext, access: Access, transactional_id: str) -> TransactionState:
     told = TransactionState(ErrorCode.NONE, transactional_id)
     try:
+        access.check(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id)
         if not transactional_id:
             raise InvalidRequestException("the transactional id is empty")
         check_coordinator(context, transactional_id)
@@ -48,6 +54,7 @@ def _describe(context: BrokerContext, transactional_id: str) -> TransactionState
     told.producer_id, told.producer_epoch = metadata.identity
     topics: dict[str, list[int]] = {}
     for topic, partition in metadata.partitions:
-        topics.setdefault(topic, []).append(partition)
+        if access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic, asked_for=False):
+            topics.setdefault(topic, []).append(partition)
     told.topics = [TopicData(topic, partitions) for topic, partitions in topics.items()]
     return told

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
@@ -21,6 +24,10 @@ VERSIONS = Versions(0, 0)
 def handle(
     context: BrokerContext, request: Request, message: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
+    try:
+        Access.of(context, request).check_cluster(AclOperation.DESCRIBE)
+    except ApiException as error:
+        return DescribeUserScramCredentialsResponse(error_code=error.code, error_message=str(error))
     known = context.state.scram_credentials
     asked = Counter(user.name for user in message.users or ()) or Counter(known.users())
     return DescribeUserScramCredentialsResponse(

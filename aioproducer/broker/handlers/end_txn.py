@@ -6,6 +6,8 @@ goes on with.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator, fencing_code
 from aioproducer.broker.request import Request
@@ -24,6 +26,7 @@ def handle(context: BrokerContext, request: Request, message: EndTxnRequest) -> 
     bump = request.header.api_version >= _BUMP_VERSION
     identity = message.producer_id, message.producer_epoch
     try:
+        Access.of(context, request).check(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, message.transactional_id)
         check_coordinator(context, message.transactional_id)
         goes_on_with = context.transactions.end(
             message.transactional_id, identity, committed=message.committed, bump=bump

@@ -4,8 +4,8 @@ Versions 4 to 18.
 
 Simplifications: no fetch sessions: a request for one is answered with session id 0, as Kafka does when it has no room
 for another, and the client goes on with full fetches. Whole batches only, where Kafka may cut the last one. No
-fetches by followers, nor from them: replicas share their log, so there is no divergence and no preferred read
-replica.
+fetches by followers, nor from them: replicas share their log, so there is no preferred read replica. A log may have
+been cut when its broker started: a client that names the epoch of its last record (version 12) learns where they part.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from uuid import UUID
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
-from aioproducer.broker.leader_epoch import check_leader_epoch
+from aioproducer.broker.leader_epoch import check_leader_epoch, diverging_epoch
 from aioproducer.broker.long_work import Steps, finish
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.request import Request
@@ -24,12 +26,14 @@ from aioproducer.broker.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
+    AuthorizationException,
     NotLeaderOrFollowerException,
     UnknownTopicIdException,
     UnknownTopicOrPartitionException,
 )
 from aioproducer.protocol.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -78,6 +82,7 @@ class _Fetch:
         self._max_bytes = min(message.max_bytes, context.config.fetch_max_bytes, context.quotas.most_to_fetch(request))
         self._min_bytes = min(message.min_bytes, self._max_bytes)
         self._topics = _distinct(message.topics)
+        self._access = Access.of(context, request)
         # While it waits: what it wants of each partition, how far its bytes are counted, and the bytes of all.
         self._wanted: dict[Hashable, tuple[FetchTopic, FetchPartition]] = {}
         self._counted: dict[Hashable, tuple[int, int]] = {}
@@ -112,7 +117,10 @@ class _Fetch:
         topic, wanted = self._wanted[partition]
         counted_to, size = self._counted.get(partition, (wanted.fetch_offset, 0))
         try:
-            log = self._checked(topic, self._topic(topic), wanted).log
+            checked = self._checked(topic, self._topic(topic), wanted)
+            if diverging_epoch(checked, wanted.fetch_offset, wanted.last_fetched_epoch) is not None:
+                return True
+            log = checked.log
             more, end = log.readable(wanted.fetch_offset, counted_to, committed=self._committed)
         except ApiException:
             return True
@@ -163,6 +171,7 @@ class _Fetch:
         """The partition that is wanted. Raises what keeps it from being read here."""
         if topic is None and self._by_id:
             raise UnknownTopicIdException(f"there is no topic with id {wanted_topic.topic_id}")
+        self._access.check(AclOperation.READ, ResourceType.TOPIC, wanted_topic.topic if topic is None else topic.name)
         partition = None if topic is None else topic.partition(wanted.partition)
         if partition is None:
             raise UnknownTopicOrPartitionException(f"there is no partition {wanted_topic.topic}-{wanted.partition}")
@@ -181,13 +190,25 @@ class _Fetch:
         leaders: dict[int, Node],
     ) -> tuple[PartitionData, int]:
         try:
-            log = self._checked(wanted_topic, topic, wanted).log
+            checked = self._checked(wanted_topic, topic, wanted)
+            log = checked.log
+            diverging = diverging_epoch(checked, wanted.fetch_offset, wanted.last_fetched_epoch)
+            if diverging is not None:
+                return _diverged(wanted, log, EpochEndOffset(*diverging)), 0
             # Kafka reads nothing, not even one batch, from the partitions after the first that gave something.
             limit = min(max_bytes, wanted.partition_max_bytes)
             batches = log.read(wanted.fetch_offset, limit, min_one_batch=min_one_batch, committed=self._committed)
         except ApiException as error:
+            # Kafka answers an empty list where it does not get as far as the log.
+            early = isinstance(
+                error, (UnknownTopicOrPartitionException, UnknownTopicIdException, AuthorizationException)
+            )
             data = PartitionData(
-                wanted.partition, error.code, high_watermark=-1, aborted_transactions=None, records=b""
+                wanted.partition,
+                error.code,
+                high_watermark=-1,
+                aborted_transactions=[] if early else None,
+                records=b"",
             )
             partition = None if topic is None else topic.partition(wanted.partition)
             if partition is not None and self._version >= _NODE_ENDPOINTS_VERSION:
@@ -211,6 +232,19 @@ class _Fetch:
         node = self._context.state.nodes.find(partition.leader, self._listener)
         if node is not None:
             leaders[node.id] = node
+
+
+def _diverged(wanted: FetchPartition, log: PartitionLog, diverging: EpochEndOffset) -> PartitionData:
+    return PartitionData(
+        wanted.partition,
+        ErrorCode.NONE,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.last_stable_offset,
+        log_start_offset=log.log_start_offset,
+        diverging_epoch=diverging,
+        aborted_transactions=None,
+        records=b"",
+    )
 
 
 def _distinct(topics: Sequence[FetchTopic]) -> Sequence[FetchTopic]:

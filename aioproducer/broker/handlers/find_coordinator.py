@@ -7,9 +7,12 @@ Simplification: keys are spread over the nodes themselves, not over the partitio
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.request import Request
 from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -20,12 +23,14 @@ from aioproducer.protocol.schema import Versions
 VERSIONS = Versions(0, 6)
 
 _GROUP, _TRANSACTION = 0, 1
+_RESOURCES = {_GROUP: ResourceType.GROUP, _TRANSACTION: ResourceType.TRANSACTIONAL_ID}
 
 
 def handle(context: BrokerContext, request: Request, message: FindCoordinatorRequest) -> FindCoordinatorResponse:
     batched = request.header.api_version >= 4
     keys = message.coordinator_keys if batched else [message.key]
-    coordinators = [_find(context, key, message.key_type, request.connection.listener) for key in keys]
+    access = Access.of(context, request)
+    coordinators = [_find(context, access, key, message.key_type, request.connection.listener) for key in keys]
     if batched:
         return FindCoordinatorResponse(coordinators=coordinators)
     (only,) = coordinators
@@ -38,9 +43,13 @@ def handle(context: BrokerContext, request: Request, message: FindCoordinatorReq
     )
 
 
-def _find(context: BrokerContext, key: str, key_type: int, listener: str) -> Coordinator:
-    if key_type not in (_GROUP, _TRANSACTION):
+def _find(context: BrokerContext, access: Access, key: str, key_type: int, listener: str) -> Coordinator:
+    if key_type not in _RESOURCES:
         return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
+    try:
+        access.check(AclOperation.DESCRIBE, _RESOURCES[key_type], key)
+    except ApiException as error:
+        return Coordinator(key, -1, "", -1, error.code, str(error))
     node_id = context.state.nodes.coordinator(key)
     if node_id is None:
         return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, "no node is alive")

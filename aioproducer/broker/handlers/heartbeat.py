@@ -5,6 +5,8 @@ Versions 0 to 4.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.request import Request
@@ -17,6 +19,7 @@ VERSIONS = Versions(0, 4)
 
 def handle(context: BrokerContext, request: Request, message: HeartbeatRequest) -> HeartbeatResponse:
     try:
+        Access.of(context, request).check(AclOperation.READ, ResourceType.GROUP, message.group_id)
         check_coordinator(context, message.group_id)
         context.groups.heartbeat(message.group_id, message.generation_id, message.member_id, message.group_instance_id)
         return HeartbeatResponse()

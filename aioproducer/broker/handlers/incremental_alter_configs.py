@@ -10,6 +10,7 @@ says so.
 
 from __future__ import annotations
 
+from aioproducer.broker.access import Access
 from aioproducer.broker.config_changes import ConfigChange
 from aioproducer.broker.config_resource import Alteration
 from aioproducer.broker.context import BrokerContext
@@ -30,7 +31,8 @@ VERSIONS = Versions(0, 1)
 def handle(
     context: BrokerContext, request: Request, message: IncrementalAlterConfigsRequest
 ) -> Steps[IncrementalAlterConfigsResponse]:
-    alteration = Alteration(context, message.resources, validate_only=message.validate_only)
+    access = Access.of(context, request)
+    alteration = Alteration(context, access, message.resources, validate_only=message.validate_only)
     response = IncrementalAlterConfigsResponse()
     for resource in message.resources:
         response.responses.append((yield from _alter(alteration, resource)))

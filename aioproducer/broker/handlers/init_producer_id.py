@@ -8,6 +8,8 @@ idempotent producer bumps its epoch by itself, and asks anew when its epochs are
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator, fencing_code
 from aioproducer.broker.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
@@ -22,7 +24,12 @@ _PRODUCER_FENCED_VERSION = 4
 
 
 def handle(context: BrokerContext, request: Request, message: InitProducerIdRequest) -> InitProducerIdResponse:
+    access = Access.of(context, request)
     try:
+        if message.transactional_id is not None:
+            access.check(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, message.transactional_id)
+        elif not access.may_some(AclOperation.WRITE, ResourceType.TOPIC):
+            access.check_cluster(AclOperation.IDEMPOTENT_WRITE)
         if (message.producer_id == NO_PRODUCER_ID) != (message.producer_epoch == NO_PRODUCER_EPOCH):
             raise InvalidRequestException("a producer has both an id and an epoch, or neither")
         if message.transactional_id is None:

@@ -5,6 +5,8 @@ Versions 0 to 9; see ``group_coordinator.py``.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.classic_group import ClassicGroup, GroupState, Member
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
@@ -45,6 +47,7 @@ def handle(context: BrokerContext, request: Request, message: JoinGroupRequest) 
             request.respond(_response(version, group, joined or member, code))
 
     try:
+        Access.of(context, request).check(AclOperation.READ, ResourceType.GROUP, message.group_id)
         check_coordinator(context, message.group_id)
     except ApiException as error:
         answer(None, member, error.code)

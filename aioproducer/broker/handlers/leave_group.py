@@ -5,6 +5,8 @@ Versions 0 to 5.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.request import Request
@@ -25,6 +27,7 @@ _SEVERAL_VERSION = 3
 
 def handle(context: BrokerContext, request: Request, message: LeaveGroupRequest) -> LeaveGroupResponse:
     try:
+        Access.of(context, request).check(AclOperation.READ, ResourceType.GROUP, message.group_id)
         check_coordinator(context, message.group_id)
     except ApiException as error:
         return LeaveGroupResponse(error_code=error.code)

@@ -5,6 +5,8 @@ Versions 0 to 5. There are classic groups only.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import coordinates
 from aioproducer.broker.request import Request
@@ -19,8 +21,13 @@ _TYPE = "classic"
 def handle(context: BrokerContext, request: Request, message: ListGroupsRequest) -> ListGroupsResponse:
     states = {state.lower() for state in message.states_filter}
     types = {kind.lower() for kind in message.types_filter}
+    access = Access.of(context, request)
+    sees_all = access.may_cluster(AclOperation.DESCRIBE, asked_for=False)
     groups = [
-        context.groups.group(group_id) for group_id in context.groups.group_ids() if coordinates(context, group_id)
+        context.groups.group(group_id)
+        for group_id in context.groups.group_ids()
+        if coordinates(context, group_id)
+        and (sees_all or access.may(AclOperation.DESCRIBE, ResourceType.GROUP, group_id, asked_for=False))
     ]
     return ListGroupsResponse(
         groups=[

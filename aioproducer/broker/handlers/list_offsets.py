@@ -2,6 +2,7 @@
 
 Versions 1 to 11.
 
+The largest timestamp is that of a record that is left. Kafka, which looks at segments, may name a deleted record.
 Simplification: no tiered storage: the earliest local offset is the earliest one, and there is none that was tiered or
 waits to be.
 """
@@ -14,10 +15,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.leader_epoch import check_leader_epoch
+from aioproducer.broker.log_validator import NO_TIMESTAMP
 from aioproducer.broker.long_work import Steps
-from aioproducer.broker.partition_log import NO_TIMESTAMP
 from aioproducer.broker.request import Request
 from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.broker.topic import Partition
@@ -77,6 +80,7 @@ def handle(context: BrokerContext, request: Request, message: ListOffsetsRequest
     )
     version = request.header.api_version
     committed = message.isolation_level == READ_COMMITTED
+    access = Access.of(context, request)
     response = ListOffsetsResponse()
     searches: list[_Search] = []
     for topic in message.topics:
@@ -84,6 +88,7 @@ def handle(context: BrokerContext, request: Request, message: ListOffsetsRequest
         for wanted in topic.partitions:
             answer = ListOffsetsPartitionResponse(wanted.partition_index)
             try:
+                access.check(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
                 if times[topic.name, wanted.partition_index] > 1:
                     raise InvalidRequestException(f"{topic.name}-{wanted.partition_index} is there twice")
                 search = _list_offset(context, topic.name, wanted, answer, version, committed)

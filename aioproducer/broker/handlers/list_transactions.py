@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import coordinates
 from aioproducer.broker.request import Request
@@ -31,6 +33,8 @@ def handle(context: BrokerContext, request: Request, message: ListTransactionsRe
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     now_ms = context.clock.time_ms()
 
+    access = Access.of(context, request)
+
     def is_wanted(one: TransactionMetadata) -> bool:
         return (
             (not message.state_filters or one.state.value in message.state_filters)
@@ -44,6 +48,8 @@ def handle(context: BrokerContext, request: Request, message: ListTransactionsRe
         transaction_states=[
             ListedTransaction(one.transactional_id, one.producer_id, one.state.value)
             for one in context.transactions.transactions()
-            if coordinates(context, one.transactional_id) and is_wanted(one)
+            if coordinates(context, one.transactional_id)
+            and is_wanted(one)
+            and access.may(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, one.transactional_id, asked_for=False)
         ],
     )

@@ -2,14 +2,15 @@
 
 Versions 0 to 13.
 
-Simplifications: a topic that is created because a client asked for it is there in the same response (Kafka answers
-``UNKNOWN_TOPIC_OR_PARTITION`` once, and the client asks again); no topic is internal; without an authorizer every
-operation is allowed, as in Kafka.
+A topic that is created because a client asked for it is there after the response, which says
+``UNKNOWN_TOPIC_OR_PARTITION``, as in Kafka: the client asks again. Simplifications: no topic is internal; for a topic
+that cannot be created the answer says why, where Kafka answers ``UNKNOWN_TOPIC_OR_PARTITION`` every time.
 """
 
 from __future__ import annotations
 
-from aioproducer.broker.allowed_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.long_work import Steps
 from aioproducer.broker.request import Request
@@ -39,6 +40,7 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
     state = context.state
     version = request.header.api_version
     listener = request.connection.listener
+    access = Access.of(context, request)
     alive = state.nodes.alive(listener)
     response = MetadataResponse(
         brokers=[MetadataResponseBroker(node.id, node.host, node.port, node.rack) for node in alive],
@@ -46,27 +48,30 @@ def handle(context: BrokerContext, request: Request, message: MetadataRequest) -
         controller_id=state.nodes.controller_id,
     )
     if message.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = access.cluster_operations()
     # In version 0 an empty list means all topics; from version 1 on null does.
     if message.topics is None or (version == 0 and not message.topics):
         for topic in tuple(state.topics.values()):
+            if not access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name, asked_for=False):
+                continue
             response.topics.append((yield from _describe(context, topic, request)))
             yield
     else:
         # The same topic asked for twice is answered once.
         wanted = {(topic.topic_id, topic.name): topic for topic in message.topics}
         for one in wanted.values():
-            found = yield from _find(context, one, request, create=message.allow_auto_topic_creation)
+            found = yield from _find(context, access, one, request, create=message.allow_auto_topic_creation)
             response.topics.append(found)
             yield
     if message.include_topic_authorized_operations:
         for described in response.topics:
-            described.topic_authorized_operations = TOPIC_OPERATIONS
+            if described.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED and described.name is not None:
+                described.topic_authorized_operations = access.operations(ResourceType.TOPIC, described.name)
     return response
 
 
 def _find(
-    context: BrokerContext, wanted: MetadataRequestTopic, request: Request, *, create: bool
+    context: BrokerContext, access: Access, wanted: MetadataRequestTopic, request: Request, *, create: bool
 ) -> Steps[MetadataResponseTopic]:
     if request.header.api_version < _TOPIC_ID_VERSION and (wanted.topic_id != ZERO_UUID or wanted.name is None):
         return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, wanted.name or "", wanted.topic_id)
@@ -74,17 +79,24 @@ def _find(
         known = context.state.topic_by_id(wanted.topic_id)
         if known is None:
             return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
+        if not access.may_topic(AclOperation.DESCRIBE, known.name):
+            return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, wanted.topic_id)
         return (yield from _describe(context, known, request))
     name = wanted.name
     if name is None:
         return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, None)
+    if not access.may_topic(AclOperation.DESCRIBE, name):
+        return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
     known = context.state.topics.get(name)
     if known is None:
         try:
             if not (create and context.config.auto_create_topics_enable):
                 validate_topic_name(name)
                 return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
-            known = yield from context.state.creating_topic(NewTopic(name))
+            if not access.may_create(name):
+                return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+            yield from context.state.creating_topic(NewTopic(name))
+            return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
         except InvalidTopicException:
             return MetadataResponseTopic(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
         except ApiException as error:

@@ -5,6 +5,8 @@ Versions 2 to 10. Members of a group commit for it, or anybody for one that has 
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator, commit_code
@@ -25,6 +27,9 @@ _TOPIC_ID_VERSION = 10
 
 
 def handle(context: BrokerContext, request: Request, message: OffsetCommitRequest) -> OffsetCommitResponse:
+    access = Access.of(context, request)
+    if not access.may_group(AclOperation.READ, message.group_id):
+        return _refused(message, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     refused = ErrorCode.NONE
     try:
         check_coordinator(context, message.group_id)
@@ -41,13 +46,28 @@ def handle(context: BrokerContext, request: Request, message: OffsetCommitReques
         topic = state.topic_by_id(wanted.topic_id) if by_id else state.topics.get(wanted.name)
         answers = []
         for partition in wanted.partitions:
-            code = commit_code(context, topic, partition, refused)
             if topic is None and by_id:
                 code = ErrorCode.UNKNOWN_TOPIC_ID
-            elif topic is not None and not code:
+            else:
+                name = wanted.name if topic is None else topic.name
+                code = commit_code(context, access, name, topic, partition, refused)
+            if topic is not None and not code:
                 offsets[topic.name, partition.partition_index] = OffsetAndMetadata.of(partition)
             answers.append(OffsetCommitResponsePartition(partition.partition_index, code))
         topics.append(OffsetCommitResponseTopic(wanted.name, wanted.topic_id, answers))
     if offsets:
         context.groups.offsets.commit(message.group_id, offsets)
     return OffsetCommitResponse(topics=topics)
+
+
+def _refused(message: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                topic.name,
+                topic.topic_id,
+                [OffsetCommitResponsePartition(partition.partition_index, code) for partition in topic.partitions],
+            )
+            for topic in message.topics
+        ]
+    )

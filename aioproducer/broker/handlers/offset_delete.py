@@ -5,6 +5,8 @@ Version 0. Offsets of topics that members of the group have subscribed to are ke
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.request import Request
@@ -23,7 +25,9 @@ VERSIONS = Versions(0, 0)
 
 def handle(context: BrokerContext, request: Request, message: OffsetDeleteRequest) -> OffsetDeleteResponse:
     groups, group_id = context.groups, message.group_id
+    access = Access.of(context, request)
     try:
+        access.check(AclOperation.DELETE, ResourceType.GROUP, group_id)
         check_coordinator(context, group_id)
         if not group_id:
             raise InvalidGroupIdException("the group id is empty")
@@ -37,7 +41,9 @@ def handle(context: BrokerContext, request: Request, message: OffsetDeleteReques
         answers = []
         for index in (partition.partition_index for partition in topic.partitions):
             code = ErrorCode.NONE
-            if context.state.find_partition(topic.name, index) is None:
+            if not access.may_topic(AclOperation.READ, topic.name):
+                code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif context.state.find_partition(topic.name, index) is None:
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             elif subscribed is None or topic.name in subscribed:
                 code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC

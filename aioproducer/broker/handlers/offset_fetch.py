@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
 from aioproducer.broker.request import Request
@@ -36,13 +38,15 @@ _NO_OFFSET = -1
 
 def handle(context: BrokerContext, request: Request, message: OffsetFetchRequest) -> OffsetFetchResponse:
     version = request.header.api_version
+    access = Access.of(context, request)
     if version >= _GROUPS_VERSION:
-        groups = [_fetch(context, group, version, message.require_stable) for group in message.groups]
+        groups = [_fetch(context, access, group, version, message.require_stable) for group in message.groups]
         return OffsetFetchResponse(groups=groups)
     wanted = None
     if message.topics is not None:
         wanted = [OffsetFetchRequestTopics(topic.name, ZERO_UUID, topic.partition_indexes) for topic in message.topics]
-    only = _fetch(context, OffsetFetchRequestGroup(message.group_id, topics=wanted), version, message.require_stable)
+    of_group = OffsetFetchRequestGroup(message.group_id, topics=wanted)
+    only = _fetch(context, access, of_group, version, message.require_stable)
     topics = [
         OffsetFetchResponseTopic(
             topic.name,
@@ -59,21 +63,26 @@ def handle(context: BrokerContext, request: Request, message: OffsetFetchRequest
 
 
 def _fetch(
-    context: BrokerContext, group: OffsetFetchRequestGroup, version: int, require_stable: bool
+    context: BrokerContext, access: Access, group: OffsetFetchRequestGroup, version: int, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     try:
+        access.check(AclOperation.DESCRIBE, ResourceType.GROUP, group.group_id)
         check_coordinator(context, group.group_id)
     except ApiException as error:
         return OffsetFetchResponseGroup(group.group_id, [], error.code)
     by_id = version >= _TOPIC_ID_VERSION
-    wanted = _all_topics(context, group.group_id) if group.topics is None else group.topics
+    wanted = _all_topics(context, access, group.group_id) if group.topics is None else group.topics
     topics = []
     for topic in wanted:
         name, topic_id = _named(context, topic, by_id)
+        code = ErrorCode.NONE
         if name is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID
+        elif not access.may_topic(AclOperation.DESCRIBE, name):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if name is None or code:
             answers = [
-                OffsetFetchResponsePartitions(index, _NO_OFFSET, -1, "", ErrorCode.UNKNOWN_TOPIC_ID)
-                for index in topic.partition_indexes
+                OffsetFetchResponsePartitions(index, _NO_OFFSET, -1, "", code) for index in topic.partition_indexes
             ]
         else:
             answers = [
@@ -83,9 +92,11 @@ def _fetch(
     return OffsetFetchResponseGroup(group.group_id, topics)
 
 
-def _all_topics(context: BrokerContext, group: str) -> list[OffsetFetchRequestTopics]:
+def _all_topics(context: BrokerContext, access: Access, group: str) -> list[OffsetFetchRequestTopics]:
     indexes: dict[str, list[int]] = {}
     for name, index in context.transactions.offsets.committed(group):
+        if not access.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name, asked_for=False):
+            continue
         indexes.setdefault(name, []).append(index)
     topics = context.state.topics
     return [OffsetFetchRequestTopics(name, topics[name].id, of) for name, of in indexes.items() if name in topics]

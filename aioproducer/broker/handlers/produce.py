@@ -21,19 +21,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import UNLIMITED, Access
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_replication import DelayedReplication
-from aioproducer.broker.log_validator import Scan, batch_of_request, scan
+from aioproducer.broker.log_validator import Codec, Scan, batch_of_request, scan, wanted_codec
 from aioproducer.broker.long_work import Steps
 from aioproducer.broker.producer_state import NUM_BATCHES_TO_RETAIN
 from aioproducer.broker.request import Request
 from aioproducer.broker.topic import Partition, Topic
+from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
+    AuthorizationException,
     InvalidProducerEpochException,
     InvalidRequiredAcksException,
     InvalidTxnStateException,
@@ -56,10 +61,10 @@ from aioproducer.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from aioproducer.protocol.schema import Versions
-from aioproducer.records.compression import DecompressedTooLargeException
+from aioproducer.protocol.schema import Records, Versions
+from aioproducer.records.compression import CompressionType, DecompressedTooLargeException, millisecond_of_work
 from aioproducer.records.record_batch import RecordBatch
-from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, CODEC_MASK
+from aioproducer.records.record_batch_header import ATTRIBUTES_OFFSET, CODEC_MASK, TRANSACTIONAL
 
 log = logging.getLogger(__name__)
 
@@ -88,63 +93,126 @@ _NO_SCANS: _Scans = {}
 
 def handle(context: BrokerContext, request: Request, message: ProduceRequest) -> ProduceResponse | None:
     topics = _distinct(message.topic_data)
-    scans = None if context.order.is_busy(request.connection) else _scan_now(topics, request.header.api_version)
+    version = request.header.api_version
+    writer = _Writer.of(context, request, message)
+    writable = writer.writable(context, version, topics)
+    scans = None if context.order.is_busy(request.connection) else _scan_now(context, version, writable)
     if scans is not None:
-        append = _Append(context, request, message, scans)
+        append = _Append(context, request, message, writer, scans)
         for data in topics:
             append.add(data, data.partition_data)
         return append.end()
-    context.order.run(request, partial(_scan_elsewhere, context, request, message, topics))
+    context.order.run(request, partial(_scan_elsewhere, context, request, message, writer, topics))
     return None
 
 
-def _scan_now(topics: Sequence[TopicProduceData], version: int) -> _Scans | None:
-    """Decompresses what is compressed; None if all that the request has to have done takes too long for the loop."""
+class _Writer(NamedTuple):
+    """The client, as far as it may write."""
+
+    access: Access
+    transactional_id: str | None
+    """None unless it writes batches of a transaction."""
+
+    @staticmethod
+    def of(context: BrokerContext, request: Request, message: ProduceRequest) -> _Writer:
+        access = Access.of(context, request)
+        transactional = access is not UNLIMITED and any(
+            _is_transactional(wanted.records) for topic in message.topic_data for wanted in topic.partition_data
+        )
+        return _Writer(access, message.transactional_id or "" if transactional else None)
+
+    def check(self, topic: str) -> None:
+        """Raises :class:`AuthorizationException`."""
+        if self.transactional_id is not None:
+            self.access.check(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, self.transactional_id)
+        self.access.check(AclOperation.WRITE, ResourceType.TOPIC, topic)
+
+    def writable(
+        self, context: BrokerContext, version: int, topics: Sequence[TopicProduceData]
+    ) -> Sequence[TopicProduceData]:
+        """Nothing else is worth being read."""
+        if self.access is UNLIMITED:
+            return topics
+        found = []
+        for data in topics:
+            topic = _topic(context, version, data)
+            with suppress(AuthorizationException):  # it is found again, and answered
+                self.check(data.name if topic is None else topic.name)
+                found.append(data)
+        return found
+
+
+def _is_transactional(records: Records) -> bool:
+    """Of whatever was sent as a batch."""
+    if not isinstance(records, (memoryview, bytes, bytearray)) or len(records) <= _CODEC_AT:
+        return False
+    return bool(records[_CODEC_AT] & TRANSACTIONAL)
+
+
+def _scan_now(context: BrokerContext, version: int, topics: Sequence[TopicProduceData]) -> _Scans | None:
+    """Decompresses what is compressed, and compresses what its topic wants in another codec; None if all that the
+    request has to have done takes too long for the loop."""
     count = size = 0
-    packed: list[PartitionProduceData] = []
-    for topic in topics:
-        for wanted in topic.partition_data:
+    packed: list[tuple[PartitionProduceData, TopicConfig | None]] = []
+    for data in topics:
+        topic = _topic(context, version, data)
+        config = None if topic is None else topic.config_on(context.node_id)
+        kept_as_sent = config is None or config.codec is None
+        for wanted in data.partition_data:
             count += 1
             records = wanted.records
             if isinstance(records, (memoryview, bytes, bytearray)) and len(records) > _CODEC_AT:
                 size += len(records)
-                if records[_CODEC_AT] & CODEC_MASK:
-                    packed.append(wanted)
+                if records[_CODEC_AT] & CODEC_MASK or not kept_as_sent:
+                    packed.append((wanted, config))
     if count > _PARTITIONS_AT_ONCE or size > (_PACKED_BYTES_AT_ONCE if packed else _BYTES_AT_ONCE):
         return None
     if not packed:
         return _NO_SCANS
     scans: dict[int, Scan] = {}
     left = _DECOMPRESSED_AT_ONCE
-    for wanted in packed:
+    for wanted, config in packed:
         try:
-            found = scan(batch_of_request(wanted.records, version), left)
+            batch = batch_of_request(wanted.records, version)
+            codec = None if config is None else wanted_codec(batch, config)
+            if codec is not None and codec.type is not CompressionType.NONE:
+                left = min(left, millisecond_of_work(codec.type, codec.level))
+                if batch.size_in_bytes > left:
+                    return None
+            found = scan(batch, left, codec)
         except DecompressedTooLargeException:
             return None
         except ApiException:
             continue  # it is found again, and answered
         scans[id(wanted)] = found
-        left -= found.decompressed
+        left -= found.decompressed or (batch.size_in_bytes if codec else 0)
+        if left < 0:
+            return None
     return scans
 
 
 def _scan_elsewhere(
-    context: BrokerContext, request: Request, message: ProduceRequest, topics: Sequence[TopicProduceData]
+    context: BrokerContext,
+    request: Request,
+    message: ProduceRequest,
+    writer: _Writer,
+    topics: Sequence[TopicProduceData],
 ) -> None:
     """Reads the batches in a thread, and appends them after that in slices."""
-    batches: dict[int, RecordBatch] = {}
+    batches: dict[int, tuple[RecordBatch, Codec | None]] = {}
     version = request.header.api_version
-    for data in topics:
+    for data in writer.writable(context, version, topics):
         topic = _topic(context, version, data)
         for wanted in data.partition_data:
             partition = None if topic is None else topic.partition(wanted.index)
             with suppress(ApiException):  # it is found again, and answered
                 batch = batch_of_request(wanted.records, version)
                 if partition is not None and batch.size_in_bytes <= partition.log.config.max_message_bytes:
-                    batches[id(wanted)] = batch
+                    batches[id(wanted)] = batch, wanted_codec(batch, partition.log.config)
 
     def append(found: asyncio.Future[list[Scan]]) -> None:
-        context.long_work.run(request, _append_in_order(context, request, message, topics, found, batches), needed=True)
+        steps = _append_in_order(context, request, message, writer, topics, found, batches)
+        context.long_work.run(request, steps, needed=True)
 
     def scanned(found: asyncio.Future[list[Scan]]) -> None:
         if not found.cancelled():  # else the node has stopped
@@ -157,12 +225,13 @@ def _append_in_order(
     context: BrokerContext,
     request: Request,
     message: ProduceRequest,
+    writer: _Writer,
     topics: Sequence[TopicProduceData],
     found: asyncio.Future[list[Scan]],
     batches: Iterable[int],
 ) -> Steps[ProduceResponse | None]:
     try:
-        append = _Append(context, request, message, dict(zip(batches, found.result(), strict=True)))
+        append = _Append(context, request, message, writer, dict(zip(batches, found.result(), strict=True)))
         for data in topics:
             for start in range(0, len(data.partition_data), _PARTITIONS_AT_ONCE):
                 append.add(data, data.partition_data[start : start + _PARTITIONS_AT_ONCE])
@@ -190,9 +259,12 @@ class _Replicating:
 class _Append:
     """The work of one request."""
 
-    def __init__(self, context: BrokerContext, request: Request, message: ProduceRequest, scans: _Scans) -> None:
+    def __init__(
+        self, context: BrokerContext, request: Request, message: ProduceRequest, writer: _Writer, scans: _Scans
+    ) -> None:
         self._context = context
         self._request = request
+        self._writer = writer
         self._scans = scans
         self._timeout_ms = message.timeout_ms
         self._responses: list[TopicProduceResponse] = []
@@ -255,6 +327,7 @@ class _Append:
         try:
             if topic is None and self._version >= _TOPIC_ID_VERSION:
                 raise UnknownTopicIdException(f"there is no topic with id {data.topic_id}")
+            self._writer.check(data.name if topic is None else topic.name)
             if topic is None or partition is None:
                 raise UnknownTopicOrPartitionException(f"there is no partition {data.name}-{wanted.index}")
             return self._append(partition, wanted)
@@ -263,7 +336,8 @@ class _Append:
             answer = PartitionProduceResponse(wanted.index, error.code, -1, error_message=str(error))
             if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 answer.current_leader = self._current_leader(partition)
-            if partition is not None and partition.leader == self._context.node_id:
+            known = not isinstance(error, AuthorizationException)
+            if known and partition is not None and partition.leader == self._context.node_id:
                 answer.producer_state_batches_to_retain = self._told(partition)
             return answer
 

@@ -5,6 +5,8 @@ Versions 0 to 5.
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker.access import Access
 from aioproducer.broker.classic_group import ClassicGroup, Member
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator
@@ -35,6 +37,7 @@ def handle(context: BrokerContext, request: Request, message: SyncGroupRequest) 
     try:
         if request.header.api_version >= _PROTOCOL_VERSION and None in (message.protocol_type, message.protocol_name):
             raise InconsistentGroupProtocolException("since version 5 a member says what protocol it has agreed on")
+        Access.of(context, request).check(AclOperation.READ, ResourceType.GROUP, message.group_id)
         check_coordinator(context, message.group_id)
     except ApiException as error:
         answer(None, None, error.code)

@@ -6,6 +6,8 @@ of the group has to be one (KIP-447).
 
 from __future__ import annotations
 
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
 from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.coordination import check_coordinator, commit_code, fencing_code
@@ -25,13 +27,18 @@ VERSIONS = Versions(0, 5)
 _ABORTABLE_VERSION = 4
 _IMPLICIT_VERSION = 5
 _NEVER = VERSIONS.high + 1
+_WITHOUT_COORDINATOR = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+"""What is wrong with an offset before its group is looked at."""
 
 
 def handle(context: BrokerContext, request: Request, message: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     state = context.state
+    access = Access.of(context, request)
+    unauthorized = _unauthorized(access, message)
+    if unauthorized:
+        return _refused(message, unauthorized)
     known = any(
-        commit_code(context, state.topics.get(topic.name), partition, ErrorCode.NONE)
-        is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        commit_code(context, access, topic.name, state.topics.get(topic.name), partition) not in _WITHOUT_COORDINATOR
         for topic in message.topics
         for partition in topic.partitions
     )
@@ -41,7 +48,7 @@ def handle(context: BrokerContext, request: Request, message: TxnOffsetCommitReq
     for topic in message.topics:
         answers = []
         for partition in topic.partitions:
-            code = commit_code(context, state.topics.get(topic.name), partition, refused)
+            code = commit_code(context, access, topic.name, state.topics.get(topic.name), partition, refused)
             if not code:
                 offsets[topic.name, partition.partition_index] = OffsetAndMetadata.of(partition)
             answers.append(TxnOffsetCommitResponsePartition(partition.partition_index, code))
@@ -49,6 +56,26 @@ def handle(context: BrokerContext, request: Request, message: TxnOffsetCommitReq
     if offsets:
         context.transactions.offsets.commit_in_transaction(message.producer_id, message.group_id, offsets)
     return TxnOffsetCommitResponse(topics=topics)
+
+
+def _unauthorized(access: Access, message: TxnOffsetCommitRequest) -> ErrorCode:
+    if not access.may_transactional_id(AclOperation.WRITE, message.transactional_id):
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if not access.may_group(AclOperation.READ, message.group_id):
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    return ErrorCode.NONE
+
+
+def _refused(message: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                topic.name,
+                [TxnOffsetCommitResponsePartition(partition.partition_index, code) for partition in topic.partitions],
+            )
+            for topic in message.topics
+        ]
+    )
 
 
 def _refusal(context: BrokerContext, version: int, message: TxnOffsetCommitRequest) -> ErrorCode:

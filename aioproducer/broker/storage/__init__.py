@@ -2,6 +2,10 @@
 
 files.py           the file system: only what is needed of it
 segment.py         one file of a partition's log, and what a good one is
+recovery_points.py how far each log was certainly on disk
+log_reader.py      what a start makes of the segments it finds
+repair.py          what it then changes in them
+damage.py          what it refuses
 stored_batches.py  the batches of a partition, in segments
 journal.py         entries by key: topics, offsets, transactions, everything that is not a record
 cluster_store.py   what these entries are, and how a restart uses them

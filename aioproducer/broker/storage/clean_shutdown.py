@@ -29,17 +29,18 @@ def write_clean_shutdown(files: Files, logs: Mapping[Key, LogCheckpoint]) -> Non
     files.sync_directory("")
 
 
-def take_clean_shutdown(files: Files) -> dict[Key, LogCheckpoint]:
-    """What was written, which is gone when it returns: nothing may be changed before that. Raises OSError."""
-    names = files.names("")
-    if _NEW in names:
-        files.remove(_NEW)
-    if CLEAN_SHUTDOWN not in names:
-        return {}
-    data = files.read(CLEAN_SHUTDOWN, 0, files.size(CLEAN_SHUTDOWN))
-    files.remove(CLEAN_SHUTDOWN)
-    files.sync_directory("")
-    return {key: _checkpoint(*value) for _, entries in read_frames(data) for key, value in entries}
+def read_clean_shutdown(files: Files) -> dict[Key, LogCheckpoint]:
+    """What was written. Raises OSError."""
+    data = files.read(CLEAN_SHUTDOWN, 0, size) if (size := files.size(CLEAN_SHUTDOWN)) else b""
+    return {key: _checkpoint(*value) for found in read_frames(data) for key, value in found.entries or ()}
+
+
+def remove_clean_shutdown(files: Files) -> None:
+    """It is gone when this returns: nothing may be changed before that. Raises OSError."""
+    files.remove(_NEW)
+    if CLEAN_SHUTDOWN in files.names(""):
+        files.remove(CLEAN_SHUTDOWN)
+        files.sync_directory("")
 
 
 def _checkpoint(segments: list[tuple[int, list[int]]], *rest: Any) -> LogCheckpoint:

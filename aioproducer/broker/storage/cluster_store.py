@@ -8,6 +8,9 @@ producers · id · index             what was remembered of producers then
 broker_configs · node              dynamic configs
 client_quotas                      all of them
 scram · user · mechanism           what proves knowledge of the password
+resource_configs · owner · name    of groups and of client metrics subscriptions
+acl · type · pattern · name · principal · host · operation · permission
+scram_pepper                       what makes the salts of users that there are not
 producer_id                        the next one
 transaction · transactional id     who may use it, how far its transaction has come
 pending_offsets · pid · group      what a transaction wants to commit
@@ -23,6 +26,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
+from aioproducer.acls import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
 from aioproducer.broker.client_quotas import ClientQuotas
 from aioproducer.broker.cluster_journal import ClusterJournal, Decision
 from aioproducer.broker.cluster_state import ClusterState
@@ -30,6 +34,7 @@ from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitio
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.resource_configs import Owner
 from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
 from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
 from aioproducer.broker.storage.journal import Key, Value
@@ -85,6 +90,12 @@ class ClusterStore(ClusterJournal):
         self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
     ) -> None:
         self._put("scram", user, mechanism.mechanism, value=None if credential is None else _scram_value(credential))
+
+    def resource_configs_changed(self, owner: Owner, name: str, configs: Mapping[str, str]) -> None:
+        self._put("resource_configs", int(owner), name, value=dict(configs) or None)
+
+    def acl_changed(self, binding: AclBinding, is_new: bool) -> None:
+        self._put("acl", *_acl_key(binding), value=is_new or None)
 
     def producer_id_allocated(self, next_producer_id: int) -> None:
         self._put("producer_id", value=next_producer_id)
@@ -157,12 +168,28 @@ class ClusterStore(ClusterJournal):
             state.configs.restore(str(key[1]), configs)
         for key, value in journal.of_kind("scram").items():
             state.scram_credentials.restore(str(key[1]), ScramMechanism.of(str(key[2])), _scram_credential(value))
+        for key, configs in journal.of_kind("resource_configs").items():
+            state.resource_configs.restore(Owner(int(key[1])), str(key[2]), configs)
+        for key in journal.of_kind("acl"):
+            state.acls.restore(_acl(key))
+        pepper = journal.get("scram_pepper")
+        if pepper is None:
+            self._put("scram_pepper", value=state.scram_credentials.pepper.hex())
+        else:
+            state.scram_credentials.pepper = bytes.fromhex(pepper)
         _restore_quotas(state.client_quotas, journal.get("client_quotas") or [])
         state.client_quotas.listeners.add(lambda: self._quotas_changed(state.client_quotas))
+        known = {value["name"]: UUID(hex=str(key[1])) for key, value in journal.of_kind("topic").items()}
+        nodes = state.nodes.ids
+        for topic_id, (name, partitions) in self._directory.lost_topics(known).items():
+            replicas = [[nodes[index % len(nodes)]] for index in range(partitions)]
+            self._put("topic", topic_id.hex, value={"name": name, "configs": {}, "replicas": replicas})
+            known[name] = topic_id
         topics = journal.of_kind("topic")
-        self._directory.recover_directories({value["name"]: UUID(hex=str(key[1])) for key, value in topics.items()})
+        self._directory.look_at_directories(known)
         for key, value in topics.items():
             self._restore_topic(state, UUID(hex=str(key[1])), value)
+        self._directory.settle()
         _restore_offsets(transactions.offsets, journal.of_kind("offset"), journal.of_kind("pending_offsets"))
         for key, value in journal.of_kind("transaction").items():
             transactions.restore(_transaction(str(key[1]), value))
@@ -185,7 +212,7 @@ class ClusterStore(ClusterJournal):
                 self._journal.get("producers", *where) or (),
                 self._directory.checkpoints.pop(where, None),
             )
-            last = partition.log.last_leader_epoch
+            last = partition.log.leader_epochs.latest
             partition.leader_epoch = max(self._journal.get("leader_epoch", *where) or 0, last)
 
     def _restore_producer_ids(self, state: ClusterState, transactions: TransactionCoordinator) -> None:
@@ -224,6 +251,24 @@ def _scram_credential(value: list[Any]) -> ScramCredential:
     *keys, iterations = value
     salt, stored_key, server_key = map(bytes.fromhex, keys)
     return ScramCredential(salt, stored_key, server_key, iterations)
+
+
+def _acl_key(acl: AclBinding) -> Key:
+    pattern = int(acl.resource_type), int(acl.pattern_type), acl.name
+    return *pattern, acl.principal, acl.host, int(acl.operation), int(acl.permission)
+
+
+def _acl(key: Key) -> AclBinding:
+    _, kind, pattern, name, principal, host, operation, permission = key
+    return AclBinding(
+        resource_type=ResourceType(int(kind)),
+        name=str(name),
+        pattern_type=PatternType(int(pattern)),
+        principal=str(principal),
+        host=str(host),
+        operation=AclOperation(int(operation)),
+        permission=AclPermissionType(int(permission)),
+    )
 
 
 def _restore_quotas(quotas: ClientQuotas, entries: Iterable[Any]) -> None:
@@ -266,7 +311,9 @@ def _end_unknown_transactions(state: ClusterState, transactions: TransactionCoor
             entry = partition.log.producer_state.entry(producer_id)
             if (producer_id, (partition.topic, partition.index)) in ongoing or entry is None:
                 continue
-            log.warning("a transaction of producer %d in %s is known to nobody: aborted", producer_id, partition)
+            first = partition.log.transaction_start_offset(producer_id)
+            text = "a transaction of producer %d in %s, from offset %d on, is known to nobody: aborted"
+            log.warning(text, producer_id, partition, first)
             partition.log.append_marker(
                 producer_id,
                 entry.producer_epoch,

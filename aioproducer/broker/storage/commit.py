@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.storage.journal import JournalWrite, Key
+from aioproducer.broker.storage.journal import JOURNAL, JournalWrite, Key
+from aioproducer.broker.storage.recovery_points import RecoveryPoints
 from aioproducer.broker.storage.stored_batches import SegmentWrite, StoredBatches
+from aioproducer.records.record_batch import RecordBatch
 
 PARTITION_METADATA = "partition.metadata"
 
@@ -17,6 +19,8 @@ class Unsynced:
 
     files: dict[str, None] = field(default_factory=dict)
     directories: dict[str, None] = field(default_factory=dict)
+    points: dict[Key, int] = field(default_factory=dict)
+    """How far the logs and the journal are written."""
 
     def sync(self, files: Files) -> None:
         for path in self.files:
@@ -44,10 +48,12 @@ class Commit:
 
     files: Files
     unsynced: Unsynced
+    points: RecoveryPoints
     sync: bool
     changes: int
     """How many changes there were when it was made."""
     journal: JournalWrite | None
+    journal_point: Key
     passing: list[Key]
     renames: list[tuple[str, str]]
     """Directories of deleted topics, and their names until they are removed."""
@@ -62,12 +68,18 @@ class Commit:
         files, unsynced = self.files, self.unsynced
         if self.journal is not None:
             self.journal_size = self.journal.run(files, sync=self.sync)
+            unsynced.points[self.journal_point] = self.journal_size
             if not self.sync and self.journal.everything is None:
-                unsynced.files["metadata.journal"] = None
+                unsynced.files[JOURNAL] = None
+        if (self.renames or self.removals) and JOURNAL in unsynced.files:
+            # It says why they are no longer there.
+            files.sync(JOURNAL)
         for old, new in self.renames:
             files.rename(old, new)
-            unsynced.directories[""] = None
             unsynced.forget(old)
+        if self.renames:
+            # Else they could come back when nothing says any more that their topic was deleted.
+            files.sync_directory("")
         for directory, metadata in self.directories.items():
             path = f"{directory}/{PARTITION_METADATA}"
             files.make_directory(directory)
@@ -78,10 +90,13 @@ class Commit:
             for write in writes:
                 files.append(write.path, write.batches)
                 unsynced.files[write.path] = None
+                unsynced.points[batches.key] = RecordBatch(write.batches[-1]).last_offset + 1
                 if write.creates:
                     unsynced.directories[batches.directory] = None
         if self.sync:
             unsynced.sync(files)
+            self.points.advance(files, unsynced.points)
+            unsynced.points.clear()
         for path in [*self.removals, *(new for _, new in self.renames)]:
             files.remove(path)
             unsynced.files.pop(path, None)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 from uuid import UUID
 
 from aioproducer.broker.log_checkpoint import LogCheckpoint
 from aioproducer.broker.producer_state import ProducerStateManager
-from aioproducer.broker.storage.clean_shutdown import take_clean_shutdown
+from aioproducer.broker.storage.clean_shutdown import read_clean_shutdown, remove_clean_shutdown
 from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, Unsynced
+from aioproducer.broker.storage.damage import damaged
 from aioproducer.broker.storage.files import LOCK_FILE, Files
-from aioproducer.broker.storage.journal import JOURNAL, Key, MetadataJournal
-from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.storage.journal import GENERATION, JOURNAL, Key, MetadataJournal
+from aioproducer.broker.storage.recovery_points import RECOVERY_POINTS, RecoveryPoints
+from aioproducer.broker.storage.repair import DAMAGED, TORN, Keep, Remove, Repair, Restore
+from aioproducer.broker.storage.stored_batches import Recovered, StoredBatches
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import DataDirectoryException, KafkaStorageException
 
@@ -27,19 +32,24 @@ _STRAY = "-stray"
 class DataDirectory:
     """What is on disk, and what will be: changes are collected until :meth:`begin` makes a :class:`Commit` of them.
 
+    A start looks at everything first (:meth:`open`, :meth:`look_at_directories`, and the logs), and only then changes
+    what has to be changed (:meth:`settle`). With ``recover`` it continues with what is left of a damaged directory.
+
     After the first error of the file system nothing can be appended (:meth:`check`), because nobody knows which part of
     the commit is on disk. After ``fsync`` has failed once, a second that succeeds proves nothing.
 
-    ``on_change`` is called when there is something to commit.
+    ``on_change`` is called when there is something to commit, ``on_failure`` after that error.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, *, recover: bool = False) -> None:
         self.files = files
+        self.recover = recover
         self.journal = MetadataJournal()
         self.failure: OSError | None = None
         self.checkpoints: dict[Key, LogCheckpoint] = {}
         """The state of logs that were closed properly, by the keys of their partitions."""
         self.on_change: Callable[[], object] = lambda: None
+        self.on_failure: Callable[[], object] = lambda: None
         self.changes = 0
         """How many there have been."""
         self._changed: dict[StoredBatches, None] = {}
@@ -47,19 +57,24 @@ class DataDirectory:
         self._metadata: dict[str, str] = {}
         self._renames: list[tuple[str, str]] = []
         self._unsynced = Unsynced()
+        self._points = RecoveryPoints()
+        self._damage: list[str] = []
+        self._repairs: list[Repair] = []
 
     def open(self, nodes: int) -> None:
         """Takes the directory for this process and reads its journal.
 
-        Raises :class:`DataDirectoryException` if another process has it, or it is of another kind of cluster.
+        Raises :class:`DataDirectoryException` if another process has it, it is of another kind of cluster, or the
+        journal is damaged.
         """
         self.files.lock()
         try:
-            self.journal.load(self.files)
+            self._points.load(self.files)
+            self._load_journal()
             cluster = self.journal.get("cluster")
             if cluster is None:
                 strange = [name for name in self.files.names("") if name not in (LOCK_FILE, "lost+found")]
-                if strange:
+                if strange and not self._damage:
                     raise DataDirectoryException(
                         f"{self.files} is no data directory of an embedded broker: it has {strange[0]!r} and no "
                         f"{JOURNAL} that can be read; choose an empty directory"
@@ -74,10 +89,39 @@ class DataDirectory:
                     f"the data directory {self.files} is of a cluster of {cluster['nodes']} nodes, not {nodes}: "
                     "start it with as many, or choose another directory"
                 )
-            self.checkpoints = take_clean_shutdown(self.files)
+            if not self.recover:
+                self.checkpoints = read_clean_shutdown(self.files)
         except BaseException:
             self.files.unlock()
             raise
+
+    def _load_journal(self) -> None:
+        if not self.files.size(JOURNAL) and RECOVERY_POINTS in self.files.names(""):
+            self._damage.append(f"{JOURNAL} is missing")
+        for found in self.journal.load(self.files, self._points.of):
+            if found.is_torn:
+                self._repairs.append(Keep(JOURNAL, found.start, TORN))
+            else:
+                self._damage.append(f"{JOURNAL}: bytes {found.start} to {found.end - 1} cannot be read")
+        if self._damage:
+            if not self.recover:
+                raise damaged(self.files, self._damage)
+            for line in self._damage:
+                log.error("%s; what it said there of topics, configs, offsets, transactions or users is lost", line)
+            self._repairs.append(Keep(JOURNAL, 0, DAMAGED))
+        self.journal.follow(self._points.last_generation(GENERATION))
+
+    def settle(self) -> None:
+        """Everything was looked at. Raises :class:`DataDirectoryException` if something is damaged, and has changed
+        nothing; else repairs what a crash left."""
+        if self._damage and not self.recover:
+            raise damaged(self.files, self._damage)
+        remove_clean_shutdown(self.files)
+        for repair in self._repairs:
+            repair.run(self.files)
+        for directory in sorted({directory_of(repair.path) for repair in self._repairs} & {"", *self.files.names("")}):
+            self.files.sync_directory(directory)
+        self._repairs.clear()
 
     def close(self) -> None:
         """Lets go of the directory; what was not committed is lost."""
@@ -89,32 +133,80 @@ class DataDirectory:
         """Where the log of a partition keeps its batches. Nothing is on disk before the first is appended."""
         return StoredBatches(self.files, f"{topic}-{index}", (topic_id.hex, index), self, config)
 
-    def recover_directories(self, topics: dict[str, UUID]) -> None:
-        """Removes what is left of deleted topics, and puts aside what belongs to no topic; ``topics`` has all."""
-        deleted = {str(key[1]) for key in self.journal.of_kind("deleted")}
-        for name in self.files.names(""):
-            topic, _, index = name.rpartition("-")
+    def look_at_directories(self, topics: dict[str, UUID]) -> None:
+        """Notes what is to be removed of deleted topics, and to be put aside as it belongs to no topic; ``topics`` has
+        all."""
+        deleted = self._deleted
+        known = {GENERATION} | {topic_id.hex for topic_id in (*topics.values(), *deleted)}
+        names = self.files.names("")
+        for name in names:
             if name.endswith(_DELETED):
-                self.files.remove(name)
-            elif index.isdecimal():
-                found = self.files.read(f"{name}/{PARTITION_METADATA}", 0, 1000) if self._has_metadata(name) else b""
-                if topic in topics and found == _partition_metadata(topics[topic]).encode():
-                    self._known.add(name)
-                elif any(found == _partition_metadata(UUID(hex=one)).encode() for one in deleted):
-                    self.files.remove(name)
-                else:
-                    self._put_aside(name)
-        self.files.sync_directory("")
+                self._repairs.append(Remove(name))
+            elif (one := _partition_of(name)) is not None:
+                self._look_at(name, *one, topics, deleted)
+        self._points.forget(lambda key: key[0] in known)
+        if self.recover:
+            for topic, topic_id in topics.items():
+                for index in self._points.partitions(topic_id.hex):
+                    name = f"{topic}-{index}"
+                    if name not in names:  # and so is made anew
+                        self._known.add(name)
+                        self._metadata[name] = _partition_metadata(topic_id)
 
-    def _has_metadata(self, directory: str) -> bool:
-        return self.files.size(f"{directory}/{PARTITION_METADATA}") > 0
+    @property
+    def _deleted(self) -> set[UUID]:
+        return {UUID(hex=str(key[1])) for key in self.journal.of_kind("deleted")}
 
-    def _put_aside(self, name: str) -> None:
-        number = 0
-        while self.files.names(aside := f"{name}.{number}{_STRAY}"):
-            number += 1
-        log.warning("%s belongs to no topic of this cluster: it is %s from now on", name, aside)
-        self.files.rename(name, aside)
+    def lost_topics(self, topics: dict[str, UUID]) -> dict[UUID, tuple[str, int]]:
+        """Topics that the journal does not know any more, and of which records are on disk: the name, and how many
+        partitions there are at least. ``topics`` has those that it knows."""
+        found: dict[UUID, tuple[str, int]] = {}
+        for name in self.files.names(""):
+            one = _partition_of(name)
+            topic_id = None if one is None else self._topic_id_of(name)
+            if one is None or topic_id is None or topic_id in topics.values() or topic_id in self._deleted:
+                continue
+            topic, index = one
+            if topic not in topics and self._points.of((topic_id.hex, index)):
+                found[topic_id] = topic, max(index + 1, found.get(topic_id, (topic, 0))[1])
+        for topic, partitions in found.values():
+            line = (
+                f"{JOURNAL}: nothing is said of the topic {topic!r}, and there are records of {partitions} partitions"
+            )
+            self._damage.append(line)
+            if self.recover:
+                log.error("%s: it has the default configs from now on", line)
+        return found
+
+    def _topic_id_of(self, directory: str) -> UUID | None:
+        path = f"{directory}/{PARTITION_METADATA}"
+        return _topic_id(self.files.read(path, 0, 1000)) if self.files.size(path) else None
+
+    def _is_nearly(self, path: str, right: bytes) -> bool:
+        """Whether at most one byte of a small file is not as it should be."""
+        if self.files.size(path) != len(right):
+            return False
+        found = self.files.read(path, 0, len(right))
+        return sum(one != other for one, other in zip(found, right, strict=True)) <= 1
+
+    def _look_at(self, name: str, topic: str, index: int, topics: dict[str, UUID], deleted: set[UUID]) -> None:
+        topic_id = self._topic_id_of(name)
+        if topic in topics and topic_id == topics[topic]:
+            self._known.add(name)
+        elif topic_id in deleted:
+            self._repairs.append(Remove(name))
+        elif topic in topics and self._points.of((topics[topic].hex, index)):
+            # Records of the topic are on disk, and its other directories were renamed before it was created.
+            path = f"{name}/{PARTITION_METADATA}"
+            right = _partition_metadata(topics[topic]).encode()
+            if self._is_nearly(path, right):
+                log.warning("%s was damaged and is put right: the journal has what it said", path)
+            else:
+                self._damage.append(f"{path} does not say that it is of the topic {topic!r}")
+            self._known.add(name)
+            self._repairs.append(Restore(path, right))
+        else:
+            self._repairs.append(PutAside(name))
 
     def delete_topic(self, topic: str, topic_id: UUID, partitions: int) -> None:
         """The directories of its partitions are removed with the next commit."""
@@ -134,6 +226,24 @@ class DataDirectory:
     def check(self) -> None:
         if self.failure is not None:
             raise KafkaStorageException(f"{self.files} has failed: {self.failure}")
+
+    def names(self, directory: str) -> list[str]:
+        return self.files.names(directory) if directory in self._known else []
+
+    def recovery_point(self, key: Key) -> int:
+        return self._points.of(key)
+
+    def recovered(self, found: Recovered) -> None:
+        self._damage += found.damage
+        self._repairs += found.repairs
+        self._unsynced.files.update(dict.fromkeys(found.unsynced))
+        if found.unsynced:
+            self._unsynced.points[found.key] = found.log_end_offset
+
+    def log_removed(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self._repairs.append(Remove(path))
+            self._unsynced.files.pop(path, None)
 
     def log_changed(self, batches: StoredBatches) -> None:
         if batches not in self._changed:
@@ -169,7 +279,18 @@ class DataDirectory:
             logs.append((batches, writes))
             removals += gone
         return Commit(
-            self.files, self._unsynced, sync, self.changes, journal, passing, renames, directories, logs, removals
+            self.files,
+            self._unsynced,
+            self._points,
+            sync,
+            self.changes,
+            journal,
+            self.journal.point,
+            passing,
+            renames,
+            directories,
+            logs,
+            removals,
         )
 
     def end(self, commit: Commit, error: OSError | None = None) -> None:
@@ -180,6 +301,7 @@ class DataDirectory:
                     "%s has failed, nothing is acknowledged any more until it is opened anew: %s", self.files, error
                 )
                 self.failure = error
+                self.on_failure()
             return
         self.journal.written(commit.journal, commit.journal_size, commit.passing)
         for batches, writes in commit.logs:
@@ -188,6 +310,36 @@ class DataDirectory:
     @property
     def has_unsynced(self) -> bool:
         return bool(self._unsynced.files or self._unsynced.directories)
+
+
+class PutAside(NamedTuple):
+    """A directory that belongs to no topic gets another name."""
+
+    path: str
+
+    def run(self, files: Files) -> None:
+        used, number = files.names(""), 0
+        while (aside := f"{self.path}.{number}{_STRAY}") in used:
+            number += 1
+        log.warning("%s belongs to no topic of this cluster: it is %s from now on", self.path, aside)
+        files.rename(self.path, aside)
+
+
+def directory_of(path: str) -> str:
+    """The directory that a file is in, below the data directory."""
+    return path.rpartition("/")[0]
+
+
+def _partition_of(directory: str) -> tuple[str, int] | None:
+    """The topic and the index that a name stands for."""
+    topic, _, index = directory.rpartition("-")
+    return (topic, int(index)) if topic and index.isdecimal() else None
+
+
+def _topic_id(metadata: bytes) -> UUID | None:
+    """What a ``partition.metadata`` says; None if that cannot be read."""
+    found = re.fullmatch(rb"version: 0\ntopic_id: ([A-Za-z0-9_-]{22})\n", metadata)
+    return None if found is None else UUID(bytes=base64.urlsafe_b64decode(found[1] + b"=="))
 
 
 def _partition_metadata(topic_id: UUID) -> str:

@@ -22,6 +22,9 @@ _ATTEMPTS = 600
 _BETWEEN_ATTEMPTS = 0.05
 """Seconds. Files are written in a thread, which may wait; half a minute, lest nobody hears of it."""
 
+_PRIVATE, _PRIVATE_DIRECTORY = 0o600, 0o700
+"""For nobody else: there are records, and the secrets of configs."""
+
 T = TypeVar("T")
 
 
@@ -82,8 +85,8 @@ class OsFiles:
         except ImportError as error:
             raise DataDirectoryException("a data directory needs a POSIX system: it cannot be locked here") from error
         try:
-            self._root.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._root.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+            descriptor = os.open(self._root / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
         except OSError as error:
             raise DataDirectoryException(f"cannot use the data directory {self._root}: {error.strerror}") from error
         try:
@@ -125,7 +128,7 @@ class OsFiles:
             return data
 
     def append(self, path: str, parts: Sequence[Buffer]) -> None:
-        with _patiently(lambda: open(self._root / path, "ab", buffering=0)) as file:
+        with _patiently(lambda: open(self._root / path, "ab", buffering=0, opener=_create)) as file:
             left = memoryview(b"".join(parts))
             while left:
                 left = left[file.write(left) :]
@@ -137,7 +140,7 @@ class OsFiles:
         self._sync(path, os.O_RDWR)
 
     def make_directory(self, path: str) -> None:
-        (self._root / path).mkdir(exist_ok=True)
+        (self._root / path).mkdir(mode=_PRIVATE_DIRECTORY, exist_ok=True)
 
     def rename(self, old: str, new: str) -> None:
         os.replace(self._root / old, self._root / new)
@@ -158,6 +161,10 @@ class OsFiles:
             _flush(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _create(path: str, flags: int) -> int:
+    return os.open(path, flags, _PRIVATE)
 
 
 def _patiently(open_file: Callable[[], T]) -> T:

@@ -2,8 +2,8 @@
 
 The file is a row of frames: the length of what follows the checksum, its CRC-32C (four bytes each, big-endian), and the
 entries that one commit changed, as JSON: ``[[key, value], …]``. A value of null takes an entry back. A commit is one
-frame, so all of its changes are there after a crash, or none. When the file has grown too large it is written anew and
-put in the old one's place by renaming.
+frame, so all of its changes are there after a crash, or none. When the file has grown too large it is written anew, a
+frame for each entry, and put in the old one's place by renaming.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from aioproducer.broker.storage.files import Files
@@ -22,6 +22,12 @@ log = logging.getLogger(__name__)
 JOURNAL = "metadata.journal"
 _NEW = "metadata.journal.new"
 _FRAME = struct.Struct(">II")
+_BEGINS = b"[["
+"""The first bytes of every payload."""
+
+GENERATION = "journal"
+"""The key of the first entry in a file: how often it was written anew."""
+
 _SMALL = 1024 * 1024
 """A file of fewer bytes is never written anew."""
 
@@ -44,7 +50,8 @@ class JournalWrite(NamedTuple):
                 files.sync(JOURNAL)
             return files.size(JOURNAL)
         files.remove(_NEW)
-        files.append(_NEW, [frame(self.everything)])
+        # A frame each: damage to one costs the others nothing.
+        files.append(_NEW, [frame({key: value}) for key, value in self.everything.items()])
         # Whatever the policy is: a new name for what is not there yet would lose the old file as well.
         files.sync(_NEW)
         files.rename(_NEW, JOURNAL)
@@ -58,18 +65,58 @@ def frame(entries: Mapping[Key, Value]) -> bytes:
     return _FRAME.pack(len(payload), crc32c(payload)) + payload
 
 
-def read_frames(data: bytes) -> Iterator[tuple[int, list[tuple[Key, Value]]]]:
-    """The entries of each good frame with the position where it ends; nothing after the first that is not good."""
+class Frame(NamedTuple):
+    """Part of a file: its place, and its entries; None for bytes that are no frame."""
+
+    start: int
+    end: int
+    entries: list[tuple[Key, Value]] | None
+
+
+def read_frames(data: bytes) -> Iterator[Frame]:
+    """All of a file, in order. Behind bytes that are no frame comes the next good one."""
     start = 0
-    while start + _FRAME.size <= len(data):
-        length, crc = _FRAME.unpack_from(data, start)
-        start += _FRAME.size
-        payload = data[start : start + length]
-        # An empty one would be what a hole full of zeros looks like.
-        if not length or len(payload) < length or crc32c(payload) != crc:
-            return
-        start += length
-        yield start, [(tuple(key), value) for key, value in json.loads(payload)]
+    while start < len(data):
+        payload = _payload(data, start)
+        if payload is None:
+            end = _next_frame(data, start)
+            yield Frame(start, end, None)
+        else:
+            end = start + _FRAME.size + len(payload)
+            yield Frame(start, end, [(tuple(key), value) for key, value in json.loads(payload)])
+        start = end
+
+
+def _payload(data: bytes, start: int) -> bytes | None:
+    """That of the frame that begins here; None if it is no good frame."""
+    if start + _FRAME.size > len(data):
+        return None
+    length, crc = _FRAME.unpack_from(data, start)
+    start += _FRAME.size
+    # An empty one would be what a hole full of zeros looks like.
+    if not 0 < length <= len(data) - start:
+        return None
+    payload = data[start : start + length]
+    return payload if crc32c(payload) == crc else None
+
+
+def _next_frame(data: bytes, bad: int) -> int:
+    """Where the first good frame behind a bad one begins; where the data ends if there is none."""
+    at = data.find(_BEGINS, bad + 1 + _FRAME.size)
+    while at >= 0:
+        if _payload(data, at - _FRAME.size) is not None:
+            return at - _FRAME.size
+        at = data.find(_BEGINS, at + 1)
+    return len(data)
+
+
+class Damage(NamedTuple):
+    """Bytes of the file that are no frames, or are not there."""
+
+    start: int
+    end: int
+    is_torn: bool = False
+    """A crash may be the reason."""
 
 
 class MetadataJournal:
@@ -81,18 +128,43 @@ class MetadataJournal:
         self._passing: list[Key] = []
         self._size = 0
         self._limit = 0
+        self._generation = 0
 
-    def load(self, files: Files) -> None:
-        """Reads the file. A torn end is ignored, and disappears with the next commit, which writes the file anew."""
+    def follow(self, generation: int) -> None:
+        """The next file is a newer one than this, though it may be unknown which one is here."""
+        self._generation = max(self._generation, generation)
+
+    @property
+    def point(self) -> Key:
+        """The key of how much of the file is synced: another one for each that was written anew."""
+        return GENERATION, self._generation
+
+    def load(self, files: Files, synced: Callable[[Key], int]) -> Iterator[Damage]:
+        """Reads the file; yields what is wrong with it, and reads the rest if it is asked to continue.
+
+        ``synced`` says how many bytes were certainly on disk. A crash may have torn what lies behind them: that is
+        ignored, and disappears with the next commit, which writes the file anew.
+        """
         files.remove(_NEW)
         self._size = files.size(JOURNAL)
-        good = 0
-        for end, changes in read_frames(files.read(JOURNAL, 0, self._size) if self._size else b""):
-            good = end
-            for key, value in changes:
-                self._set(key, value)
-        if good < self._size:
-            log.warning("%s is cut off at byte %d, %d bytes are lost", JOURNAL, good, self._size - good)
+        end = 0
+        for found in read_frames(files.read(JOURNAL, 0, self._size) if self._size else b""):
+            # The first one is written as part of a whole file, which replaces another when it is synced.
+            if found.entries is None and found.start and found.start >= synced(self.point):
+                log.warning("%s is cut off at byte %d, and %d bytes are kept aside", JOURNAL, end, self._size - end)
+                yield Damage(found.start, found.end, is_torn=True)
+                break
+            if found.entries is None:
+                yield Damage(found.start, found.end)
+            for key, value in found.entries or ():
+                if key == (GENERATION,):
+                    self._generation = value
+                else:
+                    self._set(key, value)
+            end = found.end
+        else:
+            if end < synced(self.point):
+                yield Damage(end, synced(self.point))
         self._passing = list(self.of_kind("markers")) + list(self.of_kind("deleted"))
 
     def get(self, *key: str | int) -> Value:
@@ -126,7 +198,10 @@ class MetadataJournal:
         if not self._changes:
             return None, passing
         changes, self._changes = self._changes, {}
-        return JournalWrite(changes, dict(self._entries) if self._size >= self._limit else None), passing
+        if self._size < self._limit:
+            return JournalWrite(changes, None), passing
+        self._generation += 1
+        return JournalWrite(changes, {(GENERATION,): self._generation, **self._entries}), passing
 
     def written(self, write: JournalWrite | None, size: int, passed: list[Key]) -> None:
         """What :meth:`take` gave is in the file, which has ``size`` bytes now."""

@@ -14,7 +14,7 @@ from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.durable_apis import DurableApis
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
-from aioproducer.errors import IllegalStateException
+from aioproducer.errors import DataDirectoryException, IllegalStateException
 
 log = logging.getLogger(__name__)
 
@@ -22,12 +22,14 @@ log = logging.getLogger(__name__)
 class Storage:
     """Opened once and closed once; ``journal`` is for the state of the cluster that it keeps."""
 
-    def __init__(self, files: Files) -> None:
-        self._directory = DataDirectory(files)
+    def __init__(self, files: Files, *, recover: bool = False) -> None:
+        self._directory = DataDirectory(files, recover=recover)
         self.journal = ClusterStore(self._directory)
         self._committer: Committer | None = None
         self._state: ClusterState | None = None
         self._closed = False
+        self._failed = asyncio.Event()
+        self._directory.on_failure = self._failed.set
 
     @property
     def is_open(self) -> bool:
@@ -36,10 +38,19 @@ class Storage:
     async def open(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
         """Restores a cluster of which no node runs yet; what that changed is on disk when it returns.
 
-        Raises :class:`DataDirectoryException`, and OSError.
+        Raises :class:`DataDirectoryException`.
         """
         if self._closed:
             raise IllegalStateException("a cluster with a data directory is started once: make another one")
+        try:
+            await self._open(state, transactions, now_ms)
+        except OSError as error:
+            raise DataDirectoryException(
+                f"the data directory {self._directory.files} cannot be used: {error.strerror or error}"
+            ) from error
+        transactions.resume()
+
+    async def _open(self, state: ClusterState, transactions: TransactionCoordinator, now_ms: int) -> None:
         # In a thread: after a crash every batch is read.
         await asyncio.get_running_loop().run_in_executor(None, self.journal.restore, state, transactions, now_ms)
         self._state, config = state, state.config
@@ -50,7 +61,11 @@ class Storage:
         except BaseException:
             await self.close()
             raise
-        transactions.resume()
+
+    async def failed(self) -> str:
+        """Returns when the directory has failed: why. Nothing is acknowledged from then on."""
+        await self._failed.wait()
+        return f"the data directory {self._directory.files} has failed: {self._directory.failure}"
 
     async def close(self) -> None:
         """Everything is on disk when it returns, unless it has failed before: the log has said so."""

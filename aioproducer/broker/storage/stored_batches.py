@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, overload
 
 from aioproducer.broker.log_checkpoint import SegmentCheckpoint
 from aioproducer.broker.producer_state import ProducerStateManager
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.storage.segment import BadBatch, Segment, base_offset_of, scan
+from aioproducer.broker.storage.log_reader import LogReader
+from aioproducer.broker.storage.repair import Repair
+from aioproducer.broker.storage.segment import Segment, base_offset_of, segment_path
 from aioproducer.broker.topic_config import TopicConfig
-from aioproducer.errors import KafkaStorageException
+from aioproducer.errors import CorruptRecordException, KafkaStorageException
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.record_batch import RecordBatch
 
@@ -28,6 +30,16 @@ class SegmentWrite(NamedTuple):
     creates: bool
 
 
+class Recovered(NamedTuple):
+    """What a start has found in the files of a log. ``unsynced`` are those that may not be on disk, but for a cache."""
+
+    key: tuple[str, int]
+    log_end_offset: int
+    damage: list[str]
+    repairs: list[Repair]
+    unsynced: list[str]
+
+
 class LogKeeper(Protocol):
     """Who is told what there is to commit."""
 
@@ -35,6 +47,21 @@ class LogKeeper(Protocol):
         """Raises :class:`KafkaStorageException` if nothing can be written any more."""
 
     def log_changed(self, batches: StoredBatches) -> None: ...
+
+    def names(self, directory: str) -> list[str]:
+        """The files of a log when it is loaded; none if the directory is not the log's, and so will be put aside."""
+
+    @property
+    def recover(self) -> bool:
+        """Whether to continue with what is left of a damaged log."""
+
+    def recovery_point(self, key: tuple[str, int]) -> int:
+        """The offset before which the log was certainly on disk."""
+
+    def recovered(self, found: Recovered) -> None: ...
+
+    def log_removed(self, paths: Iterable[str]) -> None:
+        """Nothing of these files is of the log any more."""
 
     def log_start_moved(
         self, batches: StoredBatches, log_start_offset: int, producer_state: ProducerStateManager
@@ -67,6 +94,7 @@ class StoredBatches:
         self._unwritten: list[bytearray] = []
         self._written = 0
         self._removals: list[str] = []
+        self._told: set[str] = set()
 
     def configure(self, config: TopicConfig) -> None:
         self._segment_bytes = config.segment_bytes
@@ -92,12 +120,19 @@ class StoredBatches:
         return (self[index] for index in range(len(self)))
 
     def _read(self, first: int, last: int) -> list[Buffer]:
-        """The batches of these numbers; those that lie side by side in a file with one read."""
+        """The batches of these numbers, as far as they are as they were written; those that lie side by side in a file
+        with one read. Raises :class:`CorruptRecordException` if the first one is not."""
         found: list[Buffer] = []
         while first < min(last, self._written):
             at = self._segment_at(first)
             end = min(last, self._written, self._beyond(at))
-            found += self._read_segment(self._segments[at], first, end)
+            try:
+                for batch in self._read_segment(self._segments[at], first, end):
+                    found.append(batch)  # noqa: PERF402 - those before one that cannot be read are kept
+            except CorruptRecordException:
+                if found:  # so far the log can be read
+                    return found
+                raise
             first = end
         return found + list(self._unwritten[first - self._written : last - self._written] if first < last else ())
 
@@ -112,8 +147,21 @@ class StoredBatches:
             raise KafkaStorageException(f"{segment.path} ends at byte {position + len(data)}, within its batches")
         start = 0
         for size in sizes:
-            yield data[start : start + size]
+            batch = data[start : start + size]
+            self._verify(batch, segment.path, position + start)
+            yield batch
             start += size
+
+    def _verify(self, batch: memoryview, path: str, position: int) -> None:
+        """Raises :class:`CorruptRecordException` for what is not as it was written."""
+        try:
+            RecordBatch(batch).verify()
+        except CorruptRecordException as error:
+            text = f"{path}, byte {position}: {error}"
+            if text not in self._told:
+                self._told.add(text)
+                log.error("%s; a start with --recover keeps what can be read", text)
+            raise CorruptRecordException(text) from error
 
     def _segment_at(self, number: int) -> int:
         return bisect_right(self._segments, number, key=lambda segment: segment.first) - 1
@@ -185,34 +233,28 @@ class StoredBatches:
     # recovery
 
     def load(self, log_start_offset: int) -> Iterator[RecordBatch]:
-        """Reads what the directory has, once, before anything else; every good batch, in order.
+        """Reads what the directory has, once, before anything else; every batch of the log, in order.
 
-        At the first that is not good the log is cut off, and later segments are removed. What a crash left of the
-        deletion of segments before ``log_start_offset`` is finished.
+        What has to be changed for that in the files is the keeper's to do, and so is to refuse what is damaged.
         """
-        found = [offset for offset in map(base_offset_of, self._files.names(self.directory)) if offset is not None]
-        while len(found) > 1 and found[1] <= log_start_offset:
-            self._files.remove(Segment(self.directory, found.pop(0), 0).path)
-        next_offset = found[0] if found else log_start_offset
-        for index, base_offset in enumerate(found):
-            segment = Segment(self.directory, base_offset, self._end)
-            bad: BadBatch | None = None
-            try:
-                if base_offset != next_offset:
-                    raise BadBatch(0, f"its first offset is {base_offset} where {next_offset} follows")
-                for batch in scan(self._files, segment.path, base_offset):
-                    self._add(segment, batch.size_in_bytes)
-                    next_offset = batch.last_offset + 1
-                    yield batch
-            except BadBatch as error:
-                bad = error
-            if segment.size:
-                self._segments.append(segment)
-                self._created.add(segment.path)
-            if bad is not None or not segment.size:
-                self._cut(segment, bad, found[index + 1 :])
-                break
+        synced_to = self._keeper.recovery_point(self.key)
+        found = self._base_offsets()
+        reader = LogReader(
+            self._files, self.directory, found, log_start_offset, synced_to, recover=self._keeper.recover
+        )
+        unsynced: dict[str, None] = {}
+        end = log_start_offset
+        for base_offset, batch in reader.read():
+            if not self._segments or self._segments[-1].base_offset != base_offset:
+                self._segments.append(Segment(self.directory, base_offset, self._end))
+                self._created.add(self._segments[-1].path)
+            self._add(self._segments[-1], batch.size_in_bytes)
+            end = batch.last_offset + 1
+            if end > synced_to:
+                unsynced[self._segments[-1].path] = None
+            yield batch
         self._written = self._end
+        self._keeper.recovered(Recovered(self.key, end, reader.damage, reader.repairs, list(unsynced)))
 
     def segments(self) -> tuple[list[SegmentCheckpoint], int]:
         """What :meth:`restore` takes; all that was appended is in the files."""
@@ -240,36 +282,16 @@ class StoredBatches:
         return True
 
     def _files_found(self) -> list[tuple[int, int]]:
-        found = [offset for offset in map(base_offset_of, self._files.names(self.directory)) if offset is not None]
-        return [(offset, self._files.size(Segment(self.directory, offset, 0).path)) for offset in found]
+        return [(offset, self._files.size(segment_path(self.directory, offset))) for offset in self._base_offsets()]
 
-    def _cut(self, segment: Segment, bad: BadBatch | None, later: list[int]) -> None:
-        """The log ends before what is bad in ``segment``."""
-        lost = self._files.size(segment.path) - segment.size
-        gone = [Segment(self.directory, base_offset, 0).path for base_offset in later]
-        if bad is not None:
-            also = f" and {len(gone)} later files" if gone else ""
-            log.warning(
-                "%s is cut off at byte %d, %d bytes%s are lost: %s", segment.path, bad.position, lost, also, bad
-            )
-        if segment.size:
-            self._files.truncate(segment.path, segment.size)
-            # Else what was cut off could come back behind what is written there next.
-            self._files.sync(segment.path)
-        else:
-            gone.append(segment.path)
-        # The last ones first: what a crash leaves of it is cut off again.
-        for path in reversed(gone):
-            self._files.remove(path)
-        self._files.sync_directory(self.directory)
+    def _base_offsets(self) -> list[int]:
+        """Those in the names of its files."""
+        names = self._keeper.names(self.directory)
+        return [offset for offset in map(base_offset_of, names) if offset is not None]
 
     def reset(self) -> None:
-        """Removes every file: the log begins anew, at another offset."""
-        gone = [name for name in self._files.names(self.directory) if base_offset_of(name) is not None]
-        for name in gone:
-            self._files.remove(f"{self.directory}/{name}")
-        if gone:
-            self._files.sync_directory(self.directory)
+        """No file is of the log any more, which begins anew at another offset."""
+        self._keeper.log_removed(segment_path(self.directory, offset) for offset in self._base_offsets())
         self._segments.clear()
         self._created.clear()
         self._first = self._deleted = self._written

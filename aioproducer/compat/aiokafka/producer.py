@@ -137,7 +137,7 @@ class AIOKafkaProducer(TransactionalCalls):
         """Partitions that are there: they are not taken away as long as their topic lives."""
 
     @property
-    def kafka_producer(self) -> KafkaProducer:
+    def kafka_producer(self) -> KafkaProducer[Any, Any]:
         """The producer underneath: for ``metrics()``, ``health()``, ``explain()``, ``send_many()``."""
         return self._producer
 

@@ -16,7 +16,7 @@ class TransactionalCalls:
 
     _closed = False  # under its name: FastStream looks at it
 
-    def __init__(self, producer: KafkaProducer) -> None:
+    def __init__(self, producer: KafkaProducer[Any, Any]) -> None:
         self._producer = producer
         self._transactional = producer.config.transactional_id is not None
         self._in_transaction = False

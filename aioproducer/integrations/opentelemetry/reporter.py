@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation, get_meter_provider
@@ -32,9 +32,9 @@ class OpenTelemetryReporter:
     def __init__(self, meter_provider: MeterProvider | None = None) -> None:
         self._provider = meter_provider
         self._instruments: _Instruments | None = None
-        self._producer: KafkaProducer | None = None
+        self._producer: KafkaProducer[Any, Any] | None = None
 
-    def init(self, producer: KafkaProducer) -> None:
+    def init(self, producer: KafkaProducer[Any, Any]) -> None:
         """The producer has started."""
         if self._producer is not None:
             raise IllegalStateException("this OpenTelemetryReporter is another producer's: make one for each")
@@ -56,7 +56,7 @@ class OpenTelemetryReporter:
 class _Observed:
     """A producer and its latest figures."""
 
-    def __init__(self, producer: KafkaProducer) -> None:
+    def __init__(self, producer: KafkaProducer[Any, Any]) -> None:
         self.producer = producer
         self._taken = -math.inf
         self._found: dict[tuple[str, str], list[tuple[MetricName, float]]] = {}

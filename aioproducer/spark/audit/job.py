@@ -18,6 +18,7 @@ from aioproducer.spark.audit.batches import batches
 from aioproducer.spark.audit.equal import equal_records
 from aioproducer.spark.audit.events import incomplete_logs
 from aioproducer.spark.audit.examples import found_in
+from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.isolation import wrongly_read
 from aioproducer.spark.audit.keys import keys, split_keys
 from aioproducer.spark.audit.latencies import late_minutes, latencies
@@ -116,9 +117,21 @@ def audit(
         found=found_in(findings, records, options),
         totals=_totals(ended, written),
         transactions={row["outcome"]: row["count"] for row in transactions},
+        unchecked=_unchecked(told=told is not None, read=committed is not None),
         left_out={name: count - len(rows[name]) for name, count in counts.items() if count > len(rows[name])},
         **rows,
     )
+
+
+def _unchecked(*, told: bool, read: bool) -> dict[str, list[Kind]]:
+    """What cannot be found, as its rule had nothing to look at; what is checked only on request is not among it."""
+    unchecked = {}
+    if not told:
+        of_logs = [Kind.MISSING, Kind.MISPLACED, Kind.RESURRECTED, Kind.UNENDED, Kind.INCOMPLETE_LOG]
+        unchecked["without a delivery log"] = of_logs
+    if not read:
+        unchecked["without reading as readers of committed records do"] = [Kind.ABORTED_READ, Kind.UNREAD]
+    return unchecked
 
 
 def _totals(ended: DataFrame, written: DataFrame) -> Row:

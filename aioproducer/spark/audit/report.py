@@ -38,6 +38,7 @@ def html(summary: Summary) -> str:
             f"<style>{_STYLE}</style></head><body>",
             f"<h1>{escape(title)}</h1>",
             f'<p class="verdict {_color(summary)}">{escape(summary.verdict)}</p>',
+            *(f"<p>{escape(sentence)}.</p>" for sentence in summary.not_checked),
             f"<p>As of {when:%Y-%m-%d %H:%M:%S} UTC.</p>",
             *_facts(summary),
             *_findings(summary.found),

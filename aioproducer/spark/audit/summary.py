@@ -41,6 +41,8 @@ class Summary:
     windows: Sequence[Row] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By table, how many rows are not in it: Parquet has them all."""
+    unchecked: Mapping[str, Sequence[Kind]] = field(default_factory=dict)
+    """What this audit cannot find, by the reason."""
 
     @property
     def ok(self) -> bool:
@@ -51,7 +53,17 @@ class Summary:
     def verdict(self) -> str:
         """One sentence."""
         records = f"{self.totals['records']:,} records"
+        if self.ok and self.unchecked:
+            return f"OK as far as it was checked: {records}, and nothing was found to be wrong with their delivery"
         if self.ok:
             return f"OK: {records}, and nothing is wrong with their delivery"
         worst = ", ".join(f"{found.kind.value} ({found.records:,})" for found in self.found)
         return f"{records}, and found: {worst}"
+
+    @property
+    def not_checked(self) -> list[str]:
+        """A sentence for each reason why something could not be checked."""
+        return [
+            f"Not checked {reason}: {', '.join(kind.value for kind in kinds)}"
+            for reason, kinds in self.unchecked.items()
+        ]

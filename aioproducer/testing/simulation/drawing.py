@@ -100,7 +100,7 @@ def draw(
     if ample:
         config, promise, ending = *_with_ample_time(config, promise), Ending.AFTER_ALL
         if not calm and of("slow lines").random() < 0.15:
-            conditions = replace(conditions, bandwidth=SLOW_LINE)
+            conditions = replace(conditions, bandwidth=SLOW_LINE, window=1000)
             config |= _draw_for_slow_lines(of("slow lines"))
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
@@ -266,7 +266,7 @@ def _draw_config(random: Random, calm: bool, slow: bool, splits: bool) -> tuple[
         "linger_ms": linger,
         "batch_size": batch,
         "buffer_memory": max(batch, 1000) * random.choice((1, 2, 5, 50)) + 1000,
-        "parked_memory": random.choice((10_000, 1 << 24, 1 << 24)),
+        "parked_memory": random.choice((1000, 1 << 24, 1 << 24)),
         "max_block_ms": random.choice((100, 500, 3000)) if not calm else 20_000,
         "max_request_size": random.choice((1 << 20, 1 << 20, 3000)),
         "max_in_flight_requests_per_connection": random.choice((1, 1, 2, 5, 5, 20, 50)),
@@ -321,7 +321,7 @@ def _draw_for_slow_lines(random: Random) -> dict[str, Any]:
     """Of all that is sent, only large records, and requests of many batches, take longer than they may wait."""
     return {
         "batch_size": random.choice((0, 120, 300)),
-        "request_timeout_ms": 150,
+        "request_timeout_ms": 300,
         "socket_connection_setup_timeout_ms": 500,
         "socket_connection_setup_timeout_max_ms": 2000,
     }

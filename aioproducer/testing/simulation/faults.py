@@ -230,7 +230,10 @@ class SimulatedFaults(Faults, NetworkFaults):
             return RequestFault(code=self._one_of(NO_PRODUCER_ID_FOR_NOW))
         fault = RequestFault(
             unanswered=self.strikes("unanswered"),
-            handled_after=self._time() if self.strikes("queue") and api_key not in self.never_late else 0.0,
+            # In time: what a broker has received over a connection it handles within request.timeout.ms of its end.
+            handled_after=min(self._time(), 0.9 * self._late)
+            if self.strikes("queue") and api_key not in self.never_late
+            else 0.0,
             answered_after=self._time() if self.strikes("late") else 0.0,
             garbage=self._garbage() if self.strikes("garbage") else None,
         )

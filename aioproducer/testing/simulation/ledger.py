@@ -30,6 +30,7 @@ class Entry:
         "ended_at",
         "ends",
         "error",
+        "left",
         "number",
         "parked",
         "producer",
@@ -59,6 +60,8 @@ class Entry:
         self.cancelled = False
         """An ``enqueue`` that was cancelled: nobody knows what became of the record."""
         self.awaited = False
+        self.left = False
+        """The task that awaited it was cancelled."""
         self.bulk: object = None
         """The bulk send it belongs to, if any; its records are in order among themselves."""
         self.delivered = False

@@ -32,7 +32,9 @@ class Producers:
         """Makes one with the scenario's config and ``more``, and returns its number."""
         around, scenario = self._around, self._around.scenario
         number = len(self._producers)
-        config = {**scenario.config, **more, "bootstrap_servers": self._bootstrap_servers}
+        # By default the id counts all producers of the process, and the bytes of a replay would differ.
+        config = {"client_id": f"producer-{number}", **scenario.config, **more}
+        config["bootstrap_servers"] = self._bootstrap_servers
         if scenario.intercepts:
             self._interceptors.append(CountingInterceptor(number, stream(scenario.seed, f"interceptor {number}")))
             config["interceptor_classes"] = self._interceptors[-1:]

@@ -34,6 +34,7 @@ REFUSALS = (IllegalStateException, ProducerFencedException)
 
 
 MOST_IN_BULK = 30
+MOST_TOGETHER = 30
 
 
 def handed_over(call: Callable[..., T], entry: Entry) -> T:
@@ -145,8 +146,20 @@ class Work:
             entry = self._entry()
             delivery = self._send(entry)
             if delivery is not None and self._random.random() < self._plan.waits:
-                entry.awaited = True
-                await self._wait(delivery)
+                if self._random.random() < 0.8:
+                    await self._wait(entry, delivery)
+                else:
+                    await self._wait_for_many(entry, delivery)
+
+    async def _wait_for_many(self, first: Entry, delivery: Delivery) -> None:
+        """For a record, and for others that are sent with it: more than there may be room for."""
+        sent = {first: delivery}
+        for _ in range(MOST_TOGETHER):
+            entry = self._entry()
+            another = self._send(entry)
+            if another is not None:
+                sent[entry] = another
+        await asyncio.gather(*(self._wait(entry, one) for entry, one in sent.items()))
 
     def taken_now(self) -> Entry | None:
         """A record that is handed over where none may be taken; None if it is refused."""
@@ -160,8 +173,6 @@ class Work:
 
     def _send(self, entry: Entry) -> Delivery | None:
         """None if the serializer fails."""
-        lot = self._producer._lot
-        parked = lot.bytes
         try:
             delivery = handed_over(self._producer.send, entry)
         except REFUSALS as error:
@@ -170,7 +181,7 @@ class Work:
         except SerializationException as error:
             entry.error = error
             return None
-        self._accepted(entry, delivery, parked=lot.bytes > parked)
+        self._accepted(entry, delivery, parked=delivery.place()[0].lot is not None)
         return delivery
 
     def _accepted(self, entry: Entry, delivery: Delivery, *, parked: bool) -> None:
@@ -262,13 +273,15 @@ class Work:
         }
         return self._producer.send_table(topic, pyarrow.table(columns), **{name: name for name in columns})
 
-    async def _wait(self, delivery: Delivery) -> None:
+    async def _wait(self, entry: Entry, delivery: Delivery) -> None:
+        entry.awaited = True
         began = self._loop.exact_time()
         try:
             metadata = await self.maybe_cancelled(_outcome(delivery))
             if metadata != delivery.result():
                 self._violations.add("who awaits is told the truth", f"{metadata}, not {delivery.result()}")
         except asyncio.CancelledError:
+            entry.left = True
             return
         except DeliveryError as error:
             told = delivery.exception()
@@ -282,6 +295,7 @@ class Work:
         if random.random() >= self._plan.cancels:
             return await work
         task = self._loop.create_task(work, name="maybe cancelled")
+        task.add_done_callback(_seen)  # by nobody else, if this task is cancelled, too
         try:
             for _ in range(random.randrange(6)):
                 await asyncio.sleep(0)
@@ -336,3 +350,8 @@ async def _outcome(delivery: Delivery) -> Any:
 
 def _raise(delivery: Delivery) -> None:
     raise CallbackRaised
+
+
+def _seen(task: asyncio.Task[object]) -> None:
+    if not task.cancelled():
+        task.exception()

@@ -88,6 +88,11 @@ async def test_an_old_node_knows_the_window_only_from_the_topic(cluster: Embedde
     assert (config.value, config.config_source) == ("20", 1)
 
 
+async def test_no_logger_has_a_level_that_is_told(client: RawClient) -> None:
+    result = await describe(client, BROKER_LOGGER, "0")
+    assert (result.error_code, result.configs) == (ErrorCode.NONE, [])
+
+
 @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
 @pytest.mark.parametrize(
     ("kind", "name", "code"),
@@ -96,7 +101,8 @@ async def test_an_old_node_knows_the_window_only_from_the_topic(cluster: Embedde
         (TOPIC, "no/name", ErrorCode.INVALID_TOPIC_EXCEPTION),
         (BROKER, "1", ErrorCode.INVALID_REQUEST),
         (BROKER, "zero", ErrorCode.INVALID_REQUEST),
-        (BROKER_LOGGER, "0", ErrorCode.INVALID_REQUEST),
+        (BROKER_LOGGER, "1", ErrorCode.INVALID_REQUEST),
+        (32, "", ErrorCode.INVALID_REQUEST),
         (0, "", ErrorCode.INVALID_REQUEST),
     ],
 )

@@ -205,6 +205,15 @@ class TestErrors:
         partition = FetchRequest(topics=[FetchTopic("", cluster.topic("t").id, [FetchPartition(9)])])
         assert (await only(client, partition, 13)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
+    async def test_aborted_transactions_are_none_but_for_what_is_unknown(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        """As in Kafka, which has an empty list where it does not get as far as the log."""
+        assert (await only(client, fetch(cluster, 0, isolation_level=0))).aborted_transactions is None
+        assert (await only(client, fetch(cluster, 9))).aborted_transactions is None
+        unknown = FetchRequest(topics=[FetchTopic("", cluster.topic("t").id, [FetchPartition(9)])])
+        assert (await only(client, unknown)).aborted_transactions == []
+
     @pytest.mark.parametrize("version", [15, 16])
     @pytest.mark.parametrize("cluster", [{"nodes": 2}], indirect=True)
     async def test_not_leader(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
@@ -343,3 +352,35 @@ class TestLongPolling:
         partition = cluster.topic("t").partitions[0]
         await cluster.close()
         assert not partition._watchers
+
+
+class TestDivergence:
+    """The log was cut at offset 2 since the client read epoch 0 up to offset 3, and goes on in epoch 1."""
+
+    @pytest.fixture(autouse=True)
+    def cut(self, cluster: EmbeddedCluster) -> None:
+        partition = cluster.topic("t").partitions[0]
+        append(cluster, b"a", b"b")
+        partition.elect(partition.leader)
+        partition.log.append(RecordBatch(make_batch(b"c", b"d")), leader_epoch=1, now_ms=NOW_MS)
+
+    def after(self, cluster: EmbeddedCluster, offset: int, epoch: int, **more: Any) -> FetchRequest:
+        request = fetch(cluster, offset, **more)
+        request.topics[0].partitions[0].last_fetched_epoch = epoch
+        return request
+
+    async def test_it_is_told_at_once(self, client: RawClient, cluster: EmbeddedCluster) -> None:
+        answer = await only(client, self.after(cluster, 3, 0, max_wait_ms=LONG_MS, min_bytes=10_000))
+        assert (answer.error_code, answer.records) == (ErrorCode.NONE, b"")
+        assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (0, 2)
+        assert (answer.high_watermark, answer.log_start_offset) == (4, 0)
+
+    async def test_who_agrees_reads(self, client: RawClient, cluster: EmbeddedCluster) -> None:
+        for offset, epoch in ((0, 0), (2, 0), (3, 1), (3, -1)):
+            answer = await only(client, self.after(cluster, offset, epoch))
+            assert answer.diverging_epoch.epoch == -1
+            assert len(answer.records) > 0
+
+    async def test_an_epoch_that_is_not_known(self, client: RawClient, cluster: EmbeddedCluster) -> None:
+        answer = await only(client, self.after(cluster, 3, 7))
+        assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE

@@ -105,7 +105,7 @@ async def test_only_validate(cluster: EmbeddedCluster, client: RawClient) -> Non
         (BROKER, "0", (f"log.{WINDOW}", OpType.APPEND, "5"), ErrorCode.INVALID_CONFIG),
         (BROKER, "1", ("log.retention.bytes", OpType.SET, "1"), ErrorCode.INVALID_REQUEST),
         (BROKER, "zero", ("log.retention.bytes", OpType.SET, "1"), ErrorCode.INVALID_REQUEST),
-        (8, "0", ("root", OpType.SET, "DEBUG"), ErrorCode.INVALID_REQUEST),
+        (8, "0", ("root", OpType.SET, "DEBUG"), ErrorCode.INVALID_CONFIG),
     ],
 )
 async def test_what_cannot_be(

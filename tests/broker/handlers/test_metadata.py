@@ -86,7 +86,11 @@ async def test_a_topic_asked_for_twice_is_there_once(cluster: EmbeddedCluster, c
 
 class TestAutoCreation:
     @pytest.mark.parametrize("cluster", [{"configs": {"num.partitions": 3}}], indirect=True)
-    async def test_a_topic_is_there_when_it_is_asked_for(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+    async def test_a_topic_is_there_when_it_is_asked_for_again(
+        self, cluster: EmbeddedCluster, client: RawClient
+    ) -> None:
+        (topic,) = (await client.request(MetadataRequest(named("new")), 9)).topics
+        assert (topic.error_code, topic.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
         (topic,) = (await client.request(MetadataRequest(named("new")), 9)).topics
         assert (topic.error_code, len(topic.partitions)) == (ErrorCode.NONE, 3)
         assert topic.topic_id == ZERO_UUID

@@ -346,9 +346,9 @@ class TestElsewhere:
         """The threads that batches were read by."""
         threads: list[str] = []
 
-        def noted(batch: RecordBatch, *limits: int) -> log_validator.Scan:
+        def noted(batch: RecordBatch, limit: int, codec: log_validator.Codec | None) -> log_validator.Scan:
             threads.append(threading.current_thread().name.partition("_")[0])
-            return log_validator.scan(batch, *limits)
+            return log_validator.scan(batch, limit, codec)
 
         for module in (batch_scanner, produce):
             monkeypatch.setattr(module, "scan", noted)
@@ -359,6 +359,18 @@ class TestElsewhere:
     ) -> None:
         assert not (await only(client, to(cluster, make_batch(b"a", codec=CompressionType.GZIP)))).error_code
         assert read_by == [threading.main_thread().name]
+
+    @pytest.mark.parametrize(("size", "reader"), [(100, None), (2**18, "aioproducer-batch-scanner")])
+    async def test_what_a_topic_wants_in_another_codec_is_compressed_as_quickly_or_in_a_thread(
+        self, cluster: EmbeddedCluster, client: RawClient, read_by: list[str], size: int, reader: str | None
+    ) -> None:
+        cluster.alter_topic_configs("t", {"compression.type": "gzip", "compression.gzip.level": 9})
+        assert not (await only(client, to(cluster, make_batch(bytes(size))))).error_code
+        assert read_by == [reader or threading.main_thread().name]
+        log = cluster.log("t")
+        assert RecordBatch(log.read(0, 2**20)[0]).codec is CompressionType.GZIP
+        assert values(cluster) == [bytes(size)]
+        assert log.size_in_bytes < size + 61
 
     async def test_more_is_decompressed_in_a_thread(
         self, cluster: EmbeddedCluster, client: RawClient, read_by: list[str]

@@ -212,6 +212,9 @@ async def test_the_older_of_two_producers_is_fenced_and_its_transaction_aborted(
     await producer.init()
     await producer.write(b"of the older")
     newer = Producer(producer.cluster, producer.client, producer.protocol)
+    assert await newer.init() is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert (await read(producer.client, committed=True))[0] == []
+    assert producer.cluster.log("t").open_transactions == set()
     assert await newer.init() is ErrorCode.NONE
     assert newer.identity.producer_id == producer.identity.producer_id
     assert newer.identity.epoch > producer.identity.epoch
@@ -228,11 +231,37 @@ async def test_a_producer_may_bump_its_own_epoch(producer: Producer) -> None:
     await producer.init()
     before = producer.identity
     await producer.write(b"given up")
+    assert await producer.init(keep=True) is ErrorCode.CONCURRENT_TRANSACTIONS
     assert await producer.init(keep=True) is ErrorCode.NONE
     after = producer.identity
     assert after.epoch > before.epoch
     await producer.write(b"kept")
     await producer.end(True)
+    assert (await read(producer.client, committed=True))[0] == [b"kept"]
+
+
+async def test_an_older_epoch_of_the_producer_id_aborts_the_open_transaction_and_is_fenced_then(
+    producer: Producer,
+) -> None:
+    """As in Kafka: which epoch it has is looked at once no transaction is under way."""
+    await producer.init()
+    older = producer.identity
+    await producer.init()
+    await producer.write(b"aborted")
+    producer.identity = older
+    assert await producer.init(keep=True) is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert producer.cluster.log("t").open_transactions == set()
+    assert await producer.init(keep=True) is ErrorCode.PRODUCER_FENCED
+
+
+async def test_a_stranger_does_not_abort_the_open_transaction(producer: Producer) -> None:
+    await producer.init()
+    await producer.write(b"kept")
+    own = producer.identity
+    producer.identity = Identity(own.producer_id + 100, 0)
+    assert await producer.init(keep=True) is ErrorCode.PRODUCER_FENCED
+    producer.identity = own
+    assert await producer.end(True) is ErrorCode.NONE
     assert (await read(producer.client, committed=True))[0] == [b"kept"]
 
 

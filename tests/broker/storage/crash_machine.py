@@ -29,7 +29,7 @@ from aioproducer.broker.topic import NewTopic, Partition
 from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.broker.transaction_coordinator import NOBODY, TransactionCoordinator
 from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
-from aioproducer.errors import KafkaStorageException
+from aioproducer.errors import ConcurrentTransactionsException, KafkaStorageException
 from aioproducer.records.record_batch import RecordBatch
 from tests.broker.batches import NOW_MS, make_batch
 from tests.broker.storage.faulty_files import Crash, FaultyFiles
@@ -228,7 +228,8 @@ class CrashMachine(RuleBasedStateMachine):
 
     @rule(producer=st.sampled_from(PRODUCERS))
     def init_producer_id(self, producer: str) -> None:
-        self.coordinator.init_producer_id(producer, 1000, NOBODY)
+        with contextlib.suppress(ConcurrentTransactionsException):  # it has aborted a transaction
+            self.coordinator.init_producer_id(producer, 1000, NOBODY)
         self._ended(producer, "aborted")
 
     @rule(producer=st.sampled_from(PRODUCERS), committed=st.booleans(), bump=st.booleans())
@@ -363,7 +364,7 @@ class CrashMachine(RuleBasedStateMachine):
             for one in sent[where][:kept]:
                 if one.transaction is not None and one.offset >= partition.log.log_start_offset:
                     assert _fate(one, partition) == base.transactions.get(one.transaction, "unknown")
-            assert partition.leader_epoch > partition.log.last_leader_epoch
+            assert partition.leader_epoch > partition.log.leader_epochs.latest
             used = partition.log.producer_state.entries()
             assert all(producer_id < self.state.allocate_producer_id() for producer_id in used)
         self.in_flight = None

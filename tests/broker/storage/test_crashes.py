@@ -16,7 +16,7 @@ from aioproducer.broker.storage.commit import Commit, Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.journal import JournalWrite
-from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.storage.repair import Cut
 from aioproducer.errors import KafkaError
 from tests.broker.storage.crash_machine import CrashMachine
 
@@ -233,6 +233,6 @@ def test_a_write_that_was_torn_is_cut_off(seed: int) -> None:
 
 
 def test_what_is_cut_off_and_stays_in_the_file_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StoredBatches, "_cut", lambda self, segment, bad, later: None)
+    monkeypatch.setattr(Cut, "run", lambda self, files: None)
     with pytest.raises((AssertionError, KafkaError)):
         all(torn(seed) for seed in SEEDS)

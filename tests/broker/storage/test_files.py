@@ -33,6 +33,20 @@ def test_a_file_is_written_read_and_cut(files: Files) -> None:
     files.sync("f")
 
 
+def test_nobody_else_may_look(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        files = OsFiles(tmp_path / "data")
+        files.lock()
+        files.append("f", [b"secret"])
+        files.make_directory("d")
+        files.unlock()
+    finally:
+        os.umask(before)
+    modes = {name: (tmp_path / "data" / name).stat().st_mode & 0o777 for name in (".", ".lock", "f", "d")}
+    assert modes == {".": 0o700, ".lock": 0o600, "f": 0o600, "d": 0o700}
+
+
 def test_directories(files: Files) -> None:
     assert files.names("d") == []
     files.make_directory("d")

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from aioproducer.broker.storage.journal import JOURNAL, MetadataJournal, frame
+from aioproducer.broker.storage.journal import JOURNAL, Damage, Key, MetadataJournal, frame
 from tests.broker.storage.faulty_files import FaultyFiles
 
 
-def opened(files: FaultyFiles) -> MetadataJournal:
+def opened(files: FaultyFiles, synced: Callable[[Key], int] = lambda key: 0) -> MetadataJournal:
     journal = MetadataJournal()
-    journal.load(files)
+    assert all(found.is_torn for found in journal.load(files, synced))
     return journal
 
 
@@ -56,3 +58,62 @@ def test_a_passing_entry_is_there_until_the_commit_that_it_is_for_has_ended() ->
     assert opened(files).get("markers", 1) == {"x": 1}
     journal.written(write, size, passing)
     assert journal.get("markers", 1) is None
+
+
+def written(*values: int) -> FaultyFiles:
+    """A file with a commit for each value: the first has ten entries, the others one."""
+    files = FaultyFiles()
+    journal = opened(files)
+    for number, value in enumerate(values):
+        for key in range(1 if number else 10):
+            journal.put(("topic", key), value)
+        commit(journal, files)
+    return files
+
+
+def flip(files: FaultyFiles, at: int) -> None:
+    content = bytearray(files.read(JOURNAL, 0, 10_000))
+    content[at] ^= 1
+    files.truncate(JOURNAL, 0)
+    files.append(JOURNAL, [content])
+
+
+@pytest.mark.parametrize("at", range(0, 500, 7))
+def test_one_flipped_bit_costs_one_frame_and_is_told(at: int) -> None:
+    files = written(1, 2, 3)
+    size = files.size(JOURNAL)
+    at %= size
+    flip(files, at)
+    journal = MetadataJournal()
+    (found,) = journal.load(files, lambda key: size)
+    assert found.start <= at < found.end
+    assert not found.is_torn
+    kept = [journal.get("topic", key) for key in range(10)]
+    right = [3, *[1] * 9]
+    assert sum(one != other for one, other in zip(kept, right, strict=True)) <= 1
+
+
+def test_what_is_missing_at_the_end_is_told() -> None:
+    files = written(1, 2)
+    size = files.size(JOURNAL)
+    files.truncate(JOURNAL, size - 3)
+    start = MetadataJournal()
+    damage = list(start.load(files, lambda key: size if key == start.point else 0))
+    assert damage
+    assert not any(one.is_torn for one in damage)
+    files = written(1, 2)
+    files.truncate(JOURNAL, size - len(frame({("topic", 0): 2})))
+    assert list(MetadataJournal().load(files, lambda key: size)) == [Damage(files.size(JOURNAL), size)]
+
+
+def test_each_file_has_a_point_of_its_own() -> None:
+    files = written(1)
+    first = opened(files)
+    first.put(("topic", 0), 2)
+    commit(first, files)  # the first after a start writes it anew
+    second = opened(files)
+    assert first.point == second.point != opened(written(1)).point
+    second.follow(99)
+    second.put(("topic", 0), 2)
+    commit(second, files)
+    assert opened(files).point == ("journal", 100)

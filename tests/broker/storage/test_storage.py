@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.scram_credentials import ScramMechanism
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import DataDirectoryException, IllegalStateException, KafkaStorageException
@@ -202,6 +204,131 @@ async def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
         assert values(cluster) == [b"3", b"4"]
 
 
+async def test_an_unknown_user_of_scram_has_the_same_salt_after_a_restart(tmp_path: Path) -> None:
+    salts = []
+    for _ in range(2):
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            salts.append(cluster._state.scram_credentials.proving("nobody", ScramMechanism.SCRAM_SHA_256).salt)
+    assert salts[0] == salts[1]
+
+
+class TestDamage:
+    """Files that were closed in good order, or left by a process that was killed, and have changed since."""
+
+    @pytest.fixture
+    async def damaged(self, tmp_path: Path) -> Path:
+        async with EmbeddedCluster(data_dir=tmp_path) as cluster:
+            cluster.create_topic("t", 2)
+            cluster.create_topic("other", configs={"retention.ms": 5})
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+                await wait_all([producer.send("t", b"%d" % number, partition=number % 2) for number in range(10)])
+                await producer.send("other", b"x")
+        (tmp_path / "clean.shutdown").unlink()
+        return tmp_path
+
+    def contents(self, directory: Path) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+    async def refused(self, directory: Path) -> str:
+        before = self.contents(directory)
+        with pytest.raises(DataDirectoryException) as caught:
+            await EmbeddedCluster(data_dir=directory).start()
+        assert self.contents(directory) == before
+        return str(caught.value)
+
+    async def recovered(self, directory: Path) -> dict[str, list[list[bytes | None]]]:
+        async with EmbeddedCluster(data_dir=directory, recover=True) as cluster:
+            cluster.create_topic("new")
+        async with EmbeddedCluster(data_dir=directory) as cluster:
+            return {
+                topic.name: [values(cluster, topic.name, one.index) for one in topic.partitions]
+                for topic in cluster.topics
+                if topic.name != "new"
+            }
+
+    EVERYTHING: ClassVar = {"t": [[b"0", b"2", b"4", b"6", b"8"], [b"1", b"3", b"5", b"7", b"9"]], "other": [[b"x"]]}
+
+    def flip(self, path: Path, at: int) -> None:
+        content = bytearray(path.read_bytes())
+        content[at] ^= 0x40
+        path.write_bytes(content)
+
+    async def test_no_flipped_bit_in_the_journal_loses_records(self, damaged: Path, tmp_path: Path) -> None:
+        journal = damaged / "metadata.journal"
+        whole = journal.read_bytes()
+        for at in range(0, len(whole), 23):
+            self.flip(journal, at)
+            assert "metadata.journal: bytes " in await self.refused(damaged)
+            copy = tmp_path / "copy"
+            shutil.copytree(damaged, copy, ignore=lambda directory, names: {"copy"} & {*names})
+            assert await self.recovered(copy) == self.EVERYTHING
+            assert (copy / "metadata.journal.0.damaged").read_bytes() == journal.read_bytes()
+            shutil.rmtree(copy)
+            journal.write_bytes(whole)
+
+    async def test_without_its_journal_topics_are_found_by_their_directories(self, damaged: Path) -> None:
+        (damaged / "metadata.journal").unlink()
+        assert "metadata.journal is missing" in await self.refused(damaged)
+        assert await self.recovered(damaged) == self.EVERYTHING
+
+    @pytest.mark.parametrize("content", [b"", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA\n", b"?" * 50])
+    async def test_a_directory_that_does_not_say_whose_it_is(self, damaged: Path, content: bytes) -> None:
+        (damaged / "t-1" / "partition.metadata").write_bytes(content)
+        assert "t-1/partition.metadata does not say that it is of the topic 't'" in await self.refused(damaged)
+        assert await self.recovered(damaged) == self.EVERYTHING
+
+    async def test_a_directory_of_another_topic_is_none_of_this_one(self, damaged: Path) -> None:
+        """As a crash leaves it while the topic gets its first record: nobody knows of anything that was synced."""
+        (damaged / "recovery.points").unlink()
+        (damaged / "t-1" / "partition.metadata").write_bytes(b"version: 0\ntopic_")
+        async with EmbeddedCluster(data_dir=damaged) as cluster:
+            assert values(cluster, "t", 1) == []
+            assert values(cluster, "t", 0) == self.EVERYTHING["t"][0]
+            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+                await producer.send("t", b"new", partition=1)
+        assert len(list((damaged / "t-1.0-stray").glob("*.log"))) == 1
+        async with EmbeddedCluster(data_dir=damaged) as cluster:
+            assert values(cluster, "t", 1) == [b"new"]
+
+    async def test_one_byte_that_says_whose_it_is_is_put_right(
+        self, damaged: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        metadata = damaged / "t-1" / "partition.metadata"
+        whole = metadata.read_bytes()
+        self.flip(metadata, 25)
+        async with EmbeddedCluster(data_dir=damaged) as cluster:
+            assert values(cluster, "t", 1) == self.EVERYTHING["t"][1]
+        assert "t-1/partition.metadata was damaged and is put right" in caplog.text
+        assert metadata.read_bytes() == whole
+        assert len(list(metadata.parent.glob("partition.metadata.0.damaged"))) == 1
+
+    async def test_a_directory_that_is_missing(self, damaged: Path) -> None:
+        shutil.rmtree(damaged / "t-1")
+        assert "t-1: records 0 to 4 cannot be read" in await self.refused(damaged)
+        assert await self.recovered(damaged) == {**self.EVERYTHING, "t": [self.EVERYTHING["t"][0], []]}
+
+    async def test_everything_that_is_damaged_is_told_at_once(self, damaged: Path) -> None:
+        for name in ("t-0", "t-1", "other-0"):
+            self.flip(damaged / name / f"{0:020}.log", 65)
+        told = await self.refused(damaged)
+        assert all(f"{name}: records " in told for name in ("t-0", "t-1", "other-0"))
+        assert "--recover" in told
+
+    async def test_what_changes_after_a_clean_shutdown_is_told_to_who_reads_it(
+        self, damaged: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with EmbeddedCluster(data_dir=damaged):
+            pass
+        self.flip(damaged / "t-0" / f"{0:020}.log", 65)
+        async with EmbeddedCluster(data_dir=damaged) as cluster:
+            client = await RawClient.connect(cluster.bootstrap_servers)
+            request = FetchRequest(topics=[FetchTopic("t", partitions=[FetchPartition(0, fetch_offset=0)])])
+            (topic,) = (await client.request(request, 12)).responses
+            assert topic.partitions[0].error_code == ErrorCode.CORRUPT_MESSAGE
+            await client.close()
+        assert "t-0/00000000000000000000.log, byte 0: " in caplog.text
+
+
 class TestItCannotBeUsed:
     async def test_by_two_clusters_at_a_time(self, tmp_path: Path) -> None:
         async with EmbeddedCluster(data_dir=tmp_path):
@@ -227,7 +354,7 @@ class TestItCannotBeUsed:
         async with EmbeddedCluster(data_dir=tmp_path):
             pass
         (tmp_path / "metadata.journal").write_bytes(b"\0" * 100)
-        with pytest.raises(DataDirectoryException, match=r"no metadata\.journal that can be read"):
+        with pytest.raises(DataDirectoryException, match=r"metadata\.journal: bytes 0 to 99 cannot be read"):
             await EmbeddedCluster(data_dir=tmp_path).start()
         assert (tmp_path / "metadata.journal").read_bytes() == b"\0" * 100
 
@@ -245,6 +372,22 @@ class TestItCannotBeUsed:
                 await EmbeddedCluster(ports=[port], data_dir=tmp_path).start()
         async with EmbeddedCluster(data_dir=tmp_path):
             pass
+
+
+async def test_a_directory_that_fails_when_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(files: OsFiles, path: str, parts: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(OsFiles, "append", full)
+    with pytest.raises(DataDirectoryException, match="cannot be used: No space left on device"):
+        await EmbeddedCluster(data_dir=tmp_path).start()
+
+
+async def test_in_memory_nothing_fails() -> None:
+    async with EmbeddedCluster() as cluster:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await cluster.failed()
 
 
 class SlowFiles(OsFiles):
@@ -355,6 +498,9 @@ class TestAlways:
                 refused = await answer(client, produce(cluster, make_batch(b"b")))
             assert (refused.error_code, refused.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
             assert "nothing is acknowledged any more until it is opened anew: [Errno 5]" in caplog.text
+            async with asyncio.timeout(10):
+                why = await cluster.failed()
+            assert why == f"the data directory {tmp_path} has failed: [Errno 5] Input/output error"
             files.error = None
             again = await answer(client, produce(cluster, make_batch(b"b")))
             assert again.error_code == ErrorCode.KAFKA_STORAGE_ERROR

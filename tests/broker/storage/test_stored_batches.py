@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -9,10 +10,16 @@ import pytest
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.producer_state import ProducerSnapshot, ProducerStateManager
+from aioproducer.broker.storage.damage import damaged
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.storage.stored_batches import StoredBatches
+from aioproducer.broker.storage.stored_batches import Recovered, StoredBatches
 from aioproducer.broker.topic_config import TopicConfig
-from aioproducer.errors import KafkaStorageException, OffsetOutOfRangeException
+from aioproducer.errors import (
+    CorruptRecordException,
+    DataDirectoryException,
+    KafkaStorageException,
+    OffsetOutOfRangeException,
+)
 from aioproducer.records.record_batch import RecordBatch
 from tests.broker.batches import NOW_MS, make_batch
 from tests.broker.storage.faulty_files import FaultyFiles
@@ -28,10 +35,32 @@ class Keeper:
         self.start = 0
         self.producers: list[ProducerSnapshot] = []
         self.failed = False
+        self.recover = False
+        self.synced_to = 0
+        self.unsynced: list[str] = []
 
     def check(self) -> None:
         if self.failed:
             raise KafkaStorageException("failed")
+
+    def names(self, directory: str) -> list[str]:
+        return self.files.names(directory)
+
+    def recovery_point(self, key: tuple[str, int]) -> int:
+        return self.synced_to
+
+    def recovered(self, found: Recovered) -> None:
+        if found.damage and not self.recover:
+            raise damaged(self.files, found.damage)
+        for repair in found.repairs:
+            repair.run(self.files)
+        if found.repairs:
+            self.files.sync_directory(DIRECTORY)
+        self.unsynced = found.unsynced
+
+    def log_removed(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            self.files.remove(path)
 
     def log_changed(self, batches: StoredBatches) -> None:
         pass
@@ -230,8 +259,10 @@ class TestWhatIsBad:
             stored.restart()
         assert stored.values() == [b"0"]
         assert stored.files.size(segment(0)) == size
-        assert stored.files.names(DIRECTORY) == [f"{0:020}.log"]
-        assert f"{segment(0)} is cut off at byte {size}, {2 * size} bytes and 1 later files are lost" in caplog.text
+        kept = [f"{0:020}.log", f"{0:020}.log.{size}.torn", f"{3:020}.log.torn"]
+        assert stored.files.names(DIRECTORY) == kept
+        assert f"{segment(0)} is cut off at byte {size}: " in caplog.text
+        assert "The log ends at offset 1; what lay behind is kept as *.torn, and 1 later files" in caplog.text
         stored.append(b"again")
         stored.commit()
         stored.restart()
@@ -286,7 +317,7 @@ class TestWhatIsBad:
         stored.files.truncate(segment(0), len(make_batch(b"0")))
         stored.restart()
         assert stored.values() == [b"0"]
-        assert stored.files.names(DIRECTORY) == [f"{0:020}.log"]
+        assert stored.files.names(DIRECTORY) == [f"{0:020}.log", f"{3:020}.log.torn"]
 
     def test_a_file_that_is_shorter_than_it_was_is_an_error_of_the_storage(self, stored: Stored) -> None:
         stored.files.truncate(segment(0), 10)
@@ -302,6 +333,175 @@ class TestWhatIsBad:
         self.damage(stored, segment(0), random.randrange(200), random.randbytes(20))
         stored.restart()
         assert stored.values() == [b"0", b"1", b"2", b"3", b"4"][: len(stored.values())]
+
+
+class TestDamage:
+    """Seven batches of one record in three files, all of them synced: no crash explains what is wrong with them."""
+
+    @pytest.fixture
+    def stored(self) -> Stored:
+        return self.synced()
+
+    def synced(self) -> Stored:
+        stored = Stored()
+        for number in range(7):
+            stored.append(b"%d" % number)
+        stored.commit()
+        stored.keeper.synced_to = 7
+        return stored
+
+    def recover(self, stored: Stored) -> dict[int, bytes | None]:
+        """What is left, by offset; a second start finds nothing wrong."""
+        stored.keeper.recover = True
+        stored.restart()
+        found = {record.offset: record.value for record in stored.log.records()}
+        stored.keeper.recover = False
+        stored.restart()
+        assert {record.offset: record.value for record in stored.log.records()} == found
+        return found
+
+    def is_damaged(self, stored: Stored) -> str:
+        """What the start says; it changes nothing."""
+        before = {name: stored.files.read(f"{DIRECTORY}/{name}", 0, 10_000) for name in stored.files.names(DIRECTORY)}
+        with pytest.raises(DataDirectoryException) as caught:
+            stored.restart()
+        after = {name: stored.files.read(f"{DIRECTORY}/{name}", 0, 10_000) for name in stored.files.names(DIRECTORY)}
+        assert after == before
+        return str(caught.value)
+
+    @pytest.mark.parametrize("base_offset", [0, 3, 6])
+    def test_any_flipped_bit_is_told_or_put_right(self, base_offset: int) -> None:
+        size = len(make_batch(b"0"))
+        whole = {number: b"%d" % number for number in range(7)}
+        told = 0
+        for at in range(size * (3 if base_offset < 6 else 1)):
+            stored = self.synced()
+            content = bytearray(stored.files.read(segment(base_offset), 0, 1000))
+            content[at] ^= 0x40
+            stored.files.truncate(segment(base_offset), 0)
+            stored.files.append(segment(base_offset), [content])
+            hit = base_offset + at // size
+            try:
+                stored.restart()
+            except DataDirectoryException:
+                told += 1
+                assert f"{DIRECTORY}: records {hit} to {hit} cannot be read" in self.is_damaged(stored)
+                assert self.recover(stored) == {offset: value for offset, value in whole.items() if offset != hit}
+                names = stored.files.names(DIRECTORY)
+                assert [name for name in names if name.endswith(".damaged")] == [
+                    f"{base_offset:020}.log.{(hit - base_offset) * size}.damaged"
+                ]
+            else:
+                assert {record.offset: record.value for record in stored.log.records()} == whole
+            assert stored.log.log_end_offset == 7
+            stored.append(b"next")
+            assert list(stored.values())[-1] == b"next"
+        outside = 21 - 4  # of a header, but for its CRC, is not covered by it: put right, but for the leader epoch
+        assert told == (size - outside) * (3 if base_offset < 6 else 1)
+
+    def test_what_can_be_put_right_is_and_the_old_bytes_are_kept(self, stored: Stored) -> None:
+        content = bytearray(stored.files.read(segment(0), 0, 1000))
+        content[9] ^= 0x40  # of the length
+        stored.files.truncate(segment(0), 0)
+        stored.files.append(segment(0), [content])
+        stored.restart()
+        assert len(stored.values()) == 7
+        size = len(make_batch(b"0"))
+        assert stored.files.read(f"{segment(0)}.0.damaged", 0, 1000) == bytes(content)[:size]
+
+    @pytest.mark.parametrize(("gone", "lost"), [(0, range(3)), (3, range(3, 6)), (6, range(6, 7))])
+    def test_a_file_is_missing(self, stored: Stored, gone: int, lost: range) -> None:
+        stored.files.remove(segment(gone))
+        assert f"records {lost[0]} to {lost[-1]} cannot be read" in self.is_damaged(stored)
+        assert sorted(self.recover(stored)) == sorted({*range(7)} - {*lost})
+        assert stored.log.log_start_offset == (3 if gone == 0 else 0)
+        assert stored.log.log_end_offset == 7
+
+    def test_all_files_are_missing(self, stored: Stored) -> None:
+        stored.files.remove(DIRECTORY)
+        assert "records 0 to 6 cannot be read" in self.is_damaged(stored)
+        assert self.recover(stored) == {}
+        assert (stored.log.log_start_offset, stored.log.log_end_offset) == (0, 7)
+
+    @pytest.mark.parametrize("left", [0, 1, 100, 150])
+    def test_the_end_of_a_file_is_missing(self, stored: Stored, left: int) -> None:
+        stored.files.truncate(segment(3), left)
+        first = 3 + left // len(make_batch(b"0"))
+        assert f"records {first} to 5 cannot be read" in self.is_damaged(stored)
+        assert sorted(self.recover(stored)) == sorted({*range(7)} - {*range(first, 6)})
+
+    def test_transactions_whose_end_may_be_lost_are_told(self) -> None:
+        stored = Stored(per_segment=100)
+        for producer_id in (7, 8):
+            stored.append(b"x", producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True)
+        for producer_id in (7, 8):
+            stored.log.append_marker(producer_id, 0, committed=True, leader_epoch=0, now_ms=NOW_MS)
+        stored.commit()
+        stored.keeper.synced_to = 4
+        content = bytearray(stored.files.read(segment(0), 0, 1000))
+        content[-1] ^= 1
+        stored.files.truncate(segment(0), 0)
+        stored.files.append(segment(0), [content])
+        told = self.is_damaged(stored)
+        assert f"{DIRECTORY}: records 3 to 3 cannot be read" in told
+        assert f"{DIRECTORY}: whether records 1 to 2 of producer 8 were committed cannot be read" in told
+        assert "producer 7" not in told
+
+    def test_a_reader_passes_what_is_lost(self, stored: Stored) -> None:
+        stored.files.truncate(segment(3), 0)
+        self.recover(stored)
+        (empty,) = stored.log.read(4, 0)
+        assert (RecordBatch(empty).count, RecordBatch(empty).base_offset, RecordBatch(empty).last_offset) == (0, 3, 5)
+        assert list(RecordBatch(empty).records()) == []
+
+    def test_what_was_not_synced_is_cut_off_and_kept(self, stored: Stored) -> None:
+        stored.append(b"7")
+        stored.append(b"8")
+        stored.commit()
+        whole = stored.files.read(segment(6), 0, 1000)
+        size = len(make_batch(b"0"))
+        stored.files.truncate(segment(6), 2 * size - 1)
+        stored.files.append(segment(6), [b"?", whole[2 * size :]])
+        stored.restart()
+        assert stored.log.log_end_offset == 7
+        assert stored.files.size(f"{segment(6)}.{size}.torn") == 2 * size
+
+    def test_what_nobody_knows_to_be_synced_is_synced_first(self, stored: Stored) -> None:
+        stored.append(b"7")
+        stored.commit()
+        stored.restart()
+        assert stored.keeper.unsynced == [segment(6)]
+
+    def test_surplus_files_are_set_aside(self, stored: Stored) -> None:
+        stored.files.append(segment(4), [b"whatever"])
+        stored.restart()
+        assert len(stored.values()) == 7
+        assert f"{segment(4)}.damaged" in [f"{DIRECTORY}/{name}" for name in stored.files.names(DIRECTORY)]
+
+    @pytest.mark.parametrize("at", [3, 60, 65])
+    def test_a_batch_that_changes_later_is_not_given_to_readers(
+        self, stored: Stored, at: int, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        content = bytearray(stored.files.read(segment(0), 0, 1000))
+        content[at] ^= 0x40
+        stored.files.truncate(segment(0), 0)
+        stored.files.append(segment(0), [content])
+        for _ in range(2):
+            with pytest.raises(CorruptRecordException, match=r"--recover|CRC"):
+                stored.log.read(0, 1000)
+        assert len(caplog.records) <= 1
+        assert len(stored.log.read(3, 1000)) == 4
+
+    @pytest.mark.parametrize("at", [3, 60])
+    def test_what_is_before_it_is_read_all_the_same(self, stored: Stored, at: int) -> None:
+        content = bytearray(stored.files.read(segment(3), 0, 1000))
+        content[len(make_batch(b"0")) + at] ^= 0x40
+        stored.files.truncate(segment(3), 0)
+        stored.files.append(segment(3), [content])
+        assert list(map(bytes, stored.log.read(1, 1000))) == list(map(bytes, stored.log.read(1, 250)))
+        with pytest.raises(CorruptRecordException):
+            stored.log.read(4, 1000)
+        assert len(stored.log.read(5, 1000)) == 2
 
 
 def test_a_batch_that_cannot_be_kept_changes_nothing() -> None:

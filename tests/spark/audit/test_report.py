@@ -38,6 +38,19 @@ def test_a_verdict_without_findings() -> None:
     assert "Nothing tells how long records took" in text
 
 
+def test_a_verdict_says_what_was_not_checked() -> None:
+    text = html(summary(unchecked={"without a delivery log": [Kind.MISSING, Kind.UNENDED]}))
+    ok = "OK as far as it was checked: 3 records, and nothing was found to be wrong with their delivery"
+    assert f'<p class="verdict ok">{ok}</p>' in text
+    assert (
+        "<p>Not checked without a delivery log: acknowledged and missing, neither acknowledged nor failed.</p>" in text
+    )
+    assert "Not checked" not in html(summary())
+    found = summary(Found(Kind.GAP, 1, 1, []), unchecked={"without a delivery log": [Kind.MISSING]})
+    assert found.verdict == "3 records, and found: gap (1)"
+    assert found.not_checked == ["Not checked without a delivery log: acknowledged and missing"]
+
+
 @pytest.mark.parametrize(("kind", "color"), [(Kind.GAP, "critical"), (Kind.SKEW, "warning")])
 def test_the_verdict_has_the_color_of_the_worst(kind: Kind, color: str) -> None:
     text = html(summary(Found(kind, 7, 9, [finding(kind, topic="t")])))

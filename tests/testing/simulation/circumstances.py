@@ -76,6 +76,15 @@ def withdrawing(scenario: Scenario) -> Scenario | None:
     return replace(found, config=config, applications=[replace(plan, work=work, by_hand=1.0, aborts=0.0)])
 
 
+def held_up(scenario: Scenario) -> Scenario | None:
+    """There is little memory; every record is awaited, and for others there is no room at all."""
+    if scenario.applications:
+        return None
+    config = {**scenario.config, "batch_size": 1000, "buffer_memory": 3500, "parked_memory": 0}
+    work = [replace(plan, waits=1.0, enqueues=False, cancels=0.0, bulk=0.0) for plan in scenario.work]
+    return replace(scenario, config=config, work=work)
+
+
 def with_rivals(scenario: Scenario) -> Scenario | None:
     """Three applications have one transactional id."""
     found = in_one_life(scenario)

@@ -26,7 +26,7 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.sender import Sender
 from aioproducer.producer.sender_pass import SenderPass
-from aioproducer.producer.sequences import PartitionSequences
+from aioproducer.producer.sequences import PartitionSequences, ProducerIds
 from aioproducer.producer.split import split
 from aioproducer.producer.topic_directory import TopicDirectory
 from aioproducer.turn import Turn
@@ -35,6 +35,7 @@ from .circumstances import (
     Circumstances,
     any_scenario,
     crowded,
+    held_up,
     near_the_end_of_sequences,
     of_many_records,
     of_topics_with_ids,
@@ -43,6 +44,7 @@ from .circumstances import (
     patient,
     poisoned,
     resting,
+    undisturbed,
     with_a_dead_address,
     without_topic_ids,
 )
@@ -76,7 +78,7 @@ def wrap(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callab
 
 @bug(only(of_many_records, limits=0.3, unanswered=0.3))
 def an_unknown_outcome_is_sent_again_under_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch: True)
+    monkeypatch.setattr(PartitionSequences, "proves_absence", lambda self, batch, now: True)
 
 
 @bug()
@@ -188,6 +190,12 @@ def newcomers_overtake_parked_records(monkeypatch: pytest.MonkeyPatch) -> None:
         self._accumulator.detour = self._shut
 
     wrap(monkeypatch, ParkingLot, "_gate", gate)
+
+
+@bug(undisturbed(held_up))
+def who_awaits_a_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for call in ("awaited", "left", "released"):
+        monkeypatch.setattr(ParkingLot, call, lambda self, result: None)
 
 
 @bug()
@@ -312,7 +320,7 @@ def sequences_become_negative(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @bug(only(crowded, epochs=1.0, codes=0.3))
 def epochs_go_on_after_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PartitionSequences, "_renew_if_used_up", lambda self: None)
+    monkeypatch.setattr(ProducerIds, "used_up", lambda self, identity: None)
 
 
 @bug(only(of_many_records, limits=0.3, unanswered=0.3))

@@ -326,6 +326,16 @@ def test_a_gap_that_nothing_made() -> None:
 # Without faults
 
 
+def test_without_faults_nobody_who_awaits_a_record_is_refused() -> None:
+    history = History()
+    entry = history.sent()
+    entry.awaited = entry.left = True
+    history.ends(entry, failure(BufferExhaustedException("no room"), Outcome.NOT_SENT))
+    assert found(history) == []
+    entry.left = False
+    assert found(history) == ["without faults everything is delivered"]
+
+
 def test_without_faults_nothing_fails_but_what_cannot_be() -> None:
     history = History()
     history.ends(history.sent(), failure(BufferExhaustedException("no memory"), Outcome.NOT_SENT))

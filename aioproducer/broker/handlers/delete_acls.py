@@ -1,0 +1,52 @@
+"""DeleteAcls: delete the ACLs that match filters, and say which those were.
+
+Versions 1 to 3. Simplification: done by whichever node is asked, and known to all at once. An ACL that several filters
+match is told once; Kafka tells it with each of them.
+"""
+
+from __future__ import annotations
+
+from aioproducer.acls import AclOperation
+from aioproducer.broker.access import Access
+from aioproducer.broker.acl_messages import filter_of
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.long_work import Steps
+from aioproducer.broker.request import Request
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(1, 3)
+
+
+def handle(context: BrokerContext, request: Request, message: DeleteAclsRequest) -> Steps[DeleteAclsResponse]:
+    response = DeleteAclsResponse()
+    access = Access.of(context, request)
+    for wanted in message.filters:
+        result = DeleteAclsFilterResult(error_message=None)
+        try:
+            access.check_cluster(AclOperation.ALTER)
+            deleted = context.acls.delete(filter_of(wanted))
+            result.matching_acls = [
+                DeleteAclsMatchingAcl(
+                    error_message=None,
+                    resource_type=one.resource_type,
+                    resource_name=one.name,
+                    pattern_type=one.pattern_type,
+                    principal=one.principal,
+                    host=one.host,
+                    operation=one.operation,
+                    permission_type=one.permission,
+                )
+                for one in deleted
+            ]
+        except ApiException as error:
+            result.error_code, result.error_message = error.code, str(error)
+        response.filter_results.append(result)
+        yield
+    return response

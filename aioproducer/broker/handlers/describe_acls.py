@@ -1,0 +1,52 @@
+"""DescribeAcls: the ACLs that match a filter.
+
+Versions 1 to 3.
+"""
+
+from __future__ import annotations
+
+from aioproducer.acls import AclBinding, AclOperation
+from aioproducer.broker.access import Access
+from aioproducer.broker.acl_messages import filter_of
+from aioproducer.broker.context import BrokerContext
+from aioproducer.broker.long_work import Steps
+from aioproducer.broker.request import Request
+from aioproducer.errors import ApiException
+from aioproducer.protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+from aioproducer.protocol.schema import Versions
+
+VERSIONS = Versions(1, 3)
+
+_ACLS_AT_ONCE = 500
+
+
+def handle(context: BrokerContext, request: Request, message: DescribeAclsRequest) -> Steps[DescribeAclsResponse]:
+    try:
+        Access.of(context, request).check_cluster(AclOperation.DESCRIBE)
+        acls = context.acls
+    except ApiException as error:
+        return DescribeAclsResponse(error_code=error.code, error_message=str(error))
+    wanted = filter_of(message)
+    by_resource: dict[tuple[int, int, str], list[AclBinding]] = {}
+    for count, binding in enumerate(tuple(acls), start=1):
+        if wanted.matches(binding):
+            by_resource.setdefault((binding.resource_type, binding.pattern_type, binding.name), []).append(binding)
+        if count % _ACLS_AT_ONCE == 0:
+            yield
+    return DescribeAclsResponse(
+        error_message=None,
+        resources=[
+            DescribeAclsResource(
+                kind,
+                name,
+                pattern,
+                [AclDescription(one.principal, one.host, one.operation, one.permission) for one in of],
+            )
+            for (kind, pattern, name), of in by_resource.items()
+        ],
+    )

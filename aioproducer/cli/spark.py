@@ -1,0 +1,278 @@
+"""``aioproducer spark``: shows a write of Spark's that happens once, and repairs it. Needs no Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aioproducer.cli import report
+from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, client_configs
+from aioproducer.cli.running import FAILED, run, until_interrupted
+from aioproducer.cli.terminal import Terminal
+from aioproducer.spark.checkpoint import Checkpoint
+from aioproducer.spark.inspection import inspect_write
+from aioproducer.spark.ledger import KafkaDriversLedger, open_drivers_ledger
+from aioproducer.spark.prepared import slot_named
+from aioproducer.spark.sink_options import DEFAULT_PREFIX, SinkOptions
+from aioproducer.spark.two_phases import abort_undecided, finish, set_by_hand
+from aioproducer.spark.write_state import Fate, WriteState
+
+app = typer.Typer(
+    help="Show and repair exactly-once writes of Spark's sink.",
+    no_args_is_help=True,
+)
+
+Query = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="QUERY",
+        help="A streaming query: its checkpoint, if that is a directory of this machine, or its id.",
+        show_default=False,
+    ),
+]
+WriteId = Annotated[
+    str | None, typer.Option(metavar="ID", help="Instead of a query: the writeId of batches.", show_default=False)
+]
+MarkerTopic = Annotated[
+    str, typer.Option("--topic", metavar="TOPIC", help="The sink's option markerTopic, or else its option topic.")
+]
+Prefix = Annotated[str, typer.Option(metavar="PREFIX", help="The sink's option transactionalIdPrefix.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this it only says what it would do.")]
+
+_COLUMNS = ("TRANSACTIONAL ID", "STATE", "PRODUCER ID", "EPOCH", "OPEN FOR", "")
+
+
+@app.command("show")
+def show(
+    topic: MarkerTopic,
+    query: Query = None,
+    write_id: WriteId = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    epoch: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="The epoch that the next start runs. Without it: that of the checkpoint, or the last one and the "
+            "next one.",
+            show_default=False,
+        ),
+    ] = None,
+    bootstrap_server: BootstrapServer = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
+) -> None:
+    """Show a write, and what its next start does.
+
+    That is the last decision, and what is open. The exit status is 0 if the next start needs no help. Nothing is
+    changed.
+    """
+
+    async def command(write: Write, state: WriteState, terminal: Terminal) -> int:
+        return write.tell_next_start(state, epoch, terminal)
+
+    _run(command, query, write_id, topic, prefix, (bootstrap_server, config, override))
+
+
+@app.command("finish")
+def finish_(
+    topic: MarkerTopic,
+    query: Query = None,
+    write_id: WriteId = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    yes: Yes = False,
+    bootstrap_server: BootstrapServer = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
+) -> None:
+    """Commit what the last decision left open.
+
+    The next start of the query does the same.
+    """
+
+    async def command(write: Write, state: WriteState, terminal: Terminal) -> int:
+        found = state.decided(Fate.OPEN)
+        if not found:
+            terminal.say("Nothing that was decided is open")
+            return 0
+        assert state.decision is not None
+        terminal.say(f"Commits {report.count(len(found), 'transaction')} of epoch {state.decision.epoch}:")
+        _names(terminal, write, (one.name for one in found))
+
+        async def repair(ledger: KafkaDriversLedger) -> None:
+            await finish(ledger)
+
+        return await write.repair(terminal, repair, yes=yes)
+
+    _run(command, query, write_id, topic, prefix, (bootstrap_server, config, override))
+
+
+@app.command("abort")
+def abort(
+    topic: MarkerTopic,
+    query: Query = None,
+    write_id: WriteId = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    yes: Yes = False,
+    bootstrap_server: BootstrapServer = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
+) -> None:
+    """Abort open transactions without a decision.
+
+    Tasks that are still at work fail, and Spark runs them again. Readers with read_committed wait at open
+    transactions: so end those of a query that does not come back.
+    """
+
+    async def command(write: Write, state: WriteState, terminal: Terminal) -> int:
+        found = [name for name in state.open if name not in {one.name for one in state.decided(Fate.OPEN)}]
+        if not found:
+            terminal.say("Nothing is open that was not decided")
+            return 0
+        terminal.say(f"Aborts {report.count(len(found), 'transaction')}:")
+        _names(terminal, write, found)
+        return await write.repair(terminal, abort_undecided, yes=yes)
+
+    _run(command, query, write_id, topic, prefix, (bootstrap_server, config, override))
+
+
+@app.command("mark")
+def mark(
+    topic: MarkerTopic,
+    epoch: Annotated[int, typer.Option(min=-1, help="The epoch that counts as the last one written; -1: none is.")],
+    query: Query = None,
+    write_id: WriteId = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    yes: Yes = False,
+    bootstrap_server: BootstrapServer = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
+) -> None:
+    """Set the marker by hand.
+
+    The epoch and those before it then count as written, and those after it do not. A run of this epoch writes nothing,
+    and its rows are not compared. Runs of later ones write all their rows: also those that can be read already, which
+    makes duplicates.
+    """
+
+    async def command(write: Write, state: WriteState, terminal: Terminal) -> int:
+        terminal.say(f"Sets the marker to epoch {epoch}:")
+        if epoch >= 0:
+            terminal.say(f"    epoch {epoch} writes nothing any more, whatever of its rows can be read")
+        last = state.decision
+        again = "" if last is None or last.epoch <= epoch else f", also those up to {last.epoch}, which were decided"
+        terminal.say(f"    epoch {epoch + 1} and those after it write all their rows{again}")
+
+        async def repair(ledger: KafkaDriversLedger) -> None:
+            await set_by_hand(ledger, epoch)
+
+        return await write.repair(terminal, repair, yes=yes)
+
+    _run(command, query, write_id, topic, prefix, (bootstrap_server, config, override))
+
+
+@dataclass(frozen=True)
+class Write:
+    """What the command line names."""
+
+    name: str
+    checkpoint: Checkpoint | None
+    options: SinkOptions
+
+    def tell(self, state: WriteState, terminal: Terminal) -> None:
+        """What brokers know."""
+        last = state.decision
+        terminal.facts(
+            [
+                ("write", f"{self.name}, {'a streaming query' if state.streaming else 'batches'}"),
+                ("marker", f"group {state.group}, at {state.place}"),
+                ("last decision", state.unreadable or ("none" if last is None else f"epoch {last.epoch}, {last}")),
+            ]
+        )
+        if last is not None and last.prepared:
+            fates = [(fate, len(state.decided(fate))) for fate in Fate]
+            terminal.facts([("transactions", ", ".join(f"{number} {fate}" for fate, number in fates if number))])
+        now_ms = time.time() * 1000
+        terminal.table(_COLUMNS, list(self._open(state, now_ms)))
+
+    def tell_next_start(self, state: WriteState, epoch: int | None, terminal: Terminal) -> int:
+        """The exit status."""
+        found = [state.next_start(one) for one in self._next_epochs(state, epoch)]
+        for one in found:
+            (terminal.fail if one.refused else terminal.say)(f"A run of epoch {one.epoch} {one.does}")
+        return FAILED if found[-1].refused or state.decided(Fate.LOST) else 0
+
+    async def repair(
+        self, terminal: Terminal, work: Callable[[KafkaDriversLedger], Coroutine[Any, Any, None]], *, yes: bool
+    ) -> int:
+        """Does it if that is wanted, and shows what has come of it."""
+        terminal.say("Stop the query before: its driver, if one is running, fails")
+        if not yes:
+            terminal.say("Nothing was changed; the option --yes does it")
+            return 0
+        async with open_drivers_ledger(self.options, self.name, self.name) as ledger:
+            await work(ledger)
+        state = await inspect_write(self.options, self.name)
+        terminal.say("Done. Now:")
+        self.tell(state, terminal)
+        return self.tell_next_start(state, None, terminal)
+
+    def _next_epochs(self, state: WriteState, epoch: int | None) -> list[int]:
+        if epoch is not None:
+            return [epoch]
+        if self.checkpoint is not None:
+            return [self.checkpoint.next_epoch]
+        return [0] if state.decision is None else [max(state.decision.epoch, 0), state.decision.epoch + 1]
+
+    def _open(self, state: WriteState, now_ms: float) -> Iterator[tuple[object, ...]]:
+        decided = {one.name for one in state.decided(Fate.OPEN)}
+        for name, one in state.open.items():
+            age = f"{max(now_ms - one.start_time_ms, 0) / 1000:.0f} s of {one.timeout_ms / 1000:.0f} s"
+            whose = "decided" if name in decided else "undecided"
+            if slot_named(name) is None:
+                whose = "a driver that is deciding, or was killed"
+            yield self.transactional_id(name), one.state, one.producer_id, one.producer_epoch, age, whose
+
+    def transactional_id(self, name: str) -> str:
+        return f"{self.options.prefix}-{self.name}-{name}"
+
+
+def _run(
+    command: Callable[[Write, WriteState, Terminal], Coroutine[Any, Any, int]],
+    query: str | None,
+    write_id: str | None,
+    topic: str,
+    prefix: str,
+    client: tuple[str | None, Path | None, list[str] | None],
+) -> None:
+    if (query is None) == (write_id is None):
+        raise typer.BadParameter("name a query, or the --write-id of batches", param_hint="QUERY")
+    terminal = Terminal()
+
+    async def work() -> int:
+        write = _write(query, write_id, topic, prefix, client_configs(*client))
+        state = await inspect_write(write.options, write.name)
+        write.tell(state, terminal)
+        return await command(write, state, terminal)
+
+    run(terminal, lambda interrupt: until_interrupted(terminal, interrupt, work()))
+
+
+def _write(query: str | None, write_id: str | None, topic: str, prefix: str, configs: dict[str, str]) -> Write:
+    given = {f"kafka.{name}": value for name, value in configs.items()}
+    given |= {"topic": topic, "transactionalIdPrefix": prefix, "deliveryGuarantee": "exactly-once"}
+    if write_id is not None:
+        return Write(write_id, None, SinkOptions.of({**given, "writeId": write_id}, streaming=False))
+    assert query is not None
+    checkpoint = Checkpoint.read(Path(query)) if Path(query).is_dir() else None
+    name = query if checkpoint is None else checkpoint.query_id
+    return Write(name, checkpoint, SinkOptions.of(given, streaming=True))
+
+
+def _names(terminal: Terminal, write: Write, names: Iterator[str] | list[str]) -> None:
+    for name in names:
+        terminal.say(f"    {write.transactional_id(name)}")

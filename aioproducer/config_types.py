@@ -1,0 +1,458 @@
+"""The configs of producers and other clients as type checkers and editors know them.
+
+Written by ``python scripts/config_types.py`` from the tables of configs; do not edit.
+"""
+
+from collections.abc import Sequence
+from ssl import SSLContext
+from typing import Literal, Required, TypedDict
+
+from aioproducer.password import Password
+from aioproducer.plugin_types import InterceptorLike, PartitionerLike, ReporterLike
+
+
+class ClientOptions(TypedDict, total=False):
+    """What every client of a cluster may be given."""
+
+    client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
+    """Every address of a host is tried; the second also replaces bootstrap servers by their canonical names.
+
+    ``client.dns.lookup``: one of use_all_dns_ips, resolve_canonical_bootstrap_servers_only. Default: use_all_dns_ips.
+    """
+
+    client_id: str
+    """Sent with every request, for the broker's logs and quotas.
+
+    ``client.id``. Default: aioproducer.
+    """
+
+    request_timeout_ms: int
+    """How long one request may stay unanswered.
+
+    ``request.timeout.ms``: milliseconds, at least 0. Default: 30000.
+    """
+
+    retry_backoff_ms: int
+    """Wait before the first retry; doubles with each further one.
+
+    ``retry.backoff.ms``: milliseconds, at least 0. Default: 100.
+    """
+
+    retry_backoff_max_ms: int
+    """Longest wait before a retry.
+
+    ``retry.backoff.max.ms``: milliseconds, at least 0. Default: 1000.
+    """
+
+    metadata_max_age_ms: int
+    """Metadata older than this is refreshed.
+
+    ``metadata.max.age.ms``: milliseconds, at least 0. Default: 300000.
+    """
+
+    metadata_recovery_strategy: Literal["NONE", "REBOOTSTRAP", "none", "rebootstrap"]
+    """Whether to go back to bootstrap.servers when none of the known brokers can be used.
+
+    ``metadata.recovery.strategy``: one of none, rebootstrap. Default: rebootstrap.
+    """
+
+    metadata_recovery_rebootstrap_trigger_ms: int
+    """If the known brokers give no metadata for this long, they are forgotten and the bootstrap servers are asked.
+
+    ``metadata.recovery.rebootstrap.trigger.ms``: milliseconds, at least 0. Default: 300000.
+    """
+
+    reconnect_backoff_ms: int
+    """Wait before connecting again; doubles each time.
+
+    ``reconnect.backoff.ms``: milliseconds, at least 0. Default: 50.
+    """
+
+    reconnect_backoff_max_ms: int
+    """Longest wait before connecting again.
+
+    ``reconnect.backoff.max.ms``: milliseconds, at least 0. Default: 1000.
+    """
+
+    socket_connection_setup_timeout_ms: int
+    """How long setting up one connection may take; doubles with each failure.
+
+    ``socket.connection.setup.timeout.ms``: milliseconds, at least 0. Default: 10000.
+    """
+
+    socket_connection_setup_timeout_max_ms: int
+    """Longest time allowed for setting up one connection.
+
+    ``socket.connection.setup.timeout.max.ms``: milliseconds, at least 0. Default: 30000.
+    """
+
+    connections_max_idle_ms: int
+    """Idle connections are closed; -1 means never.
+
+    ``connections.max.idle.ms``: milliseconds, at least -1. Default: 540000.
+    """
+
+    send_buffer_bytes: int
+    """SO_SNDBUF; -1 leaves it to the system.
+
+    ``send.buffer.bytes``: bytes, at least -1. Default: 131072.
+    """
+
+    receive_buffer_bytes: int
+    """SO_RCVBUF; -1 leaves it to the system.
+
+    ``receive.buffer.bytes``: bytes, at least -1. Default: 32768.
+    """
+
+    security_protocol: Literal[
+        "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", "plaintext", "ssl", "sasl_plaintext", "sasl_ssl"
+    ]
+    """Whether connections are encrypted (SSL), and whether the client authenticates by SASL; see docs/security.md.
+
+    ``security.protocol``: one of plaintext, ssl, sasl_plaintext, sasl_ssl. Default: PLAINTEXT.
+    """
+
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None
+    """One of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512. Required with SASL.
+
+    ``sasl.mechanism``. Default: None.
+    """
+
+    sasl_jaas_config: str | Password | None
+    """Username and password, in the notation of Java's clients.
+
+    ``sasl.jaas.config``. Default: None.
+    """
+
+    sasl_plain_username: str | None
+    """The username, instead of sasl.jaas.config, for every mechanism.
+
+    ``sasl.plain.username``: non-empty. Default: None.
+    """
+
+    sasl_plain_password: str | Password | None
+    """The password that goes with it.
+
+    ``sasl.plain.password``. Default: None.
+    """
+
+    ssl_context: SSLContext | None
+    """An `ssl.SSLContext` for the connections, instead of all other `ssl.` configs.
+
+    ``ssl.context``: an ssl.SSLContext. Default: None.
+    """
+
+    ssl_truststore_type: Literal["PEM"]
+    """The format of the trust store.
+
+    ``ssl.truststore.type``: one of PEM. Default: PEM.
+    """
+
+    ssl_truststore_location: str | None
+    """A file with the certificates of the authorities to trust for brokers; without one, the system's are trusted.
+
+    ``ssl.truststore.location``. Default: None.
+    """
+
+    ssl_truststore_certificates: str | Password | None
+    """The same as text, instead of a file.
+
+    ``ssl.truststore.certificates``. Default: None.
+    """
+
+    ssl_keystore_type: Literal["PEM"]
+    """The format of the key store.
+
+    ``ssl.keystore.type``: one of PEM. Default: PEM.
+    """
+
+    ssl_keystore_location: str | None
+    """A file with the client's key and certificates, for brokers that ask for them.
+
+    ``ssl.keystore.location``. Default: None.
+    """
+
+    ssl_keystore_key: str | Password | None
+    """The key as text, instead of a file.
+
+    ``ssl.keystore.key``. Default: None.
+    """
+
+    ssl_keystore_certificate_chain: str | Password | None
+    """The certificates that go with it.
+
+    ``ssl.keystore.certificate.chain``. Default: None.
+    """
+
+    ssl_key_password: str | Password | None
+    """The password of the key, if it is encrypted.
+
+    ``ssl.key.password``. Default: None.
+    """
+
+    ssl_endpoint_identification_algorithm: Literal["https", ""]
+    """With https, a broker's certificate must be for its host name; empty turns the check off.
+
+    ``ssl.endpoint.identification.algorithm``: https, or empty. Default: https.
+    """
+
+
+class ProducerOptions(ClientOptions, total=False):
+    """What a producer may be given, besides its serializers."""
+
+    interceptor_classes: InterceptorLike | Sequence[InterceptorLike]
+    """See every record before it is sent, and when it ends, in this order: objects, classes, the names of either, or
+    plain callables; see `aioproducer.ProducerInterceptor`.
+
+    ``interceptor.classes``: objects that are callable, or have a method on_send, on_acknowledgement or on_send_error.
+    Default: empty.
+    """
+
+    acks: Literal["all", "-1", "0", "1", -1, 0, 1]
+    """Which replicas must have a record before it is delivered.
+
+    ``acks``: one of all, -1, 0, 1. Default: all.
+    """
+
+    enable_idempotence: bool
+    """Retries neither duplicate nor reorder records; needs acks=all and retries above 0.
+
+    ``enable.idempotence``. Default: true.
+    """
+
+    transactional_id: str | None
+    """Identifies the producer across restarts, and enables transactions.
+
+    ``transactional.id``: non-empty. Default: None.
+    """
+
+    transaction_timeout_ms: int
+    """A transaction that has not ended after this long is aborted by its coordinator.
+
+    ``transaction.timeout.ms``: milliseconds. Default: 60000.
+    """
+
+    batch_size: int
+    """A batch is sent when it has this many bytes; 0 means 1.
+
+    ``batch.size``: bytes, 0 to 2147483647. Default: 16384.
+    """
+
+    linger_ms: int
+    """How long a batch that is not full waits for more records.
+
+    ``linger.ms``: milliseconds, at least 0. Default: 5.
+    """
+
+    pipeline: Literal["fixed", "auto"]
+    """With auto, the producer measures round trip, window and arrivals of records, and decides from them when a batch
+    that is not full leaves; linger.ms is then its longest wait, 100 if not given.
+
+    ``pipeline``: one of fixed, auto. Default: fixed.
+    """
+
+    buffer_memory: int
+    """Bytes that records may take, including bookkeeping, while they wait or are under way.
+
+    ``buffer.memory``: bytes, at least 0. Default: 33554432.
+    """
+
+    parked_memory: int
+    """Bytes that records of send() that nobody awaits may take, including bookkeeping, while they wait for metadata or
+    memory.
+
+    ``parked.memory``: bytes, at least 0. Default: 16777216.
+    """
+
+    max_block_ms: int
+    """How long a record may wait for metadata and memory together.
+
+    ``max.block.ms``: milliseconds, at least 0. Default: 60000.
+    """
+
+    max_request_size: int
+    """Largest record, and largest request of several batches.
+
+    ``max.request.size``: bytes, at least 0. Default: 1048576.
+    """
+
+    max_in_flight_requests_per_connection: int
+    """Unanswered requests that a connection may have.
+
+    ``max.in.flight.requests.per.connection``: at least 1. Default: 5.
+    """
+
+    retries: int
+    """Attempts beyond the first; prefer delivery.timeout.ms.
+
+    ``retries``: 0 to 2147483647. Default: 2147483647.
+    """
+
+    delivery_timeout_ms: int
+    """From acceptance to success or failure; at least linger.ms + request.timeout.ms.
+
+    ``delivery.timeout.ms``: milliseconds, at least 0. Default: 120000.
+    """
+
+    compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"]
+    """Codec of whole batches.
+
+    ``compression.type``: one of none, gzip, snappy, lz4, zstd. Default: none.
+    """
+
+    compression_gzip_level: int
+    """Level for gzip; -1 is the codec's default.
+
+    ``compression.gzip.level``: 1 to 9, or -1. Default: -1.
+    """
+
+    compression_lz4_level: int
+    """Level for lz4.
+
+    ``compression.lz4.level``: 1 to 17. Default: 9.
+    """
+
+    compression_zstd_level: int
+    """Level for zstd.
+
+    ``compression.zstd.level``: -131072 to 22. Default: 3.
+    """
+
+    compression_thread_bytes: int
+    """Batches of at least this many uncompressed bytes are compressed in a worker thread, smaller ones on the event
+    loop; -1 means what takes about a millisecond with the codec and its level.
+
+    ``compression.thread.bytes``: bytes, at least -1. Default: -1.
+    """
+
+    partitioner_class: PartitionerLike | None
+    """Chooses the partition of each record that names none; without one, the key decides, and records without a key go
+    to partitions in turn. An object, a class, the name of either, or a plain callable (see `aioproducer.partitioners`).
+
+    ``partitioner.class``: a callable, or an object with a method partition. Default: None.
+    """
+
+    partitioner_ignore_keys: bool
+    """Spread records with a key as if they had none.
+
+    ``partitioner.ignore.keys``. Default: false.
+    """
+
+    partitioner_adaptive_partitioning_enable: bool
+    """Records without a key go to partitions with shorter queues more often.
+
+    ``partitioner.adaptive.partitioning.enable``. Default: true.
+    """
+
+    partitioner_availability_timeout_ms: int
+    """Adaptive partitioning avoids a broker that could take nothing for longer than this; 0 for never.
+
+    ``partitioner.availability.timeout.ms``: milliseconds, at least 0. Default: 0.
+    """
+
+    partitioner_rack_aware: bool
+    """Records without a key go to partitions led from client.rack, if there are any.
+
+    ``partitioner.rack.aware``. Default: false.
+    """
+
+    client_rack: str
+    """Where this producer is, as broker.rack says for brokers.
+
+    ``client.rack``. Default: empty.
+    """
+
+    metadata_max_idle_ms: int
+    """A topic unused for this long is forgotten.
+
+    ``metadata.max.idle.ms``: milliseconds, at least 5000. Default: 300000.
+    """
+
+    metric_reporters: ReporterLike | Sequence[ReporterLike]
+    """Publish the metrics elsewhere: classes, objects or import paths, such as
+    `aioproducer.metrics_topic.MetricsTopicReporter`.
+
+    ``metric.reporters``: each with methods init and close. Default: empty.
+    """
+
+    enable_metrics_push: bool
+    """Pushing the client's metrics to brokers (KIP-714) is not supported yet.
+
+    ``enable.metrics.push``: false. Default: false.
+    """
+
+    metrics_num_samples: int
+    """Time windows that rates and averages cover.
+
+    ``metrics.num.samples``: at least 1. Default: 2.
+    """
+
+    metrics_sample_window_ms: int
+    """The length of such a window.
+
+    ``metrics.sample.window.ms``: milliseconds, at least 0. Default: 30000.
+    """
+
+    metrics_recording_level: Literal["INFO", "DEBUG", "TRACE"]
+    """How much is measured; DEBUG adds queue times per topic.
+
+    ``metrics.recording.level``: one of INFO, DEBUG, TRACE. Default: INFO.
+    """
+
+
+class ProducerConfigs(ProducerOptions, total=False):
+    """The configs of a producer: ``KafkaProducer(**configs, value_serializer=…)``."""
+
+    bootstrap_servers: Required[str | Sequence[str]]
+    """host:port pairs to find the cluster by, separated by commas.
+
+    ``bootstrap.servers``: non-empty. Required.
+    """
+
+
+class RetryingOptions(ClientOptions, total=False):
+    """What a client may be given that is asked for one thing at a time."""
+
+    default_api_timeout_ms: int
+    """How long a call to the cluster may take, including retries.
+
+    ``default.api.timeout.ms``: milliseconds, at least 0. Default: 60000.
+    """
+
+
+class AdminConfigs(RetryingOptions, total=False):
+    """The configs of an admin client: ``KafkaAdmin(**configs)``."""
+
+    bootstrap_servers: Required[str | Sequence[str]]
+    """host:port pairs to find the cluster by, separated by commas.
+
+    ``bootstrap.servers``: non-empty. Required.
+    """
+
+
+class ReaderOptions(RetryingOptions, total=False):
+    """What a reader may be given: ``PartitionReader(servers, topic, partition, **options)``."""
+
+    fetch_min_bytes: int
+    """The broker waits until it has this many bytes to give.
+
+    ``fetch.min.bytes``: bytes, at least 0. Default: 1.
+    """
+
+    fetch_max_wait_ms: int
+    """How long the broker waits for fetch.min.bytes.
+
+    ``fetch.max.wait.ms``: milliseconds, at least 0. Default: 500.
+    """
+
+    max_partition_fetch_bytes: int
+    """Bytes asked for at a time; one batch comes even if it is larger.
+
+    ``max.partition.fetch.bytes``: bytes, 0 to 2147483647. Default: 1048576.
+    """
+
+    isolation_level: Literal["read_uncommitted", "read_committed"]
+    """Whether records are read whatever becomes of their transaction, or only when it is committed.
+
+    ``isolation.level``: one of read_uncommitted, read_committed. Default: read_uncommitted.
+    """

@@ -1,0 +1,52 @@
+"""How values are spread, counted so that the counts of many producers add up. Compiled when there is a compiler.
+
+The bounds never change, so the sum of several producers' counts is the count of all their values: that is what
+Prometheus aggregates. Percentiles of a single producer are a ``Histogram``'s.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+from aioproducer.metrics.metric_name import MetricName
+
+
+class Buckets(NamedTuple):
+    """A distribution at one moment, since the producer was made."""
+
+    name: MetricName
+    doc: str
+    bounds: Sequence[float]
+    """The largest value of each bucket but the last, which has no bound."""
+    counts: Sequence[int]
+    """How many values were at most as large as each bound; the last one counts them all."""
+    sum: float
+    """Of all values."""
+
+
+@final
+class Distribution:
+    """Takes values, and counts them by bounds; there is one count more, of larger values."""
+
+    def __init__(self, name: MetricName, doc: str, bounds: tuple[float, ...]) -> None:
+        self.name = name
+        self.doc = doc
+        self.bounds = bounds
+        self._counts: list[int] = [0] * (len(bounds) + 1)
+        self._sum: float = 0.0
+
+    def record(self, value: float) -> None:
+        """Takes one value."""
+        self._counts[bisect_left(self.bounds, value)] += 1
+        self._sum += value
+
+    def buckets(self) -> Buckets:
+        """What was counted so far; any thread may ask."""
+        total = 0
+        counts: list[int] = []
+        for count in list(self._counts):
+            total += count
+            counts.append(total)
+        return Buckets(self.name, self.doc, self.bounds, counts, self._sum)

@@ -1,0 +1,41 @@
+"""DescribeAcls: who may do what (KIP-140, KIP-290)."""
+
+from __future__ import annotations
+
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.schema import Request, Response, Struct, array, int8, int16, int32, message, string, struct
+
+
+@message(ApiKey.DESCRIBE_ACLS, versions="1-3", flexible="2+")
+class DescribeAclsRequest(Request):
+    resource_type_filter: int = int8("0+")
+    resource_name_filter: str | None = string("0+", nullable="0+")
+    pattern_type_filter: int = int8("1+", default=3)
+    principal_filter: str | None = string("0+", nullable="0+")
+    host_filter: str | None = string("0+", nullable="0+")
+    operation: int = int8("0+")
+    permission_type: int = int8("0+")
+
+
+@struct
+class AclDescription(Struct):
+    principal: str = string("0+")
+    host: str = string("0+")
+    operation: int = int8("0+")
+    permission_type: int = int8("0+")
+
+
+@struct
+class DescribeAclsResource(Struct):
+    resource_type: int = int8("0+")
+    resource_name: str = string("0+")
+    pattern_type: int = int8("1+", default=3)
+    acls: list[AclDescription] = array(AclDescription, "0+")
+
+
+@message(ApiKey.DESCRIBE_ACLS, versions="1-3", flexible="2+")
+class DescribeAclsResponse(Response):
+    throttle_time_ms: int = int32("0+")
+    error_code: int = int16("0+")
+    error_message: str | None = string("0+", nullable="0+")
+    resources: list[DescribeAclsResource] = array(DescribeAclsResource, "0+")

@@ -1,0 +1,76 @@
+"""What type checkers know of configs is what the tables have: tests/scripts/test_configuration.py compares the text."""
+
+from __future__ import annotations
+
+import dataclasses
+import ssl
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+
+from aioproducer import ProducerInterceptor
+from aioproducer.admin import AdminConfig
+from aioproducer.config import ProducerConfig
+from aioproducer.config_def import ConfigKey, checked, table
+from aioproducer.config_types import AdminConfigs, ProducerConfigs, ReaderOptions
+from aioproducer.password import Password
+from aioproducer.reader import ReaderConfig
+
+EXAMPLES: dict[str, list[Any]] = {
+    "interceptor.classes": [ProducerInterceptor, [ProducerInterceptor(), print], "aioproducer.ProducerInterceptor"],
+    "metric.reporters": ["aioproducer.metrics_topic.MetricsTopicReporter"],
+    "partitioner.class": ["aioproducer.RoundRobinPartitioner", max],
+    "ssl.context": [ssl.create_default_context(), None],
+}
+NOT_AT_ALL = {"enable.metrics.push": True}
+"""Of the right type, and refused."""
+
+
+def keys(config_class: type[Any], *without: str) -> set[str]:
+    return {field.name for field in dataclasses.fields(config_class)} - set(without)
+
+
+@pytest.mark.parametrize(
+    ("types", "names"),
+    [
+        (ProducerConfigs, keys(ProducerConfig, "key_serializer", "value_serializer")),
+        (AdminConfigs, keys(AdminConfig)),
+        (ReaderOptions, keys(ReaderConfig, "bootstrap_servers")),
+    ],
+)
+def test_every_config_is_there(types: type[Any], names: set[str]) -> None:
+    assert set(get_type_hints(types)) == names
+
+
+def test_which_of_them_are_required() -> None:
+    required = {"bootstrap_servers"}
+    assert [types.__required_keys__ for types in (ProducerConfigs, AdminConfigs)] == [required] * 2
+    assert not ReaderOptions.__required_keys__
+
+
+def values_of(hint: Any, row: ConfigKey) -> list[Any]:
+    """Values that have the type, at least one of each member of a union."""
+    if row.name in EXAMPLES:
+        return EXAMPLES[row.name]
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    if hint in (int, float):
+        return [row.default]
+    if get_args(hint):
+        return [value for member in get_args(hint) for value in values_of(member, row)]
+    values: dict[Any, list[Any]] = {
+        bool: [value for value in (True, False) if NOT_AT_ALL.get(row.name) is not value],
+        str: ["text:1"],
+        Password: [Password("secret")],
+        type(None): [None],
+    }
+    return values[hint]
+
+
+@pytest.mark.parametrize(("types", "config_class"), [(ProducerConfigs, ProducerConfig), (ReaderOptions, ReaderConfig)])
+def test_what_has_the_type_is_accepted(types: type[Any], config_class: type[Any]) -> None:
+    rows = table(config_class)
+    for name, hint in get_type_hints(types).items():
+        row = rows[name.replace("_", ".")]
+        for value in values_of(hint, row):
+            checked(row, value)
