@@ -96,15 +96,16 @@ class ProducerConfig(ClientConfig):
         Type.LONG,
         5,
         at_least(0),
-        "How long a batch that is not full waits for more records. If it is not given, pipeline=auto decides.",
+        "How long a batch that is not full waits for more records; if it is not given, see pipeline.",
     )
     pipeline: str = key(
         Type.STRING,
         "auto",
         one_of("fixed", "auto"),
-        "When a batch that is not full leaves: with fixed, after linger.ms. With auto, the producer decides: at once if "
-        "its records are awaited and nothing that runs adds to it; else by round trip, window and arrivals of records "
-        "as measured, with linger.ms as the longest wait, 100 if not given. If only linger.ms is given, it is fixed.",
+        "When a batch that is not full leaves. With fixed: after linger.ms; that is the default if linger.ms is given. "
+        "With auto: at once if all its records are awaited, or if some are and a turn of the event loop adds none; "
+        "otherwise the measured round trip, window and arrival of records decide, and linger.ms, 100 if it is not "
+        "given, is the longest wait.",
     )
     buffer_memory: int = key(
         Type.LONG,

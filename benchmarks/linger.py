@@ -1,7 +1,7 @@
-"""``python -m benchmarks linger``: the default, which decides when batches leave, beside linger.ms=0 and linger.ms=5.
+"""``python -m benchmarks linger``: the default, with which the producer decides, beside linger.ms=0 and linger.ms=5.
 
-Tasks that each await ``send`` want their record's answer; a stream wants throughput; records that come at a pace want
-both. The broker is Kafka on this machine, or the embedded one behind a line that delays every byte.
+Tasks that each await ``send`` want short answers, a stream wants throughput, and records that arrive at a fixed rate
+want both. The broker is Kafka on this machine, or the embedded one behind a line that delays every byte.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ VALUE = bytes(100)
 TASKS = (1, 10, 100, 1000)
 ROUND_TRIPS_MS = (0, 1, 20, 150)
 PACE = 200_000
-"""Records a second that come at a pace, on a line without delay."""
+"""Records a second that arrive at a fixed rate; only where there is no line."""
 
 PARTITIONS = 6
 SETTINGS: dict[str, dict[str, Any]] = {"default": {}, "linger 0": {"linger_ms": 0}, "linger 5": {"linger_ms": 5}}
 STREAM, PACED = "a stream", f"{PACE:,}/s"
 
 FEW, AS_FAST, CPU = 0.9, 0.95, 1.1
-"""What is to be shown: of linger 0's rate with ten tasks or fewer; of the better of both with more tasks, with a stream and
-at a pace; and the broker's CPU time a record of a stream, of linger 5's at most."""
+"""The targets: at least this share of linger 0's rate with up to ten tasks, at least this share of each fixed linger's
+rate with more tasks and without, and at most this multiple of the broker's CPU time per record with linger 5."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What comes: a number of tasks, or one of the names above; and the line it takes, 0 for one without delay."""
+    """What sends: a number of tasks, or one of the names above; and over which line, 0 for none."""
 
     arrivals: str
     round_trip_ms: int
@@ -61,7 +61,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Run:
-    """One run. ``p50_ms`` is from ``send`` to the answer; ``broker_us`` the broker's CPU time a record, where known."""
+    """One run. ``p50_ms`` is from ``send`` to the answer; ``broker_us`` is the broker's CPU time per record."""
 
     work: Work
     setting: str
@@ -157,7 +157,7 @@ class Report:
             if work.tasks is None and all(run.broker_us for run in self.runs if run.work == work):
                 ratio = self.ratio(work, "linger 5", "broker_us")
                 yield alone.Verdict(
-                    f"{where}: at most {CPU:g} of linger 5's CPU time at the broker", f"{ratio}", ratio.median <= CPU
+                    f"{where}: at most {CPU:g} of the broker's CPU time with linger 5", f"{ratio}", ratio.median <= CPU
                 )
 
     def problems(self) -> list[str]:
@@ -165,10 +165,10 @@ class Report:
 
     def markdown(self) -> str:
         lines = [
-            f"Records of {len(VALUE)} B to {PARTITIONS} partitions, medians of {self.rounds} rounds of {self.seconds:g} s: "
-            "records/s, p50 in ms, the broker's CPU time in µs a record.",
+            f"Records of {len(VALUE)} B to {PARTITIONS} partitions; medians of {self.rounds} rounds of "
+            f"{self.seconds:g} s. Records/s, p50 in ms, and the broker's CPU time per record in µs.",
             "",
-            f"| what comes | round trip | {' | '.join(SETTINGS)} |",
+            f"| what sends | round trip | {' | '.join(SETTINGS)} |",
             "|:---|---:|" + "---:|" * len(SETTINGS),
         ]
         for work in self.works:
@@ -189,7 +189,7 @@ def _line(work: Work) -> str:
 
 @contextlib.asynccontextmanager
 async def _broker(round_trip_ms: int) -> AsyncIterator[tuple[str, Callable[[], float | None]]]:
-    """Its address, and what CPU time it has used so far."""
+    """Its address, and how much CPU time it has used, or None."""
     if round_trip_ms:
         async with far_broker(round_trip_ms, window=5, partitions=PARTITIONS) as broker:
             yield broker.bootstrap_servers, lambda: None
@@ -200,12 +200,10 @@ async def _broker(round_trip_ms: int) -> AsyncIterator[tuple[str, Callable[[], f
         yield kafka.bootstrap_servers, partial(cpu_seconds_of, kafka.pid(1))
 
 
-async def linger(options: argparse.Namespace, told: Callable[[str], object]) -> Report:
-    environment, cpu = (
-        Environment.now(loop=options.loop, broker="Apache Kafka, or embedded behind a slow line"),
-        MachineCpu(),
-    )
-    arrivals = [f"{number} task{'s' if number > 1 else 's'}" for number in options.tasks]
+async def linger(options: argparse.Namespace, say: Callable[[str], object]) -> Report:
+    environment = Environment.now(loop=options.loop, broker="Apache Kafka, or embedded behind a slow line")
+    cpu = MachineCpu()
+    arrivals = [f"{number} task{'' if number == 1 else 's'}" for number in options.tasks]
     works: list[Work] = []
     runs: list[Run] = []
     for round_trip in options.round_trips_ms:
@@ -216,7 +214,7 @@ async def linger(options: argparse.Namespace, told: Callable[[str], object]) -> 
                 for round_ in range(options.rounds + 1):
                     for setting in SETTINGS:
                         run = await measure(work, setting, round_, options.seconds, bootstrap_servers, broker_cpu)
-                        told(f"{run}")
+                        say(f"{run}")
                         if round_:  # the first is to warm everything up
                             runs.append(run)
     environment = dataclasses.replace(environment, others=cpu.others())
@@ -226,19 +224,21 @@ async def linger(options: argparse.Namespace, told: Callable[[str], object]) -> 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks linger",
-        description="Measures the default beside linger.ms=0 and 5: tasks that await, streams, records at a pace.",
-        epilog="Exit status 0: the default is as fast as the docs say; 1: it is not.",
+        description="Measures the default beside linger.ms=0 and 5: tasks that await, streams, and a fixed rate.",
+        epilog="Exit status 0: the default meets all targets; 1: it does not.",
     )
     parser.add_argument(
         "--round-trips-ms",
         type=lambda text: [int(one) for one in text.split(",")],
         default=list(ROUND_TRIPS_MS),
         metavar="MS[,...]",
-        help="0 for Kafka on this machine, without a line",
+        help="of the lines; 0 for Kafka on this machine without one",
     )
     parser.add_argument("--tasks", type=numbers, default=list(TASKS), metavar="N[,...]")
-    parser.add_argument("--seconds", type=float, default=1.5, help="of each run, %(default)s")
-    parser.add_argument("--rounds", type=positive, default=3, metavar="N", help="%(default)s, the medians count")
+    parser.add_argument("--seconds", type=float, default=1.5, help="of each run (%(default)s)")
+    parser.add_argument(
+        "--rounds", type=positive, default=3, metavar="N", help="of which the medians count (%(default)s)"
+    )
     alone.add_options(parser)
     return parser.parse_args(arguments)
 

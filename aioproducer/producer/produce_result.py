@@ -104,7 +104,7 @@ class ProduceResult:
         # (first index here, where it went, index there), ascending
         self.targets: list[tuple[i64, ProduceResult, i64]] = _NOWHERE
         self.on_awaited: Callable[[], object] | None = None
-        """Called when somebody awaits a record, the first time."""
+        """Called once, when somebody next awaits a record."""
         self.lot: Lot | None = None
         """Where the record waits that this is the result of; None if it does not wait."""
 
@@ -156,6 +156,7 @@ class ProduceResult:
         self._awaited = None
         self.callbacks = None
         self.intercepted = None
+        self.on_awaited = None
         if intercepted is not None:
             for index, headers in intercepted:
                 self.intercept(index, headers)
@@ -273,6 +274,7 @@ class ProduceResult:
         waiters = self.waiters
         awaited = self._awaited
         callbacks = self.callbacks
+        self.on_awaited = None
         if waiters is not None and awaited is not None:
             self.waiters = None
             self._awaited = None

@@ -18,20 +18,21 @@ from aioproducer.producer.readiness import ReadySet
 
 @final
 class Awaited:
-    """A batch that lingers, of which somebody awaits a record; its records when that was looked at, or 0."""
+    """A batch that lingers, and of which somebody awaits a record."""
 
     def __init__(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self.queue = queue
         self.batch = batch
         self.count: i64 = 0
+        """Its records when the Sender looked at it first, a turn of the loop ago; 0 before that."""
 
 
 class Schedule:
     """Puts partitions into the ready set when their time has come. Times are the loop's, in seconds.
 
     A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on, or
-    as the ``pipeline`` says if there is one, and then no longer than anything can be added to what is awaited. Nothing
-    lingers while somebody flushes, or waits for memory.
+    as the ``pipeline`` says if there is one. With a pipeline, a batch that somebody awaits does not linger if all its
+    records are awaited, or if a turn of the loop adds none. Nothing lingers while somebody flushes or waits for memory.
     ``wake()`` is called when there is something to look at, ``wake_at(when)`` when there will be; ``tick(when)`` is the
     first time from then on that the clock shows (``LoopClock``).
     """
@@ -68,12 +69,14 @@ class Schedule:
             queue.close_at = self._tick(queue.close_at)
             self._let_linger(queue)
             if pipeline is not None:
-                batch.result.on_awaited = partial(self._is_awaited, queue)
+                self._watch(queue, batch)
 
-    def _is_awaited(self, queue: PartitionQueue) -> None:
-        """Somebody awaits a record of a batch that lingered when it was opened."""
-        batch = queue.open
-        if batch is not None and not queue.due and batch.result.number_waiting() > 0:
+    def _watch(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """Looks at the open batch when somebody next awaits a record of it."""
+        batch.result.on_awaited = partial(self._is_awaited, queue, batch)
+
+    def _is_awaited(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        if queue.open is batch and not queue.due:
             self._awaited.append(Awaited(queue, batch))
             self._wake()
 
@@ -123,8 +126,11 @@ class Schedule:
             self._take_awaited(now)
 
     def _take_awaited(self, now: float) -> None:
-        """Makes ready what tasks await, if it would linger for nothing: all of it is awaited, so that nobody is left who
-        could add to it; or all that runs has had a turn, and nobody has added to it."""
+        """Makes ready the awaited batches that would linger for nothing.
+
+        If all records of a batch are awaited, all who sent them wait for it. If some are not, everything that runs gets
+        a turn of the loop first; a batch that has grown by then lingers on until somebody else awaits a record of it.
+        """
         awaited, self._awaited = self._awaited, []
         for one in awaited:
             queue, batch = one.queue, one.batch
@@ -135,9 +141,11 @@ class Schedule:
             elif one.count == 0:
                 one.count = batch.count
                 self._awaited.append(one)
+            else:
+                self._watch(queue, batch)
 
     def wants_turn(self) -> bool:
-        """Whether ``take_due`` is to be called again when all that runs has had a turn."""
+        """Whether ``take_due`` is to be called again after a turn of the loop."""
         return len(self._awaited) > 0
 
     def next(self) -> float | None:
