@@ -187,15 +187,19 @@ class ProduceResult:
             else:
                 waiters.append(future)
                 awaited.append(index)
-            on_awaited = self.on_awaited
-            if on_awaited is not None:
-                self.on_awaited = None
-                on_awaited()
+            self.notice()
         elif self.state == FORWARDED and index >= 0:
             place = self.target(index)
             place[0].add_waiter(place[1], future)
         else:
             self._wake(index, future)
+
+    def notice(self) -> None:
+        """Somebody awaits a record, or will when others have ended."""
+        on_awaited = self.on_awaited
+        if on_awaited is not None:
+            self.on_awaited = None
+            on_awaited()
 
     def number_waiting(self) -> i64:
         """How many futures are to get a record's outcome."""

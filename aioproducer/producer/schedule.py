@@ -141,7 +141,6 @@ class Schedule:
             elif one.count == 0:
                 one.count = batch.count
                 self._awaited.append(one)
-            else:
                 self._watch(queue, batch)
 
     def wants_turn(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer import KafkaProducer
+from aioproducer import KafkaProducer, wait_all
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network import Conditions, Network, NetworkFaults
@@ -35,13 +35,13 @@ def near(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
 
 
 @asynccontextmanager
-async def warm(**config: Any) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer]]:
+async def warm(partitions: int = 1, **config: Any) -> AsyncIterator[tuple[ScriptedCluster, KafkaProducer]]:
     """A producer that knows the topic and the line to its broker."""
     async with ScriptedCluster() as cluster:
-        cluster.create_topic("t", 1)
+        cluster.create_topic("t", partitions)
         async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config) as producer:
             for _ in range(3):
-                await producer.send("t", b"warm")
+                await asyncio.gather(*(producer.send("t", b"warm", partition=one) for one in range(partitions)))
             yield cluster, producer
 
 
@@ -83,6 +83,16 @@ async def test_tasks_that_await_in_step_share_their_batches() -> None:
             for _ in range(100):
                 group.create_task(one_after_another(producer, 5))
         assert requests(cluster) - before == 5
+
+
+@near
+async def test_wait_all_lets_none_of_its_batches_linger() -> None:
+    async with warm(partitions=3) as (cluster, producer):
+        before = requests(cluster)
+        for number in range(1, 6):
+            deliveries = [producer.send("t", b"x", partition=one % 3) for one in range(10)]
+            assert await seconds(wait_all(deliveries)) < ANSWER
+            assert requests(cluster) - before == number
 
 
 @pytest.mark.parametrize("how", ["gather", "in turn", "timeout"])

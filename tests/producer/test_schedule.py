@@ -224,6 +224,18 @@ def test_an_awaited_batch_that_grows_lingers_until_somebody_else_awaits_a_record
     assert scene.ready(101.0)
 
 
+def test_who_awaits_a_batch_while_it_is_watched_has_it_watched_for_another_turn() -> None:
+    scene, batch = lingering()
+    add(batch)
+    awaits(batch, 0)
+    assert not scene.ready(101.0)
+    add(batch)
+    awaits(batch, 1)
+    assert not scene.ready(101.0)
+    assert scene.schedule.wants_turn()
+    assert scene.ready(101.0)
+
+
 @pytest.mark.parametrize("out", [Scene.close, Scene.drain])
 def test_what_is_awaited_after_its_batch_has_left_does_not_hasten_the_next(out: Callable[[Scene], None]) -> None:
     scene, batch = lingering()
