@@ -78,7 +78,7 @@ async def measure(
     latencies: list[float] = []
     stop = False
 
-    def count(records: int, since: float) -> None:
+    def count(records: int, since: float, _: object = None) -> None:
         nonlocal done
         done += records
         latencies.append(time.perf_counter() - since)
@@ -96,7 +96,7 @@ async def measure(
         async def stream() -> None:
             while not stop:
                 since = time.perf_counter()
-                (await producer.enqueue(TOPIC, VALUE)).add_done_callback(lambda _, since=since: count(100, since))
+                (await producer.enqueue(TOPIC, VALUE)).add_done_callback(partial(count, 100, since))
                 for _ in range(99):
                     _ = await producer.enqueue(TOPIC, VALUE)
 
@@ -108,7 +108,7 @@ async def measure(
                 for number in range(due):
                     delivery = producer.send(TOPIC, VALUE)
                     if number == 0:
-                        delivery.add_done_callback(lambda _, since=since, due=due: count(due, since))
+                        delivery.add_done_callback(partial(count, due, since))
                 sent += due
                 await asyncio.sleep(0.001)
 

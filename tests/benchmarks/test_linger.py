@@ -5,7 +5,8 @@ import pytest
 from aioproducer.broker import EmbeddedCluster
 from benchmarks import linger
 from benchmarks.environment import Environment
-from benchmarks.linger import PACED, PARTITIONS, STREAM, TOPIC, Run, Work
+from benchmarks.far_broker import TOPIC
+from benchmarks.linger import PACED, PARTITIONS, STREAM, Run, Work
 from tests.support.leaks import no_leaks as no_leaks
 
 

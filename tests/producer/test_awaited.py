@@ -105,7 +105,7 @@ async def test_what_is_awaited_after_all_of_it_was_sent_does_not_linger(how: str
         elif how == "timeout":
             async with asyncio.timeout(10), asyncio.TaskGroup() as group:
                 for delivery in deliveries:
-                    group.create_task(delivery)
+                    group.create_task(delivery)  # type: ignore[arg-type]
         else:
             for delivery in deliveries:
                 await delivery
@@ -133,14 +133,14 @@ async def test_what_nobody_awaits_lingers_for_more() -> None:
 
 @near
 async def test_a_stream_that_goes_on_is_not_cut_for_one_who_awaits() -> None:
-    """Whoever awaits a record among others waits no longer than these."""
+    """A task that awaits a record among others waits no longer than these."""
     async with warm() as (cluster, producer):
         before = requests(cluster)
         stopped = False
 
         async def stream() -> None:
             while not stopped:
-                producer.send("t", b"x")
+                _ = producer.send("t", b"x")
                 await asyncio.sleep(0)
 
         streaming = asyncio.ensure_future(stream())

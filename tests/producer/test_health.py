@@ -33,7 +33,7 @@ def found(*, thresholds: HealthThresholds | None = None, **changes: float) -> li
 
 @pytest.mark.parametrize("figure", ["batch_size_avg", "records_per_request_avg"])
 def test_a_hint_to_linger_longer_fits_the_pipeline(figure: str) -> None:
-    (finding,) = found(**{figure: 1.0})
+    (finding,) = findings(snapshot(**{figure: 1.0}), CONFIG)
     assert "set linger.ms" in finding.what_to_do
     fixed = dataclasses.replace(CONFIG, pipeline="fixed", linger_ms=7)
     (finding,) = findings(snapshot(**{figure: 1.0}), fixed)
