@@ -66,6 +66,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/deadlines.py",
     "aioproducer/producer/delivery.py",
     "aioproducer/producer/drain.py",
+    "aioproducer/producer/line_limit.py",
     "aioproducer/producer/enqueued.py",
     "aioproducer/producer/failure_log.py",
     "aioproducer/producer/held_delivery.py",

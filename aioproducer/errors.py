@@ -544,7 +544,7 @@ class InvalidTxnStateException(ApiException):
     """The transaction is in a state that does not allow this."""
 
     code = ErrorCode.INVALID_TXN_STATE
-    advice = "brokers abort one that takes longer than transaction.timeout.ms"
+    advice = "brokers abort one that is open beyond transaction.timeout.ms, or when another producer takes over"
 
 
 class InvalidPidMappingException(ApiException):

@@ -11,6 +11,7 @@ whose timestamp is -1 has none. Not as in Kafka, the offsets of records that are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from aioproducer.broker.producer_state import NO_PRODUCER_ID
@@ -109,8 +110,8 @@ class Scan(NamedTuple):
     """Bytes; 0 if the batch is not compressed."""
     problem: InvalidRecordException | None = None
     """What is wrong with the records."""
-    keyless: int = -1
-    """The first record without a key; -1 if there is none."""
+    keyless: Sequence[int] = ()
+    """The first records without a key."""
     recompressed: bytearray | None = None
     """The batch in the codec that its topic wants, if that is another one."""
 
@@ -204,8 +205,10 @@ def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan
     if found.problem is not None:
         raise found.problem
     _validate_timestamps(batch, found.min_timestamp, found.max_timestamp, config, now_ms)
-    if found.keyless >= 0 and "compact" in config.cleanup_policy:
-        raise InvalidRecordException(f"record {found.keyless} has no key, which a compacted topic needs")
+    if found.keyless and "compact" in config.cleanup_policy:
+        error = InvalidRecordException(f"record {found.keyless[0]} has no key, which a compacted topic needs")
+        error.refused_records = dict.fromkeys(found.keyless, "the record has no key, which a compacted topic needs")
+        raise error
     if found.recompressed is not None:
         _check_size(len(found.recompressed), config)
     return found

@@ -18,6 +18,8 @@ _INT: Final = 5
 _LONG: Final = 9
 """Bytes of the longest timestamp delta. Those of ten are beyond the year 100 million, and would not fit an i64."""
 
+MOST_KEYLESS: Final = 1000
+
 _NO_DELTA: Final = -(1 << 62)
 _NEVER: Final = 1 << 62
 
@@ -46,8 +48,8 @@ class RecordWalk:
         self.found = -1
         """The first record with the timestamp delta that is wanted, or a larger one; -1 if there is none so far."""
         self.found_delta = 0
-        self.keyless = -1
-        """The first record without a key; -1 if there is none so far."""
+        self.keyless: list[int] = []
+        """The first records without a key, MOST_KEYLESS at most, of those passed."""
         self.problem = ""
         """Why the walk could not go on; empty while nothing is wrong."""
 
@@ -70,7 +72,7 @@ class RecordWalk:
         newest = self._newest
         oldest = self._oldest
         absent = self._absent
-        keyless: i64 = self.keyless
+        keyless = self.keyless
         wanted = self._wanted
         first = self._first
         stop = self._count
@@ -127,8 +129,8 @@ class RecordWalk:
                 pos += length >> 1
             elif length != 1:
                 return self._wrong(index, "the length of its key is negative")
-            elif keyless < 0:
-                self.keyless = keyless = index
+            elif len(keyless) < MOST_KEYLESS:
+                keyless.append(index)
 
             if pos >= last:
                 return self._wrong(index, "it ends within its key")

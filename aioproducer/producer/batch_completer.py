@@ -32,12 +32,12 @@ from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.incomplete_batches import IncompleteBatches
 from aioproducer.producer.ledger import Ledger, duration, in_words
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.sequences import PartitionSequences
-from aioproducer.producer.split import split, target_size
+from aioproducer.producer.split import cuts, split, target_size
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 from aioproducer.turn import Turn
@@ -124,7 +124,10 @@ class BatchCompleter:
             self._again(queue, now, now)
             return
         expired = batch.created + self._timeout <= now
-        action = decide(code, batch, sequences, now, retries=self._config.retries, expired=expired)
+        parts = cuts(batch, refused) if refused else []
+        action = decide(
+            code, batch, sequences, now, retries=self._config.retries, expired=expired, separable=bool(parts)
+        )
         if action is SUCCEED or action is SUCCEED_DUPLICATE:
             if stamped is not None:
                 stamped.resolve(batch)
@@ -148,7 +151,11 @@ class BatchCompleter:
                 error = late
             self._fail(queue, batch, error)
         elif action is Action.SPLIT:
-            self._split(queue, batch, message, now)
+            self._tell_of_split(queue, batch, message)
+            self._split(queue, batch, code, now, target_size(batch, self._sealer.limit(batch)), [])
+        elif action is Action.SEPARATE:
+            log.info("%r: %s; the records that are not refused are sent again without the others", batch, message)
+            self._split(queue, batch, code, now, NO_LIMIT, parts)
         else:
             if action is Action.RESTAMP and sequences is not None:
                 log.info("%r: %s; it is sent again under the producer's next epoch", batch, code.name)
@@ -179,8 +186,7 @@ class BatchCompleter:
         self._attempt_ended(queue, batch, code, now)
         batch.last_error = code.name
         self._metrics.records_retried(queue.topic, batch.count, now)
-        # What gives way is not ready before what it gives way to, however often that was sent.
-        wait = self._backoff.longest if batch.gives_way else self._backoff.wait(batch.attempts)
+        wait = self._backoff.wait(batch.attempts)
         batch.retry_at = now + wait
         log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
         queue.insert_retry(batch)
@@ -222,22 +228,25 @@ class BatchCompleter:
         sequences.unstamp(batch)
         queue.put_in_order()
 
-    def _split(self, queue: PartitionQueue, batch: ProducerBatch, message: str, now: float) -> None:
-        """The batch was refused as too large: it stays in line until it is decompressed and smaller ones replace it."""
-        self._attempt_ended(queue, batch, ErrorCode.MESSAGE_TOO_LARGE, now)
-        batch.last_error = ErrorCode.MESSAGE_TOO_LARGE.name
+    def _split(
+        self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float, target: int, parts: list[int]
+    ) -> None:
+        """The batch stays in line until it is decompressed and smaller ones replace it (``split``)."""
+        self._attempt_ended(queue, batch, code, now)
+        batch.last_error = code.name
         sequences = queue.sequences
         if sequences is not None and batch.has_sequence() and sequences.is_void(batch):
             self._unstamp(queue, sequences, batch)
         queue.insert_retry(batch)
-        then = partial(self._replace, queue, target_size(batch, self._sealer.limit(batch)), message)
+        then = partial(self._replace, queue, target, parts)
         if batch.size() < self._sealer.thread_bytes or not self._decompress(queue, batch, then):
             then(batch, self._sealer.records_of(batch))
 
-    def _replace(self, queue: PartitionQueue, target: int, message: str, batch: ProducerBatch, records: bytes) -> None:
+    def _replace(
+        self, queue: PartitionQueue, target: int, parts: list[int], batch: ProducerBatch, records: bytes
+    ) -> None:
         """A batch in line, whose uncompressed records these are, becomes smaller ones."""
-        children = split(batch, records, target)
-        self._tell_of_split(queue, batch, len(children), message)
+        children = split(batch, records, target, parts)
         sequences = queue.sequences
         if sequences is not None and batch.has_sequence():
             sequences.split(batch, children)
@@ -256,19 +265,18 @@ class BatchCompleter:
         batch.result.forward([(int(child.first - batch.first), child.result, 0) for child in children])
         self._metrics.batch_split(self._accumulator.loop.time())
 
-    def _tell_of_split(self, queue: PartitionQueue, batch: ProducerBatch, parts: int, message: str) -> None:
+    def _tell_of_split(self, queue: PartitionQueue, batch: ProducerBatch, message: str) -> None:
         level = logging.DEBUG if queue.topic in self._split_topics else logging.WARNING
         self._split_topics.add(queue.topic)
         log.log(
             level,
-            "%s-%d: a batch of %d records and %d bytes is too large for the broker (%s); it is sent again as %d, as "
+            "%s-%d: a batch of %d records and %d bytes is too large for the broker (%s); it is sent again in parts, as "
             "others will be: raise the topic's max.message.bytes, or lower batch.size",
             queue.topic,
             queue.partition,
             batch.count,
             len(batch.body) + BATCH_OVERHEAD,
             message or "no reason given",
-            parts,
         )
 
     def next_expiry(self) -> float | None:

@@ -24,6 +24,7 @@ class Action(Enum):
     SUCCEED_DUPLICATE = "complete it; the broker no longer knows its offset"
     RETRY = "send it again after the back-off"
     SPLIT = "it is too large: send it again in smaller ones"
+    SEPARATE = "some of its records are refused: send it again in parts, those and the others"
     RESTAMP = "it is proven absent, and its stamp is of no further use: send it again under the next epoch"
     WAIT = "attempts of it and of an earlier batch may still arrive, in order: send it again when none can"
     ASK = "only the log can tell whether the batch is there: ask the leader"
@@ -60,6 +61,10 @@ MAYBE_APPENDED = frozenset(
 )
 
 
+# The broker refused the batch for what some of its records are.
+OF_RECORDS = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
+
+
 def decide(
     code: ErrorCode,
     batch: ProducerBatch,
@@ -68,8 +73,10 @@ def decide(
     *,
     retries: int,
     expired: bool,
+    separable: bool = False,
 ) -> Action:
-    """The action for a batch answered with ``code`` at ``now``. ``expired``: its delivery.timeout.ms is over.
+    """The action for a batch answered with ``code`` at ``now``. ``expired``: its delivery.timeout.ms is over;
+    ``separable``: the answer names some of its records.
 
     ``batch.maybe_appended`` must speak of the earlier attempts and of this answer.
     """
@@ -81,6 +88,8 @@ def decide(
         return Action.FAIL
     if may_split(code, batch):
         return Action.SPLIT
+    if separable and code in OF_RECORDS and not (sequences is not None and sequences.transactional):
+        return Action.SEPARATE  # in a transaction the others are of no use without these
     if sequences is not None and batch.has_sequence() and code in SEQUENCE_ERRORS:
         return _decide_by_sequence(code, batch, sequences, now)
     if batch.attempts - batch.excused > retries:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 from typing import final
 
+from mypy_extensions import i64
+
+from aioproducer.producer.line_limit import LineLimit
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.readiness import ReadyQueues, why_waiting
 from aioproducer.producer.record_accumulator import RecordAccumulator
-from aioproducer.producer.wait_history import READY, note_wait
+from aioproducer.producer.wait_history import READY, SLOW_LINE, note_wait
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 MOST_BATCHES = 200
@@ -39,6 +42,7 @@ def drain(
     keep_order: bool,
     thread_bytes: int = NO_LIMIT,
     timeout: float = math.inf,
+    line: LineLimit | None = None,
 ) -> list[Drained]:
     """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
 
@@ -46,16 +50,18 @@ def drain(
     Partitions that turn out to have nothing to send leave the ready set; what makes them ready again adds them anew.
     An open batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
     compressed when the request is made; at most twice as many bytes of these go into it. A batch that is older than
-    ``timeout`` stays: it is about to expire.
-
-    A request may be too large for its line: nothing of it is answered within request.timeout.ms, however often it is
-    sent. So a batch whose request timed out lets what is ready go first, once, and the smaller ones of its kind, and
-    then shares a request of at most ``request_limit`` bytes.
+    ``timeout`` stays: it is about to expire. What is larger than the ``line`` has carried in time goes alone, and lets
+    the others go first; nothing is taken before ``line.large_at`` if nothing else is ready.
     """
     drained: list[Drained] = []
-    giving_way: list[PartitionQueue] = []
+    large: list[PartitionQueue] = []
     size = 0
-    limit = max_request_size
+    limit: i64 = max_request_size
+    most: i64 = NO_LIMIT
+    if line is not None and line.most < NO_LIMIT:
+        limit = min(limit, line.most)
+        if not line.large_is_due(now):
+            most = line.most
     to_compress = 0
     for _ in range(len(ready)):
         queue, _ = ready.popitem(last=False)
@@ -72,13 +78,12 @@ def drain(
         if head.created + timeout <= now:
             queue.ready = False
             continue
-        if head.gives_way:
-            head.gives_way = False
-            giving_way.append(queue)
-            continue
         head_size = head.expected_size() + BATCH_OVERHEAD
+        if head_size > most:
+            note_wait(queue, now, SLOW_LINE)
+            large.append(queue)
+            continue
         work = 0 if head.body else head.size()
-        limit = min(limit, head.request_limit)
         if drained and (
             size + head_size > limit
             or len(drained) == MOST_BATCHES
@@ -87,37 +92,46 @@ def drain(
             ready[queue] = None
             ready.move_to_end(queue, last=False)
             break
-        if queue.batches:
-            queue.batches.popleft()
-        else:
-            accumulator.take_open(queue)
-        if queue.history is not None:
-            note_wait(queue, now, READY)
+        drained.append(_take(queue, ready, accumulator, now))
         size += head_size
         to_compress += work
-        drained.append(Drained(queue, head))
-        if queue.batches or queue.due:
-            ready[queue] = None
-        else:
-            queue.ready = False
-    if not giving_way:
-        return drained
-    giving_way.sort(key=_size_of_head)
-    for queue in giving_way:
+    if line is not None and line.most < NO_LIMIT:
+        _take_large(large, drained, ready, accumulator, now, line)
+    return drained
+
+
+def _take_large(
+    large: list[PartitionQueue],
+    drained: list[Drained],
+    ready: ReadyQueues,
+    accumulator: RecordAccumulator,
+    now: float,
+    line: LineLimit,
+) -> None:
+    """The smallest of those that are too large for the line goes if nothing else does."""
+    large.sort(key=_size_of_head)
+    if large and not drained and now >= line.large_at:
+        drained.append(_take(large.pop(0), ready, accumulator, now))
+    for queue in large:
         ready[queue] = None
-    for one in drained:
-        if one.queue.ready:
-            ready.move_to_end(one.queue)
-    return drained or drain(
-        ready,
-        accumulator,
-        now,
-        max_request_size,
-        keep_order=keep_order,
-        thread_bytes=thread_bytes,
-        timeout=timeout,
-    )
+    if drained and drained[0].batch.expected_size() + BATCH_OVERHEAD > line.most:
+        line.large_sent()
+    elif large:
+        line.deferred(now)
+
+
+def _take(queue: PartitionQueue, ready: ReadyQueues, accumulator: RecordAccumulator, now: float) -> Drained:
+    """Takes the head; the partition goes to the back if it has more to send."""
+    head = queue.batches.popleft() if queue.batches else accumulator.take_open(queue)
+    if queue.history is not None:
+        note_wait(queue, now, READY)
+    if queue.batches or queue.due:
+        ready[queue] = None
+    else:
+        queue.ready = False
+    return Drained(queue, head)
 
 
 def _size_of_head(queue: PartitionQueue) -> int:
-    return len(queue.batches[0].body)
+    head = queue.batches[0] if queue.batches else queue.open
+    return 0 if head is None else head.expected_size()

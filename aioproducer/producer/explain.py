@@ -14,6 +14,7 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.producer.explanation import Explanation, Obstacle, counted
 from aioproducer.producer.incomplete_batches import IncompleteBatches
 from aioproducer.producer.ledger import Ledger, duration, in_words
+from aioproducer.producer.line_limit import LineLimits
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -27,6 +28,7 @@ from aioproducer.producer.sequences import WINDOW
 from aioproducer.producer.wait_history import WaitHistory
 from aioproducer.producer.windows import KIP_1269_VERSION, WindowSource
 from aioproducer.protocol.api_key import ApiKey
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Situation:
     coordinator_error: Callable[[], KafkaError | None] = lambda: None
     """What the transaction coordinator said last, if it was an error."""
     pipeline: Pipeline | None = None
+    lines: LineLimits | None = None
 
 
 def explain(here: Situation, topic: str, partition: int, now: float, fatal: KafkaError | None = None) -> Explanation:
@@ -131,6 +134,14 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         obstacles.append(_producer_id(here))
     if link is not None and (busy := link_reason(link, now)) in (Reason.CONNECTION_WINDOW, Reason.SOCKET):
         obstacles.append(_busy(link, busy))
+    if link is not None and not obstacles and here.lines is not None:
+        most, size = here.lines.of(queue.leader).most, batch.expected_size() + BATCH_OVERHEAD
+        if size > most:
+            text = (
+                f"it has {size} bytes, and {link} did not answer a request of {2 * most} within "
+                f"{here.config.request_timeout_ms} ms (request.timeout.ms): smaller batches go first"
+            )
+            obstacles.append(Obstacle(Reason.SLOW_LINE, text))
     return obstacles or [Obstacle(Reason.READY, "nothing is in its way: it goes out in the next turn of the loop", 0.0)]
 
 

@@ -21,10 +21,11 @@ from aioproducer.net.cluster import Node
 from aioproducer.net.in_flight_request import InFlightRequest
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.drain import Drained
+from aioproducer.producer.line_limit import LineLimits
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.produce_request import match_answers, request_start, write_request
-from aioproducer.producer.producer_batch import ProducerBatch
+from aioproducer.producer.producer_batch import NO_LIMIT, ProducerBatch
 from aioproducer.producer.record_accumulator import TopicQueues
 from aioproducer.producer.sealer import Sealer
 from aioproducer.producer.topic_directory import TopicDirectory
@@ -88,6 +89,7 @@ class ProduceExchange:
         sealer: Sealer,
         topics: TopicDirectory,
         windows: InFlightWindows,
+        lines: LineLimits,
         metrics: ProducerMetrics,
         *,
         time: Callable[[], float],
@@ -100,6 +102,7 @@ class ProduceExchange:
         self._sealer = sealer
         self._topics = topics
         self._windows = windows
+        self._lines = lines
         self._metrics = metrics
         self._time = time
         self._wake = wake
@@ -187,12 +190,9 @@ class ProduceExchange:
     def failed(self, request: InFlightBatches, error: KafkaError) -> None:
         """There is no answer: what became of the batches is not known."""
         now = self._time()
-        size: i64 = 0
         if request.deadline <= now:
-            for one in request.drained:
-                size += BATCH_OVERHEAD + len(one.batch.body)
+            self._lines.of(request.link.node_id).timed_out(_size(request.drained), now)
         for one in request.drained:
-            one.batch.not_answered(size)
             self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
         self._wake()
 
@@ -205,6 +205,9 @@ class ProduceExchange:
         self._metrics.request_answered(link.node_id, took * 1000, float(answer.throttle_time_ms), now)
         if self._pipeline is not None:
             self._pipeline.answered(link.node_id, took)
+        line = self._lines.of(link.node_id)
+        if line.most < NO_LIMIT:
+            line.answered(_size(drained), took)
         answers = match_answers(drained, request.names, answer.partitions)
         self._take_leaders(drained, answers, answer)
         for place, one in enumerate(drained):  # zip, which is not compiled, takes longer than the rest
@@ -265,6 +268,11 @@ def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicQueues]) -> tup
             all_known = all_known and number != 0
             ids[name] = number.to_bytes(16, "big")
     return ids, all_known
+
+
+def _size(drained: list[Drained]) -> int:
+    """Bytes of the batches in a request that was sent."""
+    return sum(BATCH_OVERHEAD + len(one.batch.body) for one in drained)
 
 
 def _refused(answer: PartitionAnswer) -> dict[int, str] | None:

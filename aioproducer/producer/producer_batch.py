@@ -56,7 +56,6 @@ class ProducerBatch:
         "excused",
         "expected_ratio",
         "first",
-        "gives_way",
         "header",
         "in_flight",
         "largest",
@@ -72,7 +71,6 @@ class ProducerBatch:
         "producer_id",
         "ready_at",
         "records",
-        "request_limit",
         "reshaped",
         "result",
         "retry_at",
@@ -117,10 +115,6 @@ class ProducerBatch:
         self.ready_at: float = math.inf
         """When it was full, had lingered or was flushed: from then on, something else keeps it waiting."""
         self.in_flight = False
-        self.request_limit: i64 = NO_LIMIT
-        """Most bytes of a request that it shares with other batches: half of one that timed out."""
-        self.gives_way = False
-        """A request with it timed out, perhaps for its size: the other partitions' batches go first, once a retry."""
         self.sent_to: i64 = -1
         """The node of its last attempt."""
         self.attempts: i64 = 0
@@ -227,9 +221,9 @@ class ProducerBatch:
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
 
-    def append_part(self, whole: ProducerBatch, records: WrittenRecords, index: i64, limit: i64) -> i64:
+    def append_part(self, whole: ProducerBatch, records: WrittenRecords, index: i64, end: i64, limit: i64) -> i64:
         """Adds records of another batch, which is closed: the one at which ``records`` stands, with this index, and
-        those after it while all together take ``limit`` bytes at most. Answers which comes next.
+        those after it and before ``end`` while all together take ``limit`` bytes at most. Answers which comes next.
         """
         buffer = self.buffer
         if buffer is None:
@@ -253,7 +247,7 @@ class ProducerBatch:
                 return index
             records.next()
             alone = overhead + records.rest
-            if written.size() + alone > limit:
+            if index == end or written.size() + alone > limit:
                 return index
 
     def size(self) -> i64:
@@ -290,12 +284,6 @@ class ProducerBatch:
         self.records = b""
         self.header = b""
         self.body = b""
-
-    def not_answered(self, late: i64) -> None:
-        """Its request has ended without an answer; ``late``: the bytes of the request if its time was over, or 0."""
-        if late > 0:
-            self.request_limit = late // 2
-        self.gives_way = self.request_limit < NO_LIMIT
 
     def has_sequence(self) -> bool:
         return self.base_sequence >= 0

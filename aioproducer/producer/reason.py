@@ -29,6 +29,7 @@ class Reason(Enum):
     RECOVERY = "gap in the sequence numbers"
     CONNECTION_WINDOW = "connection's window full"
     SOCKET = "broker does not read"
+    SLOW_LINE = "smaller batches first on a slow line"
     IN_FLIGHT = "not answered"
     READY = "ready"
     """Nothing stands in the way: the next turn of the loop sends it."""

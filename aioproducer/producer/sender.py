@@ -24,6 +24,7 @@ from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.explain import Situation, explain, why_not_delivered
 from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.line_limit import LineLimits
 from aioproducer.producer.log_inquiry import LogInquiry
 from aioproducer.producer.metadata_waits import MetadataWaits
 from aioproducer.producer.node_latency import NodeLatencies
@@ -151,6 +152,8 @@ class Sender:
             on_fatal=self._fatal,
         )
         self._waits = MetadataWaits(self._client, lot, self._history, config.max_block_ms / 1000, self._ended)
+        request_timeout, pause = config.request_timeout_ms / 1000, config.retry_backoff_max_ms / 1000
+        lines = LineLimits(request_timeout, pause, config.max_request_size)
         self._exchange = ProduceExchange(
             config,
             self._client,
@@ -158,6 +161,7 @@ class Sender:
             sealer,
             self._topics,
             self._windows,
+            lines,
             metrics,
             time=self._loop.time,
             wake=self._alarm.ring,
@@ -172,6 +176,7 @@ class Sender:
             self._id_source,
             lambda: None if self.transactions is None else self.transactions.last_error,
             pipeline,
+            lines,
         )
         self._pass = SenderPass(
             config,
@@ -187,6 +192,7 @@ class Sender:
             history=self._history,
             id_source=self._id_source,
             latencies=self._latencies,
+            lines=lines,
             pipeline=pipeline,
             schedule=self._schedule,
             thread_bytes=sealer.thread_bytes,

@@ -20,6 +20,7 @@ from aioproducer.producer.compressor import Compressor
 from aioproducer.producer.drain import drain
 from aioproducer.producer.explain import link_reason
 from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.line_limit import LineLimits
 from aioproducer.producer.node_latency import NodeLatencies
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -62,6 +63,7 @@ class SenderPass:
         history: WaitHistory,
         id_source: ProducerIdSource,
         latencies: NodeLatencies | None,
+        lines: LineLimits,
         pipeline: Pipeline | None,
         schedule: Schedule,
         thread_bytes: int,
@@ -83,6 +85,7 @@ class SenderPass:
         self._history = history
         self._id_source = id_source
         self._latencies = latencies
+        self._lines = lines
         self._pipeline = pipeline
         self._schedule = schedule
         self._thread_bytes = thread_bytes
@@ -169,6 +172,7 @@ class SenderPass:
             return
         self._note_latency(node, now, can_send=link.can_send(now))
         ready = self._schedule.ready.of(node)
+        line = self._lines.of(node)
         self._sending.begin()
         while ready and link.can_send(now):
             drained = drain(
@@ -179,8 +183,11 @@ class SenderPass:
                 keep_order=self._keep_order,
                 thread_bytes=self._thread_bytes,
                 timeout=self._timeout,
+                line=line,
             )
             if not drained:
+                if line.large_at > now:
+                    self._alarm.ring_at(line.large_at)
                 break
             self._exchange.send(link, drained, now)
             if self._lot.memory.records:

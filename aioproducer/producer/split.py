@@ -1,4 +1,4 @@
-"""What becomes of a batch that a broker refuses as too large (``ProducerBatch.split``).
+"""What becomes of a batch that a broker refuses as too large (``ProducerBatch.split``), or for some of its records.
 
 It is cut into smaller ones, in order, under exactly its own sequence numbers: the broker sees what it would have seen
 of the whole. If an earlier attempt may have appended the whole, its parts say so. Rules only: no asyncio, no clock.
@@ -7,6 +7,9 @@ Compiled when there is a compiler.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
 
 from mypy_extensions import i64
 
@@ -18,10 +21,30 @@ from aioproducer.producer.record_sizes import timestamp_delta_at
 from aioproducer.producer.sequences import increment_sequence
 from aioproducer.records.written_records import WrittenRecords
 
+MOST_CUTS: Final = 100
+"""A batch with more changes between good and refused records fails as a whole: each part takes a request of its own."""
+
 
 def may_split(code: ErrorCode, batch: ProducerBatch) -> bool:
     """Whether the answer means smaller batches and not an error: one record cannot be made smaller."""
     return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1
+
+
+def cuts(batch: ProducerBatch, refused: Collection[int]) -> list[int]:
+    """Where good records meet those that the broker refuses for what they are (KIP-467), in ascending order.
+
+    None if there are no good ones, or too many of both in turn. Java's producer fails the good ones, too.
+    """
+    named = sorted(index for index in refused if 0 <= index < batch.count)
+    if not named or len(named) == batch.count:
+        return []
+    here: list[int] = []
+    for index in named:
+        if here and here[-1] == index:
+            here[-1] = index + 1
+        else:
+            here += [index, index + 1]
+    return here[here[0] == 0 : len(here) - (here[-1] == batch.count)] if len(here) <= MOST_CUTS else []
 
 
 def target_size(batch: ProducerBatch, limit: int) -> int:
@@ -33,18 +56,23 @@ def target_size(batch: ProducerBatch, limit: int) -> int:
     return min(limit, batch.size() // 2)
 
 
-def split(batch: ProducerBatch, records: bytes, target: int) -> list[ProducerBatch]:
+def split(batch: ProducerBatch, records: bytes, target: int, apart: Sequence[int] = ()) -> list[ProducerBatch]:
     """The children of ``batch``, whose uncompressed records these are: closed, and not sealed yet.
 
+    They have ``target`` bytes at most, or one record, and none has records from both sides of a place in ``apart``.
     They are as old as the batch and have as many attempts behind them as if it had not been sent this time. Where their
     records were in the batch, ``first`` tells, counted from the one that was drained.
     """
     children: list[ProducerBatch] = []
     walk = WrittenRecords(records)
     index: i64 = 0
+    passed = 0
     while index < batch.count:
+        if passed < len(apart) and index == apart[passed]:
+            passed += 1
+        end: i64 = apart[passed] if passed < len(apart) else batch.count
         child = _child(batch, index)
-        index = child.append_part(batch, walk, index, target)
+        index = child.append_part(batch, walk, index, end, target)
         _ = child.freeze()
         children.append(child)
     return children

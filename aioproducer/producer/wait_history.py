@@ -15,6 +15,7 @@ from aioproducer.producer.timeline import Timeline
 
 # Asked for with every request: to look a member of an enumeration up takes a while.
 READY: Final = Reason.READY
+SLOW_LINE: Final = Reason.SLOW_LINE
 _LINGER: Final = Reason.LINGER
 _NOTHING: Final = Reason.NOTHING
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from aioproducer.errors import ClusterAuthorizationException, InvalidRequestExce
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.fault_script import FaultScript
 
-QUICK = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
+QUICK: Any = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 5}
 CONFIGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",

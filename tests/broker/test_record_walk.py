@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.broker.record_walk import RecordWalk
+from aioproducer.broker.record_walk import MOST_KEYLESS, RecordWalk
+from aioproducer.records.record_writer import RecordWriter
 
 NULL = -1
 
@@ -66,6 +67,22 @@ def test_records_in_steps_of_any_size(records: list[Fields], before: bytes, step
     assert steps == max(1, -(-len(records) // step))
     deltas = [record.delta for record in records]
     assert not records or (walk.min_timestamp_delta, walk.max_timestamp_delta) == (min(deltas), max(deltas))
+
+
+def test_the_records_without_a_key() -> None:
+    writer = RecordWriter()
+    for number in range(MOST_KEYLESS + 10):
+        writer.append(number, 0, b"k" if number % 3 == 1 else None, b"v", None)
+    walk = RecordWalk(writer.freeze(), 0, MOST_KEYLESS + 10)
+    while not walk.advance(7):
+        pass
+    assert walk.keyless == [number for number in range(MOST_KEYLESS + 10) if number % 3 != 1]
+    writer = RecordWriter()
+    for number in range(MOST_KEYLESS + 10):
+        writer.append(number, 0, None, b"v", None)
+    walk = RecordWalk(writer.freeze(), 0, MOST_KEYLESS + 10)
+    assert walk.advance(2**40)
+    assert walk.keyless == list(range(MOST_KEYLESS))
 
 
 @given(RECORDS, DELTA)

@@ -388,7 +388,8 @@ async def test_quotas_are_the_users(cluster: EmbeddedCluster, connect: Connect) 
     for user, password in (("alice", PASSWORD), ("bob", "bob's")):
         client = await connect()
         await log_in(client, user, password)
-        throttled.append((await client.request(MetadataRequest([]), 13)).throttle_time_ms > 0)
+        answers = [await client.request(MetadataRequest([]), 13) for _ in range(10)]
+        throttled.append(any(answer.throttle_time_ms > 0 for answer in answers))
     assert throttled == [False, True]
 
 

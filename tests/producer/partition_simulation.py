@@ -41,6 +41,14 @@ class Sent(NamedTuple):
     request: Request
 
 
+class Zombies(NamedTuple):
+    """Requests of a connection that was lost."""
+
+    requests: deque[Sent]
+    until: float
+    """Brokers process them before then, or never."""
+
+
 class PartitionSimulation(Accumulation):
     """A producer with one partition, the requests under way, and a broker."""
 
@@ -100,8 +108,8 @@ class PartitionSimulation(Accumulation):
         """Requests the broker has not processed yet, in the order of their connection."""
         self.answers: deque[tuple[Sent, ErrorCode, int]] = deque()
         """What it has answered and the producer has not received."""
-        self.zombies: list[deque[Sent]] = []
-        """By connection that was lost: requests the broker may still process."""
+        self.zombies: list[Zombies] = []
+        """By connection that was lost."""
         self.deliveries: dict[bytes, Any] = {}
         self.values: dict[ProducerBatch, list[bytes]] = {}
         self.count = 0
@@ -254,8 +262,12 @@ class PartitionSimulation(Accumulation):
         self.answers.append((sent, code, offset))
 
     def process_zombie(self, connection: int) -> None:
-        self._produce(self.zombies[connection].popleft())
-        self.zombies = [requests for requests in self.zombies if requests]
+        """The broker processes a request late. A higher epoch of its producer id fences it off; another id does not."""
+        zombies = self.zombies[connection]
+        sent = zombies.requests.popleft()
+        if self.loop.now < zombies.until or sent.request.producer_id == self.stamped[-1][0]:
+            self._produce(sent)
+        self.zombies = [one for one in self.zombies if one.requests]
 
     def _produce(self, sent: Sent) -> tuple[ErrorCode, int]:
         return self.broker.produce(sent.request)
@@ -264,7 +276,8 @@ class PartitionSimulation(Accumulation):
         """The connection is lost, with its answers; of its requests the first ``arriving`` may still be processed."""
         ended = [*(sent for sent, _, _ in self.answers), *self.wire]
         if zombies := list(self.wire)[:arriving]:
-            self.zombies.append(deque(zombies))
+            until = self.loop.now + self.config.request_timeout_ms / 1000
+            self.zombies.append(Zombies(deque(zombies), until))
         self.answers.clear()
         self.wire.clear()
         for sent in ended:

@@ -35,10 +35,9 @@ from aioproducer.errors import (
     TransactionAbortableException,
 )
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.messages.produce import BatchIndexAndErrorMessage
 from tests.support.leaks import no_leaks as no_leaks
 from tests.support.producing import all_memory_free, make_producer
-from tests.support.scripted_broker import ScriptedCluster, edited, error, never, set_error
+from tests.support.scripted_broker import ScriptedCluster, error, never
 from tests.support.virtual_time import World, virtual
 
 pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.timeout(20)]
@@ -185,18 +184,17 @@ async def test_a_failed_record_harms_no_other() -> None:
         assert producer.metrics()["record-error-total"] == 2  # misuse does not count
 
 
-async def test_each_record_of_a_refused_batch_is_told_its_own() -> None:
-    def refuse(response: Any) -> None:
-        set_error(response, ErrorCode.INVALID_RECORD)
-        response.responses[0].partition_responses[0].record_errors = [BatchIndexAndErrorMessage(1, "too odd")]
-
+async def test_what_a_broker_refuses_of_a_batch_fails_and_the_rest_is_delivered() -> None:
     async with running(partitions=1) as (cluster, producer):
-        cluster.broker.script(ApiKey.PRODUCE, edited(refuse))
-        result = await producer.send_many("t", numbered(3))
-        assert [index for index, _ in result.errors] == [0, 1, 2]
-        assert isinstance(result.errors[1][1], InvalidRecordException)
-        assert str(result.errors[1][1]) == "t-0: too odd"
-        assert "not appended, as its batch had records that were refused: 1" in str(result.errors[0][1])
+        cluster.alter_topic_configs("t", {"cleanup.policy": "compact"})
+        result = await producer.send_many("t", numbered(6), keys=[b"k", None, b"k", b"k", None, None])
+        assert result.delivered == 3
+        assert [index for index, _ in result.errors] == [1, 4, 5]
+        for _, failed in result.errors:
+            assert isinstance(failed, InvalidRecordException)
+            assert failed.outcome is Outcome.NOT_SENT
+            assert "has no key" in str(failed)
+        assert values(cluster) == [b"0", b"2", b"3"]
 
 
 async def test_the_records_of_a_failed_batch_are_told_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:

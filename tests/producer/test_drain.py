@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.drain import MOST_BATCHES, Drained, drain
+from aioproducer.producer.line_limit import LineLimit
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.producer_batch import NO_LIMIT
 from aioproducer.producer.readiness import ReadyQueues
@@ -27,6 +28,7 @@ class Draining(Accumulation):
         self.ids.current = ProducerIdAndEpoch(1, 0)
         self.queues = self.add_topic("t", partitions, sequences=lambda: PartitionSequences(self.ids))
         self.ready: ReadyQueues = OrderedDict()
+        self.line: LineLimit | None = None
 
     def fill(self, partition: int, batches: int = 1, size: int = 900) -> None:
         for _ in range(batches):
@@ -56,6 +58,7 @@ class Draining(Accumulation):
             keep_order=keep_order,
             thread_bytes=thread_bytes,
             timeout=timeout,
+            line=self.line,
         )
 
     def consistent(self) -> bool:
@@ -299,70 +302,75 @@ def test_what_is_compressed_with_the_request_is_bounded() -> None:
     assert partitions(here.drain(thread_bytes=2 * sizes[0])) == [3, 4, 5]
 
 
-def sent_in_vain(here: Draining, drained: list[Drained], late: bool = True) -> None:
-    """The batches were sealed and sent; there was no answer, and they are ready again."""
-    for one in drained:
-        one.batch.body = one.batch.records
-    size = sum(len(one.batch.body) + BATCH_OVERHEAD for one in drained) if late else 0
-    for one in drained:
-        one.batch.not_answered(size)
-        one.queue.insert_retry(one.batch)
-        here.make_ready(one.queue.partition)
+class OnASlowLine(Draining):
+    """Retries of one partition need not keep their order here."""
 
+    def __init__(self, partitions: int) -> None:
+        super().__init__(partitions)
+        self.line: LineLimit = LineLimit(timeout=30.0, pause=1.0, largest=10**6)
+        for queue in self.queues:
+            queue.sequences = None
 
-def without_sequences(partitions: int) -> Draining:
-    here = Draining(partitions)
-    for queue in here.queues:
-        queue.sequences = None
-    return here
+    def sent_in_vain(self, drained: list[Drained], now: float = 0.0) -> None:
+        """The batches were sealed and sent, and not answered in time. They are ready again."""
+        for one in drained:
+            one.batch.body = one.batch.records
+        self.line.timed_out(sum(len(one.batch.body) + BATCH_OVERHEAD for one in drained), now)
+        for one in drained:
+            one.queue.insert_retry(one.batch)
+            self.make_ready(one.queue.partition)
 
 
 def test_after_a_time_out_the_smaller_batches_go_first_and_the_large_one_alone() -> None:
-    here = without_sequences(4)
+    here = OnASlowLine(4)
     here.fill(0, size=9000)
     for partition in (1, 2, 3):
         here.fill(partition, size=100 * partition)
-    sent_in_vain(here, here.drain())
+    here.sent_in_vain(here.drain())
     assert partitions(here.drain()) == [1, 2, 3]
-    assert partitions(here.drain()) == [0]
+    assert here.drain() == []  # what was lost with the request may still be in its back-off
+    assert here.consistent()
+    assert partitions(here.drain(now=1.0)) == [0]
     assert here.consistent()
 
 
-def test_what_timed_out_gives_way_once_a_retry_to_what_else_is_ready() -> None:
-    here = without_sequences(3)
-    here.fill(0, size=9000)
-    sent_in_vain(here, here.drain())
-    for partition in (1, 2):
-        here.fill(partition, batches=10, size=100)
-    assert partitions(here.drain()) == [1, 2]
-    large = here.drain()
-    assert partitions(large) == [0]
-    assert partitions(here.drain()) == [1, 2]
-    sent_in_vain(here, large, late=False)  # its connection was lost meanwhile
-    assert partitions(here.drain()) == [1, 2]
-    assert partitions(here.drain()) == [0]
+def test_of_several_large_batches_the_smallest_goes_first_each_alone() -> None:
+    here = OnASlowLine(4)
+    for partition, size in enumerate((9000, 7000, 8000)):
+        here.fill(partition, size=size)
+    here.line.timed_out(2000, -1.0)
+    here.fill(3, size=100)
+    taken = []
+    while drained := here.drain():
+        taken.append(partitions(drained))
+    assert taken == [[3], [1], [2], [0]]
+    assert here.consistent()
+
+
+def test_a_large_batch_has_its_turn_though_there_is_always_a_smaller_one() -> None:
+    here = OnASlowLine(2)
+    here.line.timed_out(2000, -1.0)
+    here.fill(0, batches=2, size=9000)
+    taken = []
+    for now in range(0, 90, 10):
+        here.fill(1, size=100)
+        taken.append(partitions(here.drain(now=float(now))))
+        if taken[-1] == [0]:
+            assert partitions(here.drain(now=float(now))) == [1]
+    assert taken == [[1], [1], [1], [0], [1], [1], [0], [1], [1]]
 
 
 def test_requests_that_time_out_are_halved_until_each_batch_is_alone() -> None:
-    here = without_sequences(8)
+    here = OnASlowLine(8)
     for partition in range(8):
         here.fill(partition, size=1000)
     requests = [here.drain()]
     assert [len(request) for request in requests] == [8]
-    for number in (4, 2, 1, 1):
+    for now, number in enumerate((4, 2, 1, 1), 1):
         for request in requests:
-            sent_in_vain(here, request)
+            here.sent_in_vain(request, now=float(now - 1))
         requests = []
-        while drained := here.drain():
+        while drained := here.drain(now=float(now)):
             requests.append(drained)
         assert {len(request) for request in requests} == {number}
         assert sum(map(len, requests)) == 8
-
-
-def test_a_connection_that_is_lost_in_time_says_nothing_of_sizes() -> None:
-    here = without_sequences(3)
-    here.fill(0, size=9000)
-    here.fill(1, size=100)
-    sent_in_vain(here, here.drain(), late=False)
-    here.fill(2)
-    assert partitions(here.drain()) == [0, 1, 2]

@@ -25,6 +25,7 @@ from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.producer.explain import Situation, explain, link_reason, no_metadata, why_no_metadata
 from aioproducer.producer.failure_log import FailureLog
 from aioproducer.producer.incomplete_batches import IncompleteBatches
+from aioproducer.producer.line_limit import LineLimits
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.pipeline import Pipeline
@@ -100,6 +101,7 @@ class Scene(Accumulation):
         self.lot.open()
         self.client: Any = Client(Link() if link is None else link)
         self.pipeline: Pipeline | None = None
+        self.lines = LineLimits(30.0, 1.0, 1_000_000)
         self.source: Any = SimpleNamespace(missing=lambda: self.ids.current is None, last_error=None)
 
     def batch_opened(self, queue: Any, batch: Any) -> None:
@@ -136,6 +138,7 @@ class Scene(Accumulation):
             self.lot,
             self.source,
             pipeline=self.pipeline,
+            lines=self.lines,
         )
         return explain(situation, topic, partition, self.loop.now, fatal)
 
@@ -224,6 +227,15 @@ def test_the_connection_is_full() -> None:
     here.client.links[1] = Link(reads=False)
     assert here.explain().reason is Reason.SOCKET
     assert "does not read" in str(here.explain())
+
+
+def test_a_batch_too_large_for_its_line_lets_smaller_ones_go_first() -> None:
+    here = Scene()
+    here.full()
+    here.lines.of(here.queue.leader).timed_out(60, 100.0)
+    explained = here.explain()
+    assert explained.reason is Reason.SLOW_LINE
+    assert "did not answer a request of 60 within" in str(explained)
 
 
 def test_a_retry_waits_for_its_back_off() -> None:

@@ -587,16 +587,22 @@ async def test_a_refused_batch_fails_at_once_and_the_next_goes_on(code: ErrorCod
         assert cluster.values("t") == [b"0", b"2"]
 
 
-async def test_each_record_of_a_refused_batch_is_told_its_own() -> None:
-    def refused(response: Any) -> None:
-        (answered,) = response.responses[0].partition_responses
-        answered.error_code, answered.base_offset = ErrorCode.INVALID_RECORD, -1
-        answered.error_message = "validation failed"
-        answered.record_errors = [BatchIndexAndErrorMessage(0, "no key"), BatchIndexAndErrorMessage(2, None)]
+def refused(response: Any) -> None:
+    (answered,) = response.responses[0].partition_responses
+    answered.error_code, answered.base_offset = ErrorCode.INVALID_RECORD, -1
+    answered.error_message = "validation failed"
+    answered.record_errors = [BatchIndexAndErrorMessage(0, "no key"), BatchIndexAndErrorMessage(2, None)]
 
+
+async def test_each_record_of_a_refused_batch_is_told_its_own_in_a_transaction() -> None:
+    """The records that are not refused are of no use there."""
     async with ScriptedCluster() as cluster:
         cluster.broker.script(ApiKey.PRODUCE, edited(refused))
-        async with make_producer(cluster.bootstrap_servers, linger_ms=50, delivery_timeout_ms=10_000) as producer:
+        async with make_producer(
+            cluster.bootstrap_servers, linger_ms=50, delivery_timeout_ms=10_000, transactional_id="x"
+        ) as producer:
+            await producer.init_transactions()
+            await producer.begin_transaction()
             sent = [producer.send("t", b"%d" % number) for number in range(4)]
             ends = [await end_of(delivery) for delivery in sent]
             assert [isinstance(end, InvalidRecordException) for end in ends] == [True, False, True, False]
@@ -604,6 +610,7 @@ async def test_each_record_of_a_refused_batch_is_told_its_own() -> None:
             assert str(ends[0]) == "t-0: no key"
             assert str(ends[2]) == "t-0: The broker's validation refused a record of the batch."
             assert "not appended, as its batch had records that were refused: 0, 2" in str(ends[1])
+            await producer.abort_transaction()
 
 
 async def test_a_code_nobody_knows_fails_the_batch() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer import KafkaProducer
+from aioproducer import Delivery, KafkaProducer
 from aioproducer.errors import KafkaError, TimeoutException
 from aioproducer.testing.simulation.loop import SimulatedLoop
 from aioproducer.testing.simulation.network import Conditions, Network, NetworkFaults
@@ -55,6 +55,39 @@ def test_small_batches_are_delivered_beside_one_that_cannot_be(large_first: bool
     assert isinstance(failed.pop("large"), TimeoutException)
     assert len(failed) == 2 * (PARTITIONS - 1)
     assert set(failed.values()) == {None}
+
+
+async def failures_of_small_ones(*, in_flight: int) -> list[KafkaError]:
+    """There is always a batch that cannot cross the line; each 5 s somebody sends a small record."""
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 2 * PARTITIONS)
+        async with KafkaProducer(
+            bootstrap_servers=cluster.bootstrap_servers,
+            max_request_size=4 << 20,
+            max_in_flight_requests_per_connection=in_flight,
+            **CONFIG,
+        ) as producer:
+            for partition in range(2 * PARTITIONS):
+                await producer.send("t", b"warm", partition=partition)
+            small = []
+            for turn in range(80):
+                if turn % 2:
+                    producer.send("t", bytes(600_000), partition=turn // 2 % PARTITIONS).add_done_callback(_looked_at)
+                await asyncio.sleep(5)
+                small.append(producer.send("t", bytes(100), partition=PARTITIONS + turn % PARTITIONS))
+            await producer.flush()
+            return [error for one in small if (error := one.exception()) is not None]
+
+
+def _looked_at(delivery: Delivery) -> None:
+    assert delivery.exception() is not None
+
+
+@pytest.mark.parametrize("in_flight", [1, 5])
+def test_small_batches_are_delivered_beside_a_stream_that_cannot_be(in_flight: int) -> None:
+    network = Network(Random(0), Conditions(bandwidth=10_000, latency=0.05), NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+        assert runner.run(failures_of_small_ones(in_flight=in_flight)) == []
 
 
 async def appended(records: int) -> int:

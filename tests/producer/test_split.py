@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,11 +11,17 @@ from hypothesis import strategies as st
 
 from aioproducer import DeliveryError, KafkaProducer
 from aioproducer.error_code import ErrorCode
-from aioproducer.errors import Outcome, OutOfOrderSequenceException, RecordTooLargeException, TimeoutException
+from aioproducer.errors import (
+    InvalidRecordException,
+    Outcome,
+    OutOfOrderSequenceException,
+    RecordTooLargeException,
+    TimeoutException,
+)
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.produce_result import ProduceResult
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.split import may_split, split, target_size
+from aioproducer.producer.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.split import MOST_CUTS, cuts, may_split, split, target_size
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import BATCH_OVERHEAD, encode_batch_header
@@ -360,3 +368,59 @@ async def test_the_time_of_each_child_is_accounted_for_on_its_own(world: World) 
             refused += spent["NOT_ENOUGH_REPLICAS"].count if "NOT_ENOUGH_REPLICAS" in spent else 0
         # Without the record before them, and the batch that was split.
         assert refused == len(cluster.broker.sent(ApiKey.PRODUCE)) - 2
+
+
+# Records that are refused
+
+
+@pytest.mark.parametrize(
+    ("refused", "where"),
+    [
+        ([], []),
+        ([0], [1]),
+        ([9], [9]),
+        ([3], [3, 4]),
+        ([5, 3, 4], [3, 6]),
+        ([0, 1, 5, 9], [2, 5, 6, 9]),
+        (range(10), []),
+        ([-1, 10], []),
+        ([-1, 2, 10], [2, 3]),
+    ],
+)
+def test_a_batch_is_cut_between_good_and_refused_records(refused: list[int], where: list[int]) -> None:
+    batch = frozen(*[1] * 10)
+    assert cuts(batch, refused) == where
+    children = split(batch, batch.records, NO_LIMIT, where)
+    places = [0, *where, 10]
+    assert [child.count for child in children] == [after - before for before, after in pairwise(places)]
+    assert [child.first for child in children] == places[:-1]
+
+
+def test_a_batch_with_too_many_cuts_fails_as_a_whole() -> None:
+    batch = frozen(*[1] * 1000)
+    assert len(cuts(batch, range(0, MOST_CUTS, 2))) == MOST_CUTS - 1
+    assert cuts(batch, range(0, MOST_CUTS + 2, 2)) == []
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+async def test_records_beside_refused_ones_are_delivered_in_order(codec: str, idempotent: bool) -> None:
+    async with ScriptedCluster() as cluster:
+        cluster.create_topic("t", 1)
+        cluster.alter_topic_configs("t", {"cleanup.policy": "compact"})
+        async with make_producer(
+            cluster.bootstrap_servers,
+            linger_ms=20,
+            compression_type=codec,
+            enable_idempotence=idempotent,
+            max_in_flight_requests_per_connection=5 if idempotent else 1,
+        ) as producer:
+            keys = [None if number % 7 in (2, 3) else b"k" for number in range(200)]
+            sent = []
+            for number, key in enumerate(keys):
+                sent.append(producer.send("t", b"%d" % number, key=key))
+                if number % 50 == 49:
+                    await asyncio.sleep(0.03)
+            ends = [await end_of(delivery) for delivery in sent]
+        assert [isinstance(end, InvalidRecordException) for end in ends] == [key is None for key in keys]
+        assert cluster.values("t") == [b"%d" % number for number, key in enumerate(keys) if key is not None]

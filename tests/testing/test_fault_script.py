@@ -272,7 +272,7 @@ def wrong(write: Any, message: str) -> Any:
     ("write", "message"),
     [
         wrong(lambda on: on("Produce"), "api must be an ApiKey, such as ApiKey.PRODUCE, not 'Produce'"),
-        wrong(lambda on: on(ApiKey.CREATE_ACLS), "the embedded broker has no CREATE_ACLS"),
+        wrong(lambda on: on(ApiKey.CREATE_DELEGATION_TOKEN), "the embedded broker has no CREATE_DELEGATION_TOKEN"),
         wrong(lambda on: on(ApiKey.PRODUCE, node=2), "there is no node 2: the cluster has nodes 0 to 1"),
         wrong(lambda on: on(ApiKey.PRODUCE, nth=0), "nth counts from 1, so it cannot be 0"),
         wrong(lambda on: on(ApiKey.PRODUCE, times=0), "times must be at least 1, or None for every time, not 0"),

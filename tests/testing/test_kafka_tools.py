@@ -77,7 +77,7 @@ async def test_records_there_and_back(kafka: ApacheKafka) -> None:
     assert sum(batch.count for batch in batches) == ends[1]
     assert all(batch.valid and batch.codec == "none" and batch.base_sequence >= 0 for batch in batches)
 
-    of_one = await tools.console_consumer("console", partition=1, timeout_ms=1000)
+    of_one = await tools.console_consumer("console", partition=1, timeout_ms=5000)
     assert of_one == [record for record in consumed if record.partition == 1]
 
 

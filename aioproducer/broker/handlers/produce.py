@@ -52,6 +52,7 @@ from aioproducer.errors import (
     error_for,
 )
 from aioproducer.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
@@ -334,6 +335,7 @@ class _Append:
         except ApiException as error:
             self._failures.append(f"{data.name or data.topic_id}-{wanted.index}: {error.code.name}: {error}")
             answer = PartitionProduceResponse(wanted.index, error.code, -1, error_message=str(error))
+            answer.record_errors = [BatchIndexAndErrorMessage(*one) for one in error.refused_records.items()]
             if partition is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 answer.current_leader = self._current_leader(partition)
             known = not isinstance(error, AuthorizationException)

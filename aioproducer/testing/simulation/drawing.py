@@ -102,6 +102,9 @@ def draw(
         if not calm and of("slow lines").random() < 0.15:
             conditions = replace(conditions, bandwidth=SLOW_LINE, window=1000)
             config |= _draw_for_slow_lines(of("slow lines"))
+    told_of_records = release is NEWEST and "upgrades" not in drawn  # by brokers from Kafka 2.4 on
+    if not calm and not in_transactions and told_of_records and of("compaction").random() < 0.15:
+        broker_configs["log.cleanup.policy"] = "compact"
     bulk = of("bulk").choice((0.0, 0.0, 0.0, 0.0, 0.1))
     more_config, more_broker_config = _draw_sasl(of("sasl"), calm)
     scenario = Scenario(

@@ -88,7 +88,7 @@ class Endings:
     async def _try_once(self, number: int, topic: str, partition: int) -> str | None:
         """What keeps a record from being delivered."""
         ledger = self._around.ledger
-        entry = ledger.open(number, topic, {"partition": partition, "value": b"probe"})
+        entry = ledger.open(number, topic, {"partition": partition, "key": b"probe", "value": b"probe"})
         entry.as_it_is = "value_serializer" not in self._around.scenario.config
         try:
             delivery = await self._producers[number].enqueue(entry.record)

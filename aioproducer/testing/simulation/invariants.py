@@ -12,6 +12,7 @@ from aioproducer.errors import (
     BufferExhaustedException,
     DeliveryError,
     IllegalStateException,
+    InvalidRecordException,
     KafkaError,
     Outcome,
     OutOfOrderSequenceException,
@@ -229,6 +230,8 @@ def _may_fail(scenario: Scenario, entry: Entry) -> bool:
         return not entry.awaited or entry.left  # with ample time whoever awaits a record is only held up
     if isinstance(failure, IllegalStateException | SerializationException):
         return True
+    if isinstance(failure, InvalidRecordException):
+        return scenario.compacts and entry.record.key is None
     if isinstance(failure, RecordTooLargeException):
         return _may_be_too_large(scenario, entry)  # else its batch would have been split
     if entry.cancelled or (entry.parked and entry.awaited):

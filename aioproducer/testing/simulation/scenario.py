@@ -132,6 +132,11 @@ class Scenario:
         return "recreate" in self.rates and by_name and self.config["max_in_flight_requests_per_connection"] > 1
 
     @property
+    def compacts(self) -> bool:
+        """Brokers refuse records without a key, and name them (KIP-467)."""
+        return self.broker_configs.get("log.cleanup.policy") == "compact"
+
+    @property
     def forgets_with_records(self) -> bool:
         """Brokers before Kafka 2.5 forget a producer with the last of its records. They append a batch again that they
         had appended and deleted, if they are of a newer release by then.

@@ -192,6 +192,14 @@ def poisoned(scenario: Scenario) -> Scenario | None:
     )
 
 
+def compacted(scenario: Scenario) -> Scenario | None:
+    """Many records in a batch, and records without a key are refused."""
+    found = patient(of_many_records)(scenario)
+    if found is None:
+        return None
+    return replace(found, release=NEWEST, broker_configs={**found.broker_configs, "log.cleanup.policy": "compact"})
+
+
 def resting(scenario: Scenario) -> Scenario | None:
     """Crowded, and all that is sent rests for so long, again and again, that the producer may be forgotten."""
     found = crowded(scenario)

@@ -19,6 +19,7 @@ from aioproducer.producer import batch_completer, completion, produce_exchange, 
 from aioproducer.producer.batch_completer import BatchCompleter
 from aioproducer.producer.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
 from aioproducer.producer.hooks import Hooks
+from aioproducer.producer.line_limit import LineLimit
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.produce_exchange import ProduceExchange
 from aioproducer.producer.produce_request import match_answers
@@ -34,6 +35,7 @@ from aioproducer.turn import Turn
 from .circumstances import (
     Circumstances,
     any_scenario,
+    compacted,
     crowded,
     held_up,
     near_the_end_of_sequences,
@@ -219,8 +221,8 @@ def the_parts_of_a_split_have_one_sequence(monkeypatch: pytest.MonkeyPatch) -> N
 
 @bug()
 def the_parts_of_a_split_are_sent_in_reverse(monkeypatch: pytest.MonkeyPatch) -> None:
-    def split_in_reverse(batch: Any, records: bytes, target: int) -> Any:
-        children = split(batch, records, target)
+    def split_in_reverse(batch: Any, *args: Any) -> Any:
+        children = split(batch, *args)
         for number, child in enumerate(reversed(children)):
             child.drain_order += number
         return children[::-1]
@@ -389,4 +391,9 @@ def only_the_first_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -
 
 @bug(only(on_slow_lines))
 def what_cannot_cross_the_line_is_sent_with_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ProducerBatch, "not_answered", lambda self, late: None)
+    monkeypatch.setattr(LineLimit, "timed_out", lambda self, size, now: None)
+
+
+@bug(only(compacted, codes=0.1))
+def what_is_refused_takes_the_rest_of_its_batch_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_completer, "cuts", lambda batch, refused: [])
