@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from benchmarks import (
+    attacks,
     audit,
     back_pressure,
     broker,
@@ -30,6 +31,7 @@ from benchmarks.comparison import compare_or_say_why_not
 from benchmarks.works import WORKS
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "attacks": attacks.main,
     "audit": audit.main,
     "back-pressure": back_pressure.main,
     "connections": connections.main,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import signal
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from benchmarks.python_process import python_command
-
-_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+from benchmarks.usage import peak_rss_of
 
 
 @dataclass(frozen=True)
@@ -32,16 +29,10 @@ async def start(round_: int) -> Start:
     assert process.stdout is not None
     address = await process.stdout.readline()
     seconds = time.perf_counter() - begun
-    peak = _peak_mib(process.pid)
+    peak = peak_rss_of(process.pid)
     if address:
         process.send_signal(signal.SIGINT)
     _, said = await process.communicate()
     if not address or process.returncode != 0:
         raise RuntimeError(f"aioproducer broker ended with status {process.returncode}: {said.decode()}")
-    return Start(round_, seconds, peak)
-
-
-def _peak_mib(pid: int) -> float | None:
-    status = Path(f"/proc/{pid}/status")
-    found = _PEAK.search(status.read_text(encoding="ascii")) if status.exists() else None
-    return None if found is None else int(found[1]) / 1024
+    return Start(round_, seconds, None if peak is None else peak / (1 << 20))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sys
 from pathlib import Path
+
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
 def cpu_seconds(who: int = resource.RUSAGE_SELF) -> float:
@@ -43,12 +46,16 @@ def processes_of(pid: int) -> list[int]:
 
 def peak_rss() -> int:
     """The most memory this process ever had resident, in bytes."""
-    if sys.platform == "linux":
-        # ru_maxrss would be that of the process that started this one, if that was bigger.
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return _maxrss(resource.RUSAGE_SELF)
+    # ru_maxrss would be that of the process that started this one, if that was bigger.
+    peak = peak_rss_of(os.getpid())
+    return _maxrss(resource.RUSAGE_SELF) if peak is None else peak
+
+
+def peak_rss_of(pid: int) -> int | None:
+    """The same of another process; None where nothing tells."""
+    status = Path(f"/proc/{pid}/status")
+    found = _PEAK.search(status.read_text(encoding="ascii")) if status.exists() else None
+    return None if found is None else int(found[1]) * 1024
 
 
 def peak_rss_of_children() -> int:

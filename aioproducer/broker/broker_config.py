@@ -176,6 +176,22 @@ class BrokerConfig:
     offset_metadata_max_bytes: int = key(
         Type.INT, 4096, ANY, "Largest metadata that may be committed with an offset, in characters."
     )
+    offsets_retention_minutes: int = key(
+        Type.INT,
+        10080,
+        at_least(1),
+        "A group loses its offsets this long after its last member left; offsets that it no longer needs, or that were"
+        " committed without members, this long after their commit.",
+    )
+    offsets_retention_check_interval_ms: int = key(
+        Type.LONG, 600000, at_least(1), "Time between looks for offsets and groups that have expired."
+    )
+    transactional_id_expiration_ms: int = key(
+        Type.INT, 604800000, at_least(1), "The broker forgets a transactional id that has not been used for this long."
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = key(
+        Type.INT, 3600000, at_least(1), "Time between looks for transactional ids that have expired."
+    )
     group_initial_rebalance_delay_ms: int = key(
         Type.INT,
         0,

@@ -76,6 +76,8 @@ class ClassicGroup:
         self.protocol_type = ""
         self.protocol: str | None = None
         self.leader: str | None = None
+        self.empty_since_ms = 0
+        """When the last member left, in Unix time."""
         self.members: dict[str, Member] = {}
         self._instances: dict[str, str] = {}
 
@@ -203,11 +205,12 @@ class ClassicGroup:
         """Members that have not joined, and are to be dropped for it: static ones have until their session ends."""
         return [member for member in self.members.values() if not member.joined and member.instance_id is None]
 
-    def next_generation(self) -> None:
+    def next_generation(self, now_ms: int) -> None:
         """The rebalance's members are those that are there; they wait for their assignments, if there are any."""
         self.generation += 1
         if not self.members:
             self.protocol = self.leader = None
+            self.empty_since_ms = now_ms
             self.become(GroupState.EMPTY)
             return
         if self.leader is None or not self.members[self.leader].joined:

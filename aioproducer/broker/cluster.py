@@ -18,6 +18,7 @@ from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_metrics import broker_metrics
 from aioproducer.broker.broker_server import BrokerServer
 from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
+from aioproducer.broker.cleanup import Cleanup
 from aioproducer.broker.cluster_contents import ClusterContents
 from aioproducer.broker.cluster_journal import IN_MEMORY
 from aioproducer.broker.cluster_nodes import Node
@@ -130,7 +131,17 @@ class EmbeddedCluster(ClusterContents):
             broker_config.super_users,
             allow_if_no_acl=broker_config.allow_everyone_if_no_acl_found,
         )
-        self._groups = GroupCoordinator(state.config, offsets)
+        self._groups = GroupCoordinator(state.config, offsets, self._clock)
+        config = state.config
+        self._cleanups = (
+            Cleanup("offsets", config.offsets_retention_check_interval_ms, self._groups.expire, self._clock),
+            Cleanup(
+                "transactional ids",
+                config.transaction_remove_expired_transaction_cleanup_interval_ms,
+                self._transactions.expire,
+                self._clock,
+            ),
+        )
         self._transaction_version = transaction_version
         self._advertised = dict(advertised or {})
         self._newest_versions = newest_versions
@@ -177,6 +188,8 @@ class EmbeddedCluster(ClusterContents):
     async def _close(self) -> None:
         for node_id in tuple(self._servers):
             await self.stop_node(node_id, clean=True)
+        for cleanup in self._cleanups:
+            cleanup.close()
         self._transactions.close()
         self._groups.close()
         if self._storage is not None:
@@ -223,6 +236,8 @@ class EmbeddedCluster(ClusterContents):
         server = BrokerServer(context, apis, self._listen, self._host, partial(self._listeners_changed, node_id))
         opened = await server.open(self._wanted(node_id, port).values())
         self._servers[node_id] = server
+        for cleanup in self._cleanups:
+            cleanup.start()
         self._state.node_started(node_id, self._listening(node_id, opened))
         try:
             await server.enable_request_processing()

@@ -58,6 +58,9 @@ class ClusterJournal:
 
     def transaction_changed(self, metadata: TransactionMetadata) -> None: ...
 
+    def transaction_forgotten(self, transactional_id: str) -> None:
+        """It has expired."""
+
     def transaction_decided(self, decision: Decision) -> None: ...
 
     def offsets_committed(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None: ...

@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 
 TopicPartitionKey = tuple[str, int]
 
+NEVER = -1
+
 
 class CommittedPartition(Protocol):
     """A partition as any message that commits offsets names it."""
@@ -22,7 +24,13 @@ class OffsetAndMetadata(NamedTuple):
     offset: int
     leader_epoch: int
     metadata: str
+    committed_ms: int
+    """When, in Unix time."""
+    expires_ms: int = NEVER
+    """When it expires, if the client gave it a retention time, which overrides the broker's; ``NEVER`` otherwise."""
 
     @staticmethod
-    def of(told: CommittedPartition) -> OffsetAndMetadata:
-        return OffsetAndMetadata(told.committed_offset, told.committed_leader_epoch, told.committed_metadata or "")
+    def of(told: CommittedPartition, now_ms: int, retention_ms: int = NEVER) -> OffsetAndMetadata:
+        expires_ms = NEVER if retention_ms == NEVER else now_ms + retention_ms
+        metadata = told.committed_metadata or ""
+        return OffsetAndMetadata(told.committed_offset, told.committed_leader_epoch, metadata, now_ms, expires_ms)

@@ -4,21 +4,23 @@ Follows Kafka's ``GroupMetadataManager`` for the classic protocol: JoinGroup wai
 their time is up), SyncGroup until the leader has handed in the assignments. Members are static if they have a
 ``group.instance.id`` (KIP-345), and others get their id before they join (KIP-394).
 
-Simplifications: what is decided is known to all nodes, and lost with the process. Groups that are empty stay until they
-are deleted (Kafka's ``offsets.retention.minutes``). With ``group.initial.rebalance.delay.ms`` the first rebalance waits
+Simplifications: what is decided is known to all nodes, and lost with the process: after a restart offsets of all groups
+expire as those of groups that never had members. With ``group.initial.rebalance.delay.ms`` the first rebalance waits
 that long once, however many members come meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 from uuid import uuid4
 
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.classic_group import ClassicGroup, GroupState, Member
+from aioproducer.broker.expiry import expired_offsets
 from aioproducer.broker.group_offsets import GroupOffsets
+from aioproducer.clock import Clock
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,
@@ -47,8 +49,9 @@ class Joining(NamedTuple):
 class GroupCoordinator:
     """All groups of the cluster. What is asked is answered by calling back, now or later, exactly once."""
 
-    def __init__(self, config: BrokerConfig, offsets: GroupOffsets) -> None:
+    def __init__(self, config: BrokerConfig, offsets: GroupOffsets, clock: Clock) -> None:
         self._config = config
+        self._clock = clock
         self.offsets = offsets
         self._groups: dict[str, ClassicGroup] = {}
         self._pending: dict[str, set[str]] = {}
@@ -82,7 +85,24 @@ class GroupCoordinator:
             raise GroupIdNotFoundException(f"there is no group {group_id!r}")
         if self.group(group_id).members:
             raise GroupNotEmptyException(f"group {group_id!r} has members")
+        self._delete(group_id)
+
+    def expire(self) -> Iterator[None]:
+        """Forgets offsets that have expired, and groups that have none and no members; yields after each group."""
+        retention_ms = self._config.offsets_retention_minutes * 60_000
+        for group_id in self.group_ids():
+            group, offsets = self.group(group_id), self.offsets.committed(group_id)
+            expired = expired_offsets(group, offsets, retention_ms, self._clock.time_ms())
+            unstable = self.offsets.unstable(group_id)
+            self.offsets.forget(group_id, [partition for partition in expired if partition not in unstable])
+            is_empty = group.state is GroupState.EMPTY and not self._pending.get(group_id)
+            if is_empty and not unstable and not self.offsets.committed(group_id):
+                self._delete(group_id)
+            yield
+
+    def _delete(self, group_id: str) -> None:
         self._groups.pop(group_id, None)
+        self._pending.pop(group_id, None)
         self.offsets.delete(group_id)
 
     def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
@@ -219,7 +239,7 @@ class GroupCoordinator:
             # Static members alone, and none is back: they have until their sessions end.
             self._start(group, "", group.rebalance_timeout_ms, lambda: self._complete_join(group))
             return
-        group.next_generation()
+        group.next_generation(self._clock.time_ms())
         if group.members:
             self._start(group, "", group.rebalance_timeout_ms, lambda: self._not_synced(group))
         for member in list(group.members.values()):

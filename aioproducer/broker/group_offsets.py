@@ -28,8 +28,9 @@ class GroupOffsets:
         self._journal.offsets_forgotten(group, self._committed.pop(group, {}))
 
     def forget(self, group: str, partitions: Iterable[TopicPartitionKey]) -> None:
+        offsets = self._committed.get(group, {})
         for partition in partitions:
-            if self._committed[group].pop(partition, None) is not None:
+            if offsets.pop(partition, None) is not None:
                 self._journal.offsets_forgotten(group, [partition])
 
     def topic_deleted(self, topic: str) -> None:
@@ -67,3 +68,7 @@ class GroupOffsets:
     def is_unstable(self, group: str, partition: TopicPartitionKey) -> bool:
         """A transaction that has not ended wants to commit an offset of the partition."""
         return any(partition in groups.get(group, {}) for groups in self._pending.values())
+
+    def unstable(self, group: str) -> set[TopicPartitionKey]:
+        """All such partitions of a group."""
+        return {partition for groups in self._pending.values() for partition in groups.get(group, {})}

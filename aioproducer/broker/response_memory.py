@@ -11,6 +11,9 @@ SIZE = 128 * 1024 * 1024
 
 _SHARE = 4
 
+_MOST = 8 * 1024 * 1024
+"""Bytes of one response: more of a file at once would hold up the others."""
+
 _SMALL = 64 * 1024
 """Bytes of a response that is not counted: most are smaller, and a connection has one at a time."""
 
@@ -18,8 +21,8 @@ _SMALL = 64 * 1024
 class ResponseMemory:
     """Bytes of records in responses that the kernel has not taken over yet.
 
-    A response may have a quarter of what is left, so that a few large ones leave something for others. One batch may be
-    read in any case, or nobody could go on.
+    A response may have a quarter of what is left, so that a few large ones leave something for others, and 8 MiB at
+    most. One batch may be read in any case, or nobody could go on.
     """
 
     def __init__(self, size: int = SIZE) -> None:
@@ -29,7 +32,7 @@ class ResponseMemory:
     @property
     def share(self) -> int:
         """Bytes that the next response may have."""
-        return max(self.left // _SHARE, 0)
+        return min(max(self.left // _SHARE, 0), _MOST)
 
     def take(self, request: Request, size: int) -> None:
         """The response to a request has this many bytes, until the request is over."""

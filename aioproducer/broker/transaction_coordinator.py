@@ -6,18 +6,18 @@ v2) writing is naming, and the end of a transaction bumps the epoch, so that not
 next.
 
 Simplifications: markers are written at once, in the same step as the decision, so ``CONCURRENT_TRANSACTIONS`` is only
-the answer to an InitProducerId that had to abort a transaction; what is decided is known to all nodes. Transactional
-ids do not expire.
+the answer to an InitProducerId that had to abort a transaction; what is decided is known to all nodes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from aioproducer.broker.cluster_journal import IN_MEMORY, ClusterJournal, Decision
 from aioproducer.broker.cluster_state import ClusterState
+from aioproducer.broker.expiry import is_expired
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
@@ -100,7 +100,7 @@ class TransactionCoordinator:
         metadata.timeout_ms = timeout_ms
         metadata.become(TransactionState.EMPTY)
         metadata.started_ms = -1
-        self._journal.transaction_changed(metadata)
+        self._changed(metadata)
         return metadata.identity
 
     def add_partitions(self, transactional_id: str, identity: Identity, partitions: Iterable[tuple[str, int]]) -> None:
@@ -109,14 +109,14 @@ class TransactionCoordinator:
         new = [partition for partition in partitions if partition not in metadata.partitions]
         if self._begin(metadata) or new:
             metadata.partitions.update(dict.fromkeys(new))
-            self._journal.transaction_changed(metadata)
+            self._changed(metadata)
 
     def add_group(self, transactional_id: str, identity: Identity, group: str) -> None:
         """The transaction is going to commit offsets of this group; begins one if there is none."""
         metadata = self._of(transactional_id, identity)
         if self._begin(metadata) or group not in metadata.groups:
             metadata.groups[group] = None
-            self._journal.transaction_changed(metadata)
+            self._changed(metadata)
 
     def check_partition(self, transactional_id: str, identity: Identity, partition: tuple[str, int]) -> None:
         """Raises unless the partition was added to the transaction under way."""
@@ -147,17 +147,27 @@ class TransactionCoordinator:
                 self._bump(metadata)
             self._write_markers(metadata, (identity[0], identity[1] + bump), committed)
             metadata.become(wanted)
-            self._journal.transaction_changed(metadata)
+            self._changed(metadata)
             return metadata.identity
         if bump and not committed:
             self._bump(metadata)  # nothing was written, and nothing of it may come any more
             metadata.become(TransactionState.COMPLETE_ABORT)
             metadata.started_ms = self._clock.time_ms()
-            self._journal.transaction_changed(metadata)
+            self._changed(metadata)
             return metadata.identity
         if not bump and metadata.state is wanted:
             return metadata.identity
         raise self._cannot_end(metadata, committed)
+
+    def expire(self) -> Iterator[None]:
+        """Forgets transactional ids unused for ``transactional.id.expiration.ms``; yields after each."""
+        expiration_ms = self._state.config.transactional_id_expiration_ms
+        for transactional_id in list(self._transactions):
+            metadata = self._transactions.get(transactional_id)
+            if metadata is not None and is_expired(metadata, expiration_ms, self._clock.time_ms()):
+                self._journal.transaction_forgotten(transactional_id)
+                del self._transactions[transactional_id]
+            yield
 
     def restore(self, metadata: TransactionMetadata) -> None:
         """A transactional id that there was before a restart; see :meth:`resume`."""
@@ -199,6 +209,10 @@ class TransactionCoordinator:
         self._bump(metadata)
         self._write_markers(metadata, marked, False)
         metadata.become(TransactionState.COMPLETE_ABORT)
+        self._changed(metadata)
+
+    def _changed(self, metadata: TransactionMetadata) -> None:
+        metadata.changed_ms = self._clock.time_ms()
         self._journal.transaction_changed(metadata)
 
     def _bump(self, metadata: TransactionMetadata) -> None:

@@ -47,6 +47,8 @@ class TransactionMetadata:
         self.state = TransactionState.EMPTY
         self.started_ms = -1
         """When the transaction under way or the last one began; -1 if there was none since the producer got its id."""
+        self.changed_ms = 0
+        """When anything of it changed last, in Unix time."""
         self.partitions: dict[tuple[str, int], None] = {}
         self.groups: dict[str, None] = {}
 

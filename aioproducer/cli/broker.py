@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from typing import Annotated
 import typer
 
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.cli.collector import collecting
 from aioproducer.cli.options import pairs, read_config_file
 from aioproducer.cli.references import resolved
 from aioproducer.cli.running import InputError, Interrupt, explain, first_of, run
@@ -19,6 +21,10 @@ from aioproducer.descriptors import raise_limit
 from aioproducer.errors import ConfigException, DataDirectoryException
 
 _PORT = 9092
+
+_SWITCH_S = 0.0005
+"""A thread that decompresses batches lets the event loop have its turn after so long; Python's default is ten times as
+long, and a request may need several such turns."""
 
 
 def broker(
@@ -81,6 +87,7 @@ def broker(
     topics = dict(map(_topic, topic or ()))
     terminal = Terminal()
     raise_limit()
+    sys.setswitchinterval(_SWITCH_S)
     configs = _configs(config, given)
     ports = _ports(port, brokers, configs)
 
@@ -100,7 +107,8 @@ def broker(
             where = "in memory only" if data_dir is None else f"in {data_dir}"
             terminal.note(f"Records are kept {where}. Ctrl-C stops the broker.")
             failure = asyncio.ensure_future(cluster.failed())
-            await first_of(failure, interrupt.once)
+            with collecting():
+                await first_of(failure, interrupt.once)
             if failure.done():
                 raise InputError(f"{failure.result()}; what was acknowledged is there when the broker starts again")
             failure.cancel()

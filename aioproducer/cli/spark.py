@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -43,6 +44,9 @@ MarkerTopic = Annotated[
 ]
 Prefix = Annotated[str, typer.Option(metavar="PREFIX", help="The sink's option transactionalIdPrefix.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do it; without this it only says what it would do.")]
+
+_ID: Final = re.compile(r"[\w-]+")
+"""Spark's are UUIDs. A path has other characters, and one that does not exist would otherwise be taken for an id."""
 
 _COLUMNS = ("TRANSACTIONAL ID", "STATE", "PRODUCER ID", "EPOCH", "OPEN FOR", "")
 
@@ -193,6 +197,10 @@ class Write:
                 ("last decision", state.unreadable or ("none" if last is None else f"epoch {last.epoch}, {last}")),
             ]
         )
+        if state.is_unknown:
+            terminal.say(
+                "Brokers know nothing of this write: it has not begun, or its name, --topic or --prefix differs"
+            )
         if last is not None and last.prepared:
             fates = [(fate, len(state.decided(fate))) for fate in Fate]
             terminal.facts([("transactions", ", ".join(f"{number} {fate}" for fate, number in fates if number))])
@@ -269,6 +277,12 @@ def _write(query: str | None, write_id: str | None, topic: str, prefix: str, con
         return Write(write_id, None, SinkOptions.of({**given, "writeId": write_id}, streaming=False))
     assert query is not None
     checkpoint = Checkpoint.read(Path(query)) if Path(query).is_dir() else None
+    if checkpoint is None and not _ID.fullmatch(query):
+        raise typer.BadParameter(
+            f"{query} is neither a directory of this machine nor the id of a query; the file metadata in a checkpoint "
+            "has the id, and the errors of the sink contain it",
+            param_hint="QUERY",
+        )
     name = query if checkpoint is None else checkpoint.query_id
     return Write(name, checkpoint, SinkOptions.of(given, streaming=True))
 

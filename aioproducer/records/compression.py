@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from importlib import import_module
 from threading import local
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aioproducer.errors import ConfigException, CorruptRecordException
 
@@ -117,11 +117,11 @@ def decompress(codec: CompressionType, data: bytes, max_size: int) -> bytes:
         case CompressionType.NONE:
             return data
         case CompressionType.GZIP:
-            return _decompress_members(codec, data, max_size, lambda: zlib.decompressobj(31), zlib.error)
+            return _decompress_members(codec, data, max_size, _gzip_member, zlib.error)
         case CompressionType.SNAPPY:
             return _decompress_snappy(data, max_size)
         case CompressionType.LZ4:
-            return _decompress_members(codec, data, max_size, _library(codec).LZ4FrameDecompressor, RuntimeError)
+            return _decompress_members(codec, data, max_size, _lz4_frame, RuntimeError)
         case CompressionType.ZSTD:
             return _decompress_zstd(data, max_size)
 
@@ -170,11 +170,43 @@ _MAX_EXPANSION: Final = 1040
 """One byte of deflate gives at most 1032, one of lz4 255. lz4.frame reserves all it is allowed to write at once."""
 
 
+_PIECE: Final = 1024 * 1024
+"""Bytes that zlib gives at once: it copies them together with the GIL, which ``join`` releases."""
+
+
+class Member(NamedTuple):
+    """A gzip member or lz4 frame, as far as it was decompressed."""
+
+    content: bytes
+    is_whole: bool
+    rest: bytes
+    """What follows its end."""
+
+
+def _gzip_member(data: bytes, max_size: int) -> Member:
+    member = zlib.decompressobj(31)
+    pieces: list[bytes] = []
+    while True:
+        asked = min(max_size, _PIECE)
+        piece = member.decompress(data, asked)
+        pieces.append(piece)
+        max_size -= len(piece)
+        if member.eof or len(piece) < asked or max_size == 0:
+            return Member(b"".join(pieces), member.eof, member.unused_data)
+        data = member.unconsumed_tail
+
+
+def _lz4_frame(data: bytes, max_size: int) -> Member:
+    frame = _library(CompressionType.LZ4).LZ4FrameDecompressor()
+    content = frame.decompress(data, max_size)
+    return Member(content, frame.eof, frame.unused_data or b"")
+
+
 def _decompress_members(
     codec: CompressionType,
     data: bytes,
     max_size: int,
-    decompressor: Callable[[], Any],
+    decompressed: Callable[[bytes, int], Member],
     error: type[Exception],
 ) -> bytes:
     """One gzip member or lz4 frame, or several one after another (which Java reads too), up to ``MAX_MEMBERS``."""
@@ -183,18 +215,17 @@ def _decompress_members(
     while True:
         if len(pieces) == MAX_MEMBERS:
             raise _broken(codec, f"more than {MAX_MEMBERS} frames, one after another")
-        member = decompressor()
         try:
-            piece = member.decompress(data, min(left, _MAX_EXPANSION * len(data)) + 1)
+            member = decompressed(data, min(left, _MAX_EXPANSION * len(data)) + 1)
         except error as cause:
             raise _broken(codec, cause) from None
-        if len(piece) > left:
+        if len(member.content) > left:
             raise _too_large(codec, max_size)
-        if not member.eof:
+        if not member.is_whole:
             raise _ends_early(codec)
-        pieces.append(piece)
-        left -= len(piece)
-        data = member.unused_data
+        pieces.append(member.content)
+        left -= len(member.content)
+        data = member.rest
         if not data:
             return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

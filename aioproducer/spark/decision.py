@@ -216,14 +216,17 @@ def check_open(prepared: Sequence[Prepared], left_ms: Sequence[int | None], time
         if left is None:
             why = (
                 f"the transaction of partition {one.partition} is no longer open: brokers have aborted it after "
-                "transaction.timeout.ms, or another attempt or driver has ended it"
+                f"transaction.timeout.ms = {timeout_ms}, or another attempt, driver or write of this name has ended it"
             )
         elif left * _RESERVE < timeout_ms:
-            why = f"the transaction of partition {one.partition} has {left} ms left, of transaction.timeout.ms"
+            why = (
+                f"the transaction of partition {one.partition} has {left} ms left, "
+                f"of transaction.timeout.ms = {timeout_ms}"
+            )
         else:
             continue
         raise EpochNotCommittedException(
-            f"{where}: {why} = {timeout_ms}. Nothing of the epoch can be read; run it again. If that happens again, "
+            f"{where}: {why}. Nothing of the epoch can be read; run it again. If that happens again, "
             "raise the option kafka.transaction.timeout.ms (brokers allow at most their transaction.max.timeout.ms), "
             "or give the epoch fewer rows: all of its tasks must finish within that time"
         )

@@ -135,7 +135,11 @@ class SourceOptions:
     def of(cls, given: Mapping[str, str], *, streaming: bool) -> Self:
         """IllegalArgumentException or ConfigException for what is wrong with them."""
         options = without_ignored(given, _IGNORED, "source")
-        check_known(options, STREAM_OPTIONS if streaming else BATCH_OPTIONS, "stream" if streaming else "source")
+        mine, others = (STREAM_OPTIONS, BATCH_OPTIONS) if streaming else (BATCH_OPTIONS, STREAM_OPTIONS)
+        for name in others:
+            if name not in mine and name.lower() in map(str.lower, options):
+                raise IllegalArgumentException(f'option "{name}" is for {"batches" if streaming else "streams"} only')
+        check_known(options, mine, "source")
         configs = {"max.partition.fetch.bytes": FETCH_BYTES, **kafka_configs(options, _REFUSED)}
         client_config(ReaderConfig, configs, owner="reader", unsupported=(*UNSUPPORTED_BY_CLIENTS, "client.rack"))
         starting = _positions(options, _STARTING, LATEST if streaming else EARLIEST)

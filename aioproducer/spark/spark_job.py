@@ -1,4 +1,4 @@
-"""Spark jobs that a coroutine waits for, and that are cancelled with it."""
+"""Spark jobs that a coroutine waits for, and that are cancelled with it; in the driver, or by Spark Connect."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, Self, TypeVar
 
-from aioproducer.errors import IllegalStateException
 from aioproducer.spark.active_session import activate
 
 if TYPE_CHECKING:
@@ -27,10 +26,54 @@ async def run_job(spark: SparkSession, action: Callable[[], T], *, description: 
 
     The action runs in its own thread, so the event loop goes on, and any number of them may run at once. Cancelling the
     coroutine cancels the jobs that the action has started, and ends when they have ended. ``description`` is shown in
-    Spark's user interface. Needs a session of the driver itself, not of Spark Connect.
+    Spark's user interface, except for a session of Spark Connect.
     """
     async with SparkJob(spark, description) as job:
         return await job.call(action)
+
+
+class _Jobs(Protocol):
+    """The jobs that one thread starts."""
+
+    def begin(self, description: str | None) -> None:
+        """Tags them. Called in that thread, before it starts any."""
+
+    def cancel(self) -> None:
+        """Cancels those that have been started. Called in another thread."""
+
+
+class _ClassicJobs:
+    """Of a session in the driver. Tags of its context are on all of its jobs; those of a session only on SQL's."""
+
+    def __init__(self, spark: SparkSession, tag: str) -> None:
+        self._spark = spark
+        self._context: Any = spark.sparkContext
+        self._tag = tag
+
+    def begin(self, description: str | None) -> None:
+        activate(self._spark)
+        # Properties of the thread, which Spark passes on to the threads that it makes for its calls.
+        self._context.addJobTag(self._tag)
+        self._context.setInterruptOnCancel(True)
+        if description is not None:
+            self._context.setJobDescription(description)
+
+    def cancel(self) -> None:
+        self._context.cancelJobsWithTag(self._tag)
+
+
+class _ConnectJobs:
+    """Of a session of Spark Connect, whose jobs are those of its operations and have no description."""
+
+    def __init__(self, spark: SparkSession, tag: str) -> None:
+        self._spark = spark
+        self._tag = tag
+
+    def begin(self, description: str | None) -> None:
+        self._spark.addTag(self._tag)
+
+    def cancel(self) -> None:
+        self._spark.interruptTag(self._tag)
 
 
 class SparkJob:
@@ -38,19 +81,14 @@ class SparkJob:
     ``async with`` block is left by an exception."""
 
     def __init__(self, spark: SparkSession, description: str | None = None) -> None:
-        if not hasattr(spark, "_jsparkSession"):
-            raise IllegalStateException(
-                "this is a session of Spark Connect, and its driver is elsewhere: jobs are driven from where it is"
-            )
-        self._spark = spark
-        self._context: Any = spark.sparkContext
+        jobs = _ClassicJobs if hasattr(spark, "_jsparkSession") else _ConnectJobs
+        self._jobs: _Jobs = jobs(spark, f"aioproducer-{uuid.uuid4()}")
         self._description = description
-        self._tag = f"aioproducer-{uuid.uuid4()}"
         self._thread = ThreadPoolExecutor(1, "aioproducer-spark-job")
 
     async def __aenter__(self) -> Self:
         try:
-            await self.call(self._begin)
+            await self.call(self._jobs.begin, self._description)
         except BaseException:
             self._thread.shutdown(wait=False)
             raise
@@ -76,21 +114,13 @@ class SparkJob:
         begun.add_done_callback(_seen)
         return begun
 
-    def _begin(self) -> None:
-        activate(self._spark)
-        # Properties of the thread, which Spark passes on to the threads that it makes for its calls.
-        self._context.addJobTag(self._tag)
-        self._context.setInterruptOnCancel(True)
-        if self._description is not None:
-            self._context.setJobDescription(self._description)
-
     async def _cancelled(self, cause: BaseException) -> None:
         """Returns when nothing runs any more, however often the waiting itself is cancelled."""
         idle = self.begin(lambda: None)
         interrupted: asyncio.CancelledError | None = None
         while not idle.done():
             try:
-                await asyncio.to_thread(self._context.cancelJobsWithTag, self._tag)
+                await asyncio.to_thread(self._jobs.cancel)
                 await asyncio.wait([idle], timeout=_CANCEL_AGAIN)
             except asyncio.CancelledError as error:
                 interrupted = error

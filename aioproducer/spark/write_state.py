@@ -52,6 +52,11 @@ class WriteState:
     transactions: Mapping[str, TransactionDescription]
 
     @property
+    def is_unknown(self) -> bool:
+        """Whether brokers know nothing of the write: it has not begun, or has another name."""
+        return self.decision is None and self.unreadable is None and not self.markers and not self.transactions
+
+    @property
     def open(self) -> dict[str, TransactionDescription]:
         """What nobody has ended, that of a driver included."""
         return {name: one for name, one in self.transactions.items() if one.state == ONGOING}

@@ -48,7 +48,7 @@ def test_a_generation_from_beginning_to_end() -> None:
     group.members["a"].joined = True
     group.add(member("b", "sticky", "range"))
     group.add(member("c", "sticky"))
-    group.next_generation()
+    group.next_generation(1)
     assert (group.state, group.generation, group.leader) == (GroupState.COMPLETING_REBALANCE, 1, "a")
     assert group.protocol == "sticky", "the only one that all know"
     group.assign({"a": b"0", "b": b"1"})
@@ -61,7 +61,7 @@ def test_without_members_a_generation_is_empty() -> None:
     group = group_of(member("a"))
     group.prepare_rebalance()
     group.remove("a")
-    group.next_generation()
+    group.next_generation(1)
     assert (group.state, group.generation, group.leader, group.protocol) == (GroupState.EMPTY, 1, None, None)
 
 

@@ -15,6 +15,7 @@ from aioproducer.broker.group_coordinator import GroupCoordinator, Joining
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, GroupIdNotFoundException, GroupNotEmptyException
+from tests.support.manual_clock import ManualClock
 from tests.support.virtual_time import World, virtual
 
 SESSION_MS, REBALANCE_MS = 10_000, 60_000
@@ -84,7 +85,7 @@ class Client:
 
 
 def make(**configs: Any) -> GroupCoordinator:
-    return GroupCoordinator(BrokerConfig.of(configs), GroupOffsets())
+    return GroupCoordinator(BrokerConfig.of(configs), GroupOffsets(), ManualClock())
 
 
 def two_members(groups: GroupCoordinator) -> tuple[Client, Client]:

@@ -48,3 +48,7 @@ def test_small_responses_and_those_of_clients_that_are_gone_do_not_count() -> No
     request.abandon()
     memory.take(request, LARGE)
     assert memory.left == LARGE
+
+
+def test_one_response_has_8_mib_at_most() -> None:
+    assert ResponseMemory().share == 8 * 1024 * 1024

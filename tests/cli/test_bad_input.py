@@ -195,6 +195,6 @@ async def test_a_value_of_the_wrong_type(value: Any) -> None:
 async def test_the_same_troubles_for_programs(closed_port: str) -> None:
     with pytest.raises(ConfigException, match=r"did you mean 'linger\.ms'"):
         KafkaProducer(bootstrap_servers=closed_port, lingr_ms=1)  # type: ignore[call-arg]
-    async with KafkaProducer(bootstrap_servers=closed_port, max_block_ms=100) as producer:
+    async with KafkaProducer(bootstrap_servers=closed_port, max_block_ms=1000) as producer:
         with pytest.raises(TimeoutException, match="no broker can be reached"):
             await producer.send("t", b"x")

@@ -94,6 +94,7 @@ def test_a_write_of_which_nothing_is_known(query: Query) -> None:
     shown = query("show")
     assert "group aioproducer-query-all, at t-0" in shown
     assert "last decision none" in shown
+    assert "Brokers know nothing of this write" in shown
     assert "A run of epoch 0 writes all rows\n" in shown
     assert "MissingMarkerException: epoch 3: " in query("show", "--epoch", 3, status=1)
 
@@ -102,6 +103,7 @@ def test_a_write_that_is_in_order(query: Query) -> None:
     query.write(0, ["a"], ["b", "c"])
     shown = query("show")
     assert "last decision epoch 0, 3 rows (digest " in shown
+    assert "Brokers know nothing" not in shown
     assert "transactions  2 committed" in shown
     assert "A run of epoch 0 writes nothing, and compares its rows" in shown
     assert "A run of epoch 1 writes all rows\n" in shown
@@ -276,3 +278,11 @@ def test_a_directory_that_is_no_checkpoint(run: Run, tmp_path: Path) -> None:
     found = run("spark", "show", tmp_path, "--topic", "t")
     assert found.status == 1
     assert "is no checkpoint of a streaming query" in found.err
+
+
+@pytest.mark.parametrize("name", ["{}/gone", "gone/", "hdfs:/checkpoints/orders", "./gone"])
+@pytest.mark.parametrize("action", [["show"], ["mark", "--epoch", "3", "--yes"]], ids=["show", "mark"])
+def test_a_directory_that_is_not_there_is_no_id(run: Run, tmp_path: Path, name: str, action: list[str]) -> None:
+    found = run("spark", *action, name.format(tmp_path), "--topic", "t")
+    assert found.status == 2
+    assert "is neither a directory of this machine nor the id of a query" in found.err

@@ -510,7 +510,7 @@ async def test_a_bug_anywhere_ends_every_delivery_with_its_cause(
     function: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     bug = Planted(PLANTABLE[function])
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(20):
         ended, raised = await everyday(bug)
     if not bug.raised:
         return
@@ -541,7 +541,7 @@ HANDOVERS = (
 async def test_a_bug_at_any_line_where_batches_change_hands(function: str) -> None:
     code = PLANTABLE[function]
     for line in sorted({line for _, _, line in code.co_lines() if line is not None} - {code.co_firstlineno}):
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(20):
             ended, raised = await everyday(bug := Planted(code, line))
         assert len(ended) == 17 or raised, (function, line)
         assert bug.raised or not raised, (function, line, raised)

@@ -519,7 +519,7 @@ STRANGERS = {
 @pytest.mark.parametrize("stranger", STRANGERS)
 async def test_a_port_that_is_no_kafka_is_named_with_the_cause(stranger: str) -> None:
     says, hint = STRANGERS[stranger]
-    async with talker(says) as server, make_producer(server, max_block_ms=250) as producer:
+    async with talker(says) as server, make_producer(server, max_block_ms=1000) as producer:
         ended = await end_of(producer.send("t", b"v"))
         assert isinstance(ended, TimeoutException)
         assert hint in str(ended)
@@ -530,7 +530,7 @@ async def test_an_unreachable_broker_is_named_with_the_cause() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))  # bound and not listening: nobody else will
         server = f"127.0.0.1:{held.getsockname()[1]}"
-        async with make_producer(server, max_block_ms=200) as producer:
+        async with make_producer(server, max_block_ms=1000) as producer:
             ended = await end_of(producer.send("t", b"v"))
             assert isinstance(ended, TimeoutException)
             assert server in str(ended)

@@ -44,6 +44,8 @@ class WindowModel:
         """Records that were sent to a log before the present one."""
         self._maybe: set[bytes] = set()
         """Records with an attempt of which nobody knows whether it was appended."""
+        self._answered: set[bytes] = set()
+        """Records whose last attempt was refused, and none of the others may have been appended."""
         self._wire: list[Request] = []
 
     # What the producer hears
@@ -76,6 +78,10 @@ class WindowModel:
         self._wire.remove(request)
         if code is ErrorCode.NETWORK_EXCEPTION:
             self._arrives_until.update(dict.fromkeys(request.values, self._now() + self._arrival))
+        if code is ErrorCode.NONE or code in MAYBE_APPENDED or not self._maybe.isdisjoint(request.values):
+            self._answered.difference_update(request.values)
+        else:
+            self._answered.update(request.values)
         if not self._lost.isdisjoint(request.values):
             self._refused.update(request.values)
         elif code in MAYBE_APPENDED:
@@ -108,6 +114,9 @@ class WindowModel:
         to_send = {value for one in self._stamped for value in one.values if not self._deliveries[value].done()}
         assert to_send.isdisjoint(self._log), "what is in the log goes under no other epoch"
         self._stamped.clear()
+        self._maybe.clear()  # attempts of an earlier epoch are fenced
+        self._answered.clear()
+        self._arrives_until.clear()
         self._lost.clear()
         self._refused.clear()
         self._identity = identity
@@ -126,7 +135,8 @@ class WindowModel:
         """One at a time, so that they keep to any window on the wire, too; of what was split, a part."""
         assert (request.producer_id, request.epoch) == self._identity, "that epoch is over"
         assert self._refused.isdisjoint(request.values), "it cannot be in order under this epoch"
-        assert not self._void(request), "nor can what comes behind it"
+        waiting = {value for value in self._refused if not self._deliveries[value].done()}
+        assert not self._void(request, waiting), "nor can what comes behind it"
         assert self._is_lowest(request), "what goes again is the lowest that is unresolved"
 
     def _is_lowest(self, request: Request) -> bool:
@@ -134,7 +144,7 @@ class WindowModel:
 
     def _unresolved(self, request: Request) -> bool:
         """A user waits for its end, or a broker may still get it."""
-        if self._void(request):
+        if self._void(request, self._refused):
             return False
         on_wire = {value for one in self._wire for value in one.values}
         return any(
@@ -142,12 +152,12 @@ class WindowModel:
             for value in request.values
         )
 
-    def _void(self, request: Request) -> bool:
+    def _void(self, request: Request, refused: set[bytes]) -> bool:
         """It is not in the log, as it comes behind a batch that is not, or was sent to another log."""
         if request in self._wire:
             return False
         return not self._lost.isdisjoint(request.values) or any(
-            value in self._refused and not self._deliveries[value].done()
+            value in refused
             for one in self._stamped
             if one.first_sequence < request.first_sequence
             for value in one.values
@@ -157,10 +167,11 @@ class WindowModel:
         return any(self._now() < self._arrives_until.get(value, 0.0) for value in request.values)
 
     def _may_arrive_in_order(self, request: Request) -> bool:
-        """It, and one before it that was given up."""
-        return self._may_arrive(request) and any(
-            self._may_arrive(one) for one in self._stamped if one.first_sequence < request.first_sequence
-        )
+        """It, and one before it that was given up; not if all attempts of one of these were refused."""
+        before = [one for one in self._stamped if one.first_sequence < request.first_sequence]
+        if any(self._failed(one) and self._answered.issuperset(one.values) for one in before):
+            return False
+        return self._may_arrive(request) and any(self._failed(one) and self._may_arrive(one) for one in before)
 
     def _maybe_there(self, request: Request) -> bool:
         on_wire = {value for one in self._wire for value in one.values}

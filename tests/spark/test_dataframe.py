@@ -11,7 +11,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.errors import IllegalArgumentException, IllegalStateException, RecordTooLargeException
+from aioproducer.errors import IllegalArgumentException, RecordTooLargeException
 
 pytest.importorskip("pyspark")
 
@@ -163,5 +163,3 @@ async def test_in_a_transaction(spark: Any, cluster: EmbeddedCluster) -> None:
 async def test_misuse_is_told_before_any_job(spark: Any, producer: KafkaProducer) -> None:
     with pytest.raises(IllegalArgumentException, match='there is no column "value"'):
         await produce_dataframe(producer, spark.range(5), topic="t")
-    with pytest.raises(IllegalStateException, match="Spark Connect"):
-        await run_job(object(), int)

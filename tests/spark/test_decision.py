@@ -148,5 +148,9 @@ def test_transactions_must_be_open_for_a_tenth_of_their_time() -> None:
         EpochNotCommittedException, match=r"partition 2 has 99 ms left, of transaction\.timeout\.ms = 1000"
     ):
         check_open(HELD, [1000, 900, 99], 1000, "here")
-    with pytest.raises(EpochNotCommittedException, match="partition 1 is no longer open"):
+    with pytest.raises(
+        EpochNotCommittedException,
+        match=r"partition 1 is no longer open: brokers have aborted it after transaction\.timeout\.ms = 1000, or "
+        r"another attempt, driver or write of this name has ended it\. Nothing",
+    ):
         check_open(HELD, [1000, None, 1000], 1000, "here")

@@ -125,6 +125,20 @@ async def test_a_transaction_that_is_gone_before_the_decision(cluster: EmbeddedC
     assert await read(cluster) == ROWS
 
 
+async def test_one_write_id_for_two_topics_at_the_same_time(cluster: EmbeddedCluster) -> None:
+    cluster.create_topic("other", 1)
+    first, second = (options(cluster, writeId="query", topic=topic) for topic in ("t", "other"))
+    mine, others = await attempts(first, 0, PARTS), await attempts(second, 0, {0: ["x"]})
+    await commit(second, 0, others)
+    with pytest.raises(EpochNotCommittedException, match="or another attempt, driver or write of this name has ended"):
+        await commit(first, 0, mine)
+    assert await read(cluster) == []
+    for chosen, parts in ((first, PARTS), (second, {0: ["x"]})):
+        await commit(chosen, 0, await attempts(chosen, 0, parts))
+    assert sorted(await read(cluster)) == ROWS
+    assert await read(cluster, "other") == ["x"]
+
+
 async def test_a_transaction_with_too_little_time_left(cluster: EmbeddedCluster, chosen: SinkOptions) -> None:
     outcomes = await attempts(chosen, 5, PARTS)
     with pytest.raises(EpochNotCommittedException, match=r"partition 0 has [0-9]+ ms left, of .* = 100000000"):

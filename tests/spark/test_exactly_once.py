@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,29 +26,13 @@ from aioproducer.testing.fault_script import FaultScript
 
 from .epochs import COLUMNS, attempt, attempts, batches, commit, open_transactions, options, read, write_epoch
 from .foreign import values
+from .two_nodes import chosen as chosen
+from .two_nodes import cluster as cluster
+from .two_nodes import faults as faults
 
 pa = pytest.importorskip("pyarrow")
 
 ROWS = [f"row {number}" for number in range(40)]
-
-
-@pytest.fixture
-def faults() -> Iterator[FaultScript]:
-    script = FaultScript(nodes=2)
-    yield script
-    script.verify()
-
-
-@pytest.fixture
-async def cluster(faults: FaultScript) -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(2, faults=faults) as cluster:
-        cluster.create_topic("t", 1)
-        yield cluster
-
-
-@pytest.fixture
-def chosen(cluster: EmbeddedCluster) -> SinkOptions:
-    return options(cluster)
 
 
 def broken_after(rows: list[str]) -> Iterator[Any]:

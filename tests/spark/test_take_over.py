@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -18,31 +17,15 @@ from aioproducer.spark.sink_options import SinkOptions
 from aioproducer.testing.fault_script import FaultScript
 
 from .epochs import attempts, commit, open_transactions, options, read
+from .two_nodes import chosen as chosen
+from .two_nodes import cluster as cluster
+from .two_nodes import faults as faults
 
 pytest.importorskip("pyarrow")
 
 PARTS = {0: ["a", "b"], 1: ["c"]}
 OTHERWISE = {0: ["c"], 1: ["b"], 2: ["a"]}
 ROWS = ["a", "b", "c"]
-
-
-@pytest.fixture
-def faults() -> Iterator[FaultScript]:
-    script = FaultScript(nodes=2)
-    yield script
-    script.verify()
-
-
-@pytest.fixture
-async def cluster(faults: FaultScript) -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(2, faults=faults) as cluster:
-        cluster.create_topic("t", 1)
-        yield cluster
-
-
-@pytest.fixture
-def chosen(cluster: EmbeddedCluster) -> SinkOptions:
-    return options(cluster)
 
 
 async def test_a_decision_whose_end_cannot_be_read_yet_is_waited_for(

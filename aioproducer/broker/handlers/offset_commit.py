@@ -38,6 +38,7 @@ def handle(context: BrokerContext, request: Request, message: OffsetCommitReques
         )
     except ApiException as error:
         refused = error.code
+    now_ms = context.clock.time_ms()
     by_id = request.header.api_version >= _TOPIC_ID_VERSION
     state = context.state
     offsets: dict[TopicPartitionKey, OffsetAndMetadata] = {}
@@ -52,7 +53,8 @@ def handle(context: BrokerContext, request: Request, message: OffsetCommitReques
                 name = wanted.name if topic is None else topic.name
                 code = commit_code(context, access, name, topic, partition, refused)
             if topic is not None and not code:
-                offsets[topic.name, partition.partition_index] = OffsetAndMetadata.of(partition)
+                offset = OffsetAndMetadata.of(partition, now_ms, message.retention_time_ms)
+                offsets[topic.name, partition.partition_index] = offset
             answers.append(OffsetCommitResponsePartition(partition.partition_index, code))
         topics.append(OffsetCommitResponseTopic(wanted.name, wanted.topic_id, answers))
     if offsets:

@@ -43,6 +43,7 @@ def handle(context: BrokerContext, request: Request, message: TxnOffsetCommitReq
         for partition in topic.partitions
     )
     refused = _refusal(context, request.header.api_version, message) if known else ErrorCode.NONE
+    now_ms = context.clock.time_ms()
     offsets: dict[TopicPartitionKey, OffsetAndMetadata] = {}
     topics = []
     for topic in message.topics:
@@ -50,7 +51,7 @@ def handle(context: BrokerContext, request: Request, message: TxnOffsetCommitReq
         for partition in topic.partitions:
             code = commit_code(context, access, topic.name, state.topics.get(topic.name), partition, refused)
             if not code:
-                offsets[topic.name, partition.partition_index] = OffsetAndMetadata.of(partition)
+                offsets[topic.name, partition.partition_index] = OffsetAndMetadata.of(partition, now_ms)
             answers.append(TxnOffsetCommitResponsePartition(partition.partition_index, code))
         topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
     if offsets:

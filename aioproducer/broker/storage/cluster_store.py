@@ -108,10 +108,14 @@ class ClusterStore(ClusterJournal):
             "timeout_ms": metadata.timeout_ms,
             "state": metadata.state.value,
             "started_ms": metadata.started_ms,
+            "changed_ms": metadata.changed_ms,
             "partitions": list(metadata.partitions),
             "groups": list(metadata.groups),
         }
         self._put("transaction", metadata.transactional_id, value=value)
+
+    def transaction_forgotten(self, transactional_id: str) -> None:
+        self._put("transaction", transactional_id, value=None)
 
     def transaction_decided(self, decision: Decision) -> None:
         self._decisions += 1
@@ -190,9 +194,9 @@ class ClusterStore(ClusterJournal):
         for key, value in topics.items():
             self._restore_topic(state, UUID(hex=str(key[1])), value)
         self._directory.settle()
-        _restore_offsets(transactions.offsets, journal.of_kind("offset"), journal.of_kind("pending_offsets"))
+        _restore_offsets(transactions.offsets, journal.of_kind("offset"), journal.of_kind("pending_offsets"), now_ms)
         for key, value in journal.of_kind("transaction").items():
-            transactions.restore(_transaction(str(key[1]), value))
+            transactions.restore(_transaction(str(key[1]), value, now_ms))
         self._restore_producer_ids(state, transactions)
         self._write_missing_markers(state)
         _end_unknown_transactions(state, transactions, now_ms)
@@ -276,20 +280,28 @@ def _restore_quotas(quotas: ClientQuotas, entries: Iterable[Any]) -> None:
         quotas.alter(tuple((kind, name) for kind, name in entity), list(of.items()))
 
 
-def _restore_offsets(offsets: GroupOffsets, committed: Mapping[Key, Value], pending: Mapping[Key, Value]) -> None:
+def _restore_offsets(
+    offsets: GroupOffsets, committed: Mapping[Key, Value], pending: Mapping[Key, Value], now_ms: int
+) -> None:
     for (_, group, topic, index), value in committed.items():
-        offsets.commit(str(group), {(str(topic), int(index)): OffsetAndMetadata(*value)})
+        offsets.commit(str(group), {(str(topic), int(index)): _offset(value, now_ms)})
     for (_, producer_id, group), rows in pending.items():
-        wanted = {(topic, index): OffsetAndMetadata(*offset) for topic, index, *offset in rows}
+        wanted = {(topic, index): _offset(offset, now_ms) for topic, index, *offset in rows}
         offsets.commit_in_transaction(int(producer_id), str(group), wanted)
 
 
-def _transaction(transactional_id: str, value: Any) -> TransactionMetadata:
+def _offset(value: list[Any], now_ms: int) -> OffsetAndMetadata:
+    offset, leader_epoch, metadata, *times = value
+    return OffsetAndMetadata(offset, leader_epoch, metadata, *(times or [now_ms]))  # earlier versions wrote no times
+
+
+def _transaction(transactional_id: str, value: Any, now_ms: int) -> TransactionMetadata:
     metadata = TransactionMetadata(transactional_id, value["producer_id"], value["timeout_ms"])
     metadata.producer_epoch = value["producer_epoch"]
     metadata.previous = value["previous"][0], value["previous"][1]
     metadata.state = TransactionState(value["state"])
     metadata.started_ms = value["started_ms"]
+    metadata.changed_ms = value.get("changed_ms", now_ms)  # earlier versions did not write it
     metadata.partitions = dict.fromkeys(map(tuple, value["partitions"]))
     metadata.groups = dict.fromkeys(value["groups"])
     return metadata

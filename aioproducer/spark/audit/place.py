@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from aioproducer.errors import IllegalArgumentException
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -32,6 +34,14 @@ class Place:
         """OSError if this machine cannot have the directory. Elsewhere it exists as soon as something is in it."""
         if self._local is not None:
             self._local.mkdir(parents=True, exist_ok=True)
+
+    def check_writable(self, spark: SparkSession) -> None:
+        """IllegalArgumentException if ``write_text`` cannot write there with this session."""
+        if self._local is None and not hasattr(spark, "_jsparkSession"):
+            raise IllegalArgumentException(
+                f"{self._name}: with Spark Connect an audit's directory must be one of this machine, to which Spark's "
+                "tasks can write as well: a client cannot write the report to other file systems"
+            )
 
     def write_text(self, spark: SparkSession, name: str, text: str) -> None:
         """Writes a file on the driver, in UTF-8, replacing one that was there."""

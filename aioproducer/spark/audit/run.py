@@ -42,6 +42,7 @@ async def audit_topics(
     all tasks must be able to write there. Cancelling it cancels Spark's jobs.
     """
     written = Place(place)
+    written.check_writable(spark)
     bounds = await find_bounds(topics, config)
 
     def work() -> Summary:

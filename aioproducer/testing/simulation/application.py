@@ -10,6 +10,7 @@ from typing import Any
 
 from aioproducer.errors import (
     IllegalStateException,
+    InvalidPidMappingException,
     InvalidTxnStateException,
     KafkaError,
     ProducerFencedException,
@@ -153,6 +154,8 @@ class _Living:
         if isinstance(error, ProducerFencedException):
             # By a rival, or, unless times are generous, as it took too long.
             return not self._around.scenario.calm or self._has_rivals()
+        if isinstance(error, InvalidPidMappingException) and self._has_rivals():
+            return True  # a rival has used the last epoch up, and has another producer id
         return not rates.keys().isdisjoint(("codes", "ids", "coordinators"))
 
     def _outlived(self) -> bool:

@@ -23,7 +23,7 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 EPOCH_MS = 1_700_000_000_000
 """What record timestamps count from: the loop's time 0, in milliseconds since 1970."""
 
-_TURNS_PER_SECOND = 2000
+_TURNS_PER_SECOND = 4000
 """Steps that a loop may take besides ``max_steps``: a task that asks again after each back-off does not spin."""
 
 

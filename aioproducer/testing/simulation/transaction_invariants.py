@@ -147,7 +147,8 @@ class _Judged:
 
     def _check_calm(self) -> None:
         if not any(
-            entry.cancelled  # withdrawn, perhaps
+            entry.cancelled
+            or entry.left  # withdrawn, perhaps
             or isinstance(entry.failure(), RecordTooLargeException | BufferExhaustedException | TimeoutException)
             for entry in self._entries
         ):

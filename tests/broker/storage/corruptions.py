@@ -188,12 +188,7 @@ def records(cluster: EmbeddedCluster) -> tuple[dict[Where, bytes | None], bool]:
                 while batches := log.read(offset, 1024 * 1024, committed=True):
                     for batch in map(RecordBatch, batches):
                         offset = batch.last_offset + 1
-                        producer_id, first = batch.producer_id, batch.base_offset
-                        gone = any(
-                            one.producer_id == producer_id and one.first_offset <= first <= one.last_offset
-                            for one in aborted
-                        )
-                        if not batch.is_control and not (batch.is_transactional and gone):
+                        if not batch.is_control and not (batch.is_transactional and _is_aborted(batch, aborted)):
                             found.update({(topic, index, one.offset): one.value for one in batch.records()})
             except (CorruptRecordException, LookupError):
                 unreadable = True

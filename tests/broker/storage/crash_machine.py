@@ -247,7 +247,7 @@ class CrashMachine(RuleBasedStateMachine):
 
     @rule(producer=st.sampled_from((*PRODUCERS, None)))
     def commit_offset(self, producer: str | None) -> None:
-        offsets = {GROUP_PARTITION: OffsetAndMetadata(self._next(), -1, "")}
+        offsets = {GROUP_PARTITION: OffsetAndMetadata(self._next(), -1, "", 0)}
         metadata = None if producer is None else self.coordinator.transaction(producer)
         if producer is None or metadata is None:
             self.coordinator.offsets.commit("g", offsets)

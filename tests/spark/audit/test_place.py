@@ -3,9 +3,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.audit.place import Place
 from tests.cli.conftest import environment
 
@@ -30,3 +32,10 @@ def test_what_is_written_is_utf_8_wherever_it_is(tmp_path: Path) -> None:
     plain = environment(LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
     subprocess.run([sys.executable, "-c", program, tmp_path], env=plain, check=True)
     assert (tmp_path / "r").read_bytes() == "…".encode()
+
+
+def test_a_client_of_spark_connect_writes_to_its_own_machine(tmp_path: Path) -> None:
+    client: Any = object()
+    Place(str(tmp_path)).check_writable(client)
+    with pytest.raises(IllegalArgumentException, match=r"^s3a://bucket/orders: with Spark Connect"):
+        Place("s3a://bucket/orders").check_writable(client)
