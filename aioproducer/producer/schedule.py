@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import final
 
 from mypy_extensions import i64
@@ -17,14 +16,21 @@ from aioproducer.producer.readiness import ReadySet
 
 
 @final
-class Awaited:
-    """A batch that lingers, and of which somebody awaits a record."""
+class Lingering:
+    """A batch that lingers, and is looked at when somebody awaits a record of it."""
 
-    def __init__(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+    def __init__(self, schedule: Schedule, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._schedule = schedule
         self.queue = queue
         self.batch = batch
         self.count: i64 = 0
-        """Its records when the Sender looked at it first, a turn of the loop ago; 0 before that."""
+        """Its records when the Sender looked at it last, a turn of the loop ago; 0 before that."""
+        self.is_looked_at = False
+        self.again = False
+        """Somebody has awaited a record since the Sender looked at it."""
+
+    def awaited(self) -> None:
+        self._schedule.awaited(self)
 
 
 class Schedule:
@@ -54,7 +60,7 @@ class Schedule:
         self._tick = tick
         self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
-        self._awaited: list[Awaited] = []
+        self._awaited: list[Lingering] = []
         self._flushing = 0
         self._hurrying = False
 
@@ -69,15 +75,18 @@ class Schedule:
             queue.close_at = self._tick(queue.close_at)
             self._let_linger(queue)
             if pipeline is not None:
-                self._watch(queue, batch)
+                batch.result.on_awaited = Lingering(self, queue, batch).awaited
 
-    def _watch(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        """Looks at the open batch when somebody next awaits a record of it."""
-        batch.result.on_awaited = partial(self._is_awaited, queue, batch)
-
-    def _is_awaited(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
-        if queue.open is batch and not queue.due:
-            self._awaited.append(Awaited(queue, batch))
+    def awaited(self, one: Lingering) -> None:
+        """Somebody awaits a record of this batch."""
+        queue = one.queue
+        if queue.open is not one.batch or queue.due:
+            return
+        if one.is_looked_at:
+            one.again = True
+        else:
+            one.is_looked_at = True
+            self._awaited.append(one)
             self._wake()
 
     def full(self, queue: PartitionQueue, now: float) -> None:
@@ -138,10 +147,14 @@ class Schedule:
                 continue
             if batch.result.number_waiting() >= batch.count or batch.count == one.count:
                 self._due(queue, now)
-            elif one.count == 0:
+            elif one.count == 0 or one.again:
                 one.count = batch.count
+                one.again = False
+                batch.result.on_awaited = one.awaited
                 self._awaited.append(one)
-                self._watch(queue, batch)
+            else:
+                one.count = 0
+                one.is_looked_at = False
 
     def wants_turn(self) -> bool:
         """Whether ``take_due`` is to be called again after a turn of the loop."""
