@@ -187,7 +187,8 @@ class ProduceResult:
             else:
                 waiters.append(future)
                 awaited.append(index)
-            self.notice()
+            if self.on_awaited is not None:
+                self.notice()
         elif self.state == FORWARDED and index >= 0:
             place = self.target(index)
             place[0].add_waiter(place[1], future)

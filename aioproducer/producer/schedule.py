@@ -125,14 +125,16 @@ class Schedule:
             self._all_due(now)
         self._hurrying = wanted
 
-    def take_due(self, now: float) -> None:
-        """Makes ready what is due at ``now``."""
+    def take_due(self, now: float) -> bool:
+        """Makes ready what is due at ``now``. Returns whether it is to be called again after a turn of the loop."""
         for queue in self._retries.pop_due(now):
             self.ready.add(queue)
         for queue in self._lingers.pop_due(now):
             self._lingered(queue, now)
-        if self._awaited:
-            self._take_awaited(now)
+        if not self._awaited:
+            return False
+        self._take_awaited(now)
+        return len(self._awaited) > 0
 
     def _take_awaited(self, now: float) -> None:
         """Makes ready the awaited batches that would linger for nothing.
@@ -155,10 +157,6 @@ class Schedule:
             else:
                 one.count = 0
                 one.is_looked_at = False
-
-    def wants_turn(self) -> bool:
-        """Whether ``take_due`` is to be called again after a turn of the loop."""
-        return len(self._awaited) > 0
 
     def next(self) -> float | None:
         """When something falls due next."""

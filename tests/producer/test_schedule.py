@@ -53,7 +53,7 @@ class Scene:
         self.schedule.ready.of(1).clear()
 
     def ready(self, now: float = 0.0) -> bool:
-        self.schedule.take_due(now)
+        self.wants_turn = self.schedule.take_due(now)
         return self.queue in self.schedule.ready.of(1) and why_waiting(self.queue, now, keep_order=False) is None
 
 
@@ -197,7 +197,7 @@ def test_a_batch_does_not_linger_if_all_its_records_are_awaited() -> None:
     awaits(batch, 1)
     assert scene.wakes == 1
     assert scene.ready(101.0)
-    assert not scene.schedule.wants_turn()
+    assert not scene.wants_turn
 
 
 def test_an_awaited_batch_does_not_linger_if_a_turn_of_the_loop_adds_nothing() -> None:
@@ -205,9 +205,9 @@ def test_an_awaited_batch_does_not_linger_if_a_turn_of_the_loop_adds_nothing() -
     add(batch)
     awaits(batch, 0)
     assert not scene.ready(101.0)
-    assert scene.schedule.wants_turn()
+    assert scene.wants_turn
     assert scene.ready(101.0)
-    assert not scene.schedule.wants_turn()
+    assert not scene.wants_turn
 
 
 def test_an_awaited_batch_that_grows_lingers_until_somebody_else_awaits_a_record() -> None:
@@ -217,7 +217,7 @@ def test_an_awaited_batch_that_grows_lingers_until_somebody_else_awaits_a_record
     assert not scene.ready(101.0)
     add(batch)
     assert not scene.ready(101.0)
-    assert not scene.schedule.wants_turn(), "no pass in every turn of the loop"
+    assert not scene.wants_turn, "no pass in every turn of the loop"
     assert not scene.ready(101.0)
     awaits(batch, 1)
     awaits(batch, 2)
@@ -232,7 +232,7 @@ def test_who_awaits_a_batch_while_it_is_watched_has_it_watched_for_another_turn(
     add(batch)
     awaits(batch, 1)
     assert not scene.ready(101.0)
-    assert scene.schedule.wants_turn()
+    assert scene.wants_turn
     assert scene.ready(101.0)
 
 
@@ -244,7 +244,7 @@ def test_what_is_awaited_after_its_batch_has_left_does_not_hasten_the_next(out: 
     scene.open(created=101.0)
     awaits(batch, 0)
     assert not scene.ready(101.0)
-    assert not scene.schedule.wants_turn()
+    assert not scene.wants_turn
 
 
 def test_what_left_since_somebody_awaited_it_is_not_looked_at() -> None:
@@ -255,7 +255,7 @@ def test_what_left_since_somebody_awaited_it_is_not_looked_at() -> None:
     scene.drain()
     scene.open(created=101.0)
     assert not scene.ready(101.0)
-    assert not scene.schedule.wants_turn()
+    assert not scene.wants_turn
 
 
 def test_a_fixed_linger_does_not_look_at_who_awaits() -> None:
