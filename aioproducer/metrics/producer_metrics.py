@@ -110,7 +110,7 @@ class ProducerMetrics:
         self._lingers = registry.sensor()
         group.average_and_max(
             "batch-linger",
-            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless it is full before",
+            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless it is full or awaited before",
             self._lingers,
             own=True,
         )
