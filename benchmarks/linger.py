@@ -163,7 +163,8 @@ class Report:
     def problems(self) -> list[str]:
         return [verdict.problem for verdict in self.verdicts() if not verdict.met]
 
-    def markdown(self) -> str:
+    def tables(self) -> list[str]:
+        """All figures, as lines of Markdown."""
         lines = [
             f"Records of {len(VALUE)} B to {PARTITIONS} partitions; medians of {self.rounds} rounds of "
             f"{self.seconds:g} s. Records/s, p50 in ms, and the broker's CPU time per record in µs.",
@@ -174,7 +175,10 @@ class Report:
         for work in self.works:
             cells = " | ".join(self._cell(work, setting) for setting in SETTINGS)
             lines.append(f"| {work.arrivals} | {_line(work)} | {cells} |")
-        return alone.page(self.environment, [*lines, "", *alone.Verdict.table(list(self.verdicts()))], self.problems())
+        return [*lines, "", *alone.Verdict.table(list(self.verdicts()))]
+
+    def markdown(self) -> str:
+        return alone.page(self.environment, self.tables(), self.problems())
 
     def _cell(self, work: Work, setting: str) -> str:
         runs = self.of(work, setting)
