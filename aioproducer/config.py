@@ -1,6 +1,6 @@
 """The configs of the producer: one table, with Kafka's names, types, defaults and ranges.
 
-Defaults and rules between configs are those of ``ProducerConfig`` in Apache Kafka 4.3 (seed 000), with one exception:
+Defaults and rules between configs are those of ``ProducerConfig`` in Apache Kafka 4.3, with one exception:
 KIP-1269 lifts the limit of 5 on ``max.in.flight.requests.per.connection`` for idempotent producers. Instead, the window
 of 5 batches is kept per partition.
 """

@@ -1,4 +1,4 @@
-"""What a producer publishes, and what its parts call when something happens. Compiled when there is a compiler.
+"""The metrics of a producer, and the methods by which its parts record them.
 
 Sources: Kafka's ``SenderMetricsRegistry``, ``KafkaProducerMetrics``, ``BufferPool`` and ``RecordAccumulator``.
 ``docs/metrics.md`` is written from the names and words here.

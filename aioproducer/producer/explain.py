@@ -1,4 +1,4 @@
-"""Why records have not been sent: rules over the producer's state and ``now``, for ``explain`` and for time-outs."""
+"""Rules that find why records have not been sent, from the producer's state and ``now``."""
 
 from __future__ import annotations
 

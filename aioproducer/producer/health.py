@@ -1,4 +1,4 @@
-"""A producer's health by its metrics: the thresholds of seed 003, as rules over a snapshot."""
+"""A producer's health by its metrics: thresholds, as rules over a snapshot."""
 
 from __future__ import annotations
 

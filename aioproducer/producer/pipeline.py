@@ -7,7 +7,7 @@ before, and at once if that was longer ago: a record that comes alone does not w
 
 With many places that time is short, and batches would be small for little gain. While more records are to be expected,
 a batch therefore waits for a PATIENCE-th of the round trip, which is hardly felt. Full batches wait for nothing, and
-have all the places. ``linger.ms`` and ``batch.size`` bound it all. Compiled when there is a compiler.
+have all the places. ``linger.ms`` and ``batch.size`` bound it all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The outcome of a batch, which its deliveries point into. Compiled when there is a compiler.
+"""The outcome of a batch, which its deliveries point into.
 
 A delivery is (result, index): the outcome is kept once per batch, so completing a batch is one assignment plus its
 actual waiters, and a record that nobody asks about costs nothing to complete. A waiter (an asyncio future) exists only

@@ -1,4 +1,4 @@
-"""Which partitions may have something to send now, and which will have, and when. Compiled when there is a compiler."""
+"""Decides when partitions may have something to send: lingers, back-offs, flushes."""
 
 from __future__ import annotations
 

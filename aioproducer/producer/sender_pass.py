@@ -1,4 +1,4 @@
-"""What the Sender does each time it wakes. Compiled when there is a compiler, as all that a request passes through.
+"""One pass of the Sender, each time it wakes.
 
 Each pass costs in proportion to what is ready. What to do is decided by the rules (``schedule``, ``drain``,
 ``completion``, ``sequences``); here it is done.
