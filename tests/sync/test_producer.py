@@ -185,11 +185,14 @@ def test_an_awaitable_of_a_thread_is_made_again_on_the_loop(
 
 def test_threads_wait_while_a_serializer_is_at_work(cluster: ThreadedCluster, make_producer: MakeProducer) -> None:
     """Their records wait behind it, and would otherwise have no room sooner or later."""
-    begun, end = threading.Event(), threading.Event()
+    begun = threading.Event()
+    ends: list[Callable[[], object]] = []
 
     async def look_up() -> bytes:
+        end = asyncio.Event()
+        ends.append(partial(asyncio.get_running_loop().call_soon_threadsafe, end.set))
         begun.set()
-        assert await asyncio.to_thread(end.wait, 30)
+        await end.wait()
         return b"slow"
 
     def serialize(value: bytes) -> Any:
@@ -205,7 +208,7 @@ def test_threads_wait_while_a_serializer_is_at_work(cluster: ThreadedCluster, ma
     others.start()
     others.join(0.2)
     assert others.is_alive()
-    end.set()
+    ends[0]()
     others.join()
     slow.join()
     assert [delivery.result().offset for delivery in sent] == list(range(2, 1002))
