@@ -102,6 +102,10 @@ def gzip_bombs(client: HostileClient) -> Attacking:
     return _batches(client, [hostile_batches.bomb(CompressionType.GZIP)] * 60)
 
 
+def lz4_bombs(client: HostileClient) -> Attacking:
+    return _batches(client, [hostile_batches.bomb(CompressionType.LZ4)] * 60)
+
+
 def gzip_members(client: HostileClient) -> Attacking:
     return _batches(client, [hostile_batches.gzip_members()])
 
@@ -355,6 +359,7 @@ ATTACKS = {
         Attack("3 fetches wait for 3,000 partitions", wide_fetches, ("--topic", f"{HONEST}:3000")),
         Attack("200 zstd batches of 127 MiB in a request", zstd_bombs),
         Attack("60 gzip batches of 127 MiB in a request", gzip_bombs),
+        Attack("60 lz4 batches of 127 MiB in a request", lz4_bombs),
         Attack("batches of empty gzip members", gzip_members),
         Attack("batches of empty lz4 frames", lz4_frames),
         Attack("batches of 1,000,000 empty records", tiny_records, ("-X", "log.retention.bytes=10000000")),
