@@ -106,6 +106,10 @@ def lz4_bombs(client: HostileClient) -> Attacking:
     return _batches(client, [hostile_batches.bomb(CompressionType.LZ4)] * 60)
 
 
+def huge_requests(client: HostileClient) -> Attacking:
+    return _batches(client, [hostile_batches.large_garbage()] * 95)
+
+
 def gzip_members(client: HostileClient) -> Attacking:
     return _batches(client, [hostile_batches.gzip_members()])
 
@@ -360,6 +364,7 @@ ATTACKS = {
         Attack("200 zstd batches of 127 MiB in a request", zstd_bombs),
         Attack("60 gzip batches of 127 MiB in a request", gzip_bombs),
         Attack("60 lz4 batches of 127 MiB in a request", lz4_bombs),
+        Attack("95 batches of 1 MiB with garbage inside in a request", huge_requests),
         Attack("batches of empty gzip members", gzip_members),
         Attack("batches of empty lz4 frames", lz4_frames),
         Attack("batches of 1,000,000 empty records", tiny_records, ("-X", "log.retention.bytes=10000000")),

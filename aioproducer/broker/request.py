@@ -119,7 +119,7 @@ class Request:
         header: RequestHeader,
         channel: ResponseChannel,
         connection: Connection,
-        frame: bytes = b"",
+        frame: bytes | memoryview = b"",
         body_at: int = 0,
         *,
         processor: int = -1,
