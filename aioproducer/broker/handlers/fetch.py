@@ -2,22 +2,22 @@
 
 Versions 4 to 18.
 
-Simplifications: no fetch sessions: a request for one is answered with session id 0, as Kafka does when it has no room
-for another, and the client goes on with full fetches. Whole batches only, where Kafka may cut the last one. No
-fetches by followers, nor from them: replicas share their log, so there is no preferred read replica. A log may have
-been cut when its broker started: a client that names the epoch of its last record (version 12) learns where they part.
+Simplifications: whole batches only, where Kafka may cut the last one. No fetches by followers, nor from them: replicas
+share their log, so there is no preferred read replica. A log may have been cut when its broker started: a client that
+names the epoch of its last record (version 12) learns where they part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from uuid import UUID
+from functools import partial
 
 from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.access import Access
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
+from aioproducer.broker.fetch_sessions import FetchContext, Wanted, WantedTopic
 from aioproducer.broker.leader_epoch import check_leader_epoch, diverging_epoch
 from aioproducer.broker.long_work import Steps, finish
 from aioproducer.broker.partition_log import PartitionLog
@@ -35,10 +35,8 @@ from aioproducer.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
-    FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
@@ -52,7 +50,6 @@ VERSIONS = Versions(4, 18)
 _TOPIC_ID_VERSION = 13
 _NODE_ENDPOINTS_VERSION = 16
 READ_COMMITTED = 1
-_NEW_SESSION, _NO_SESSION = 0, -1
 
 _PARTITIONS_AT_ONCE = 32
 """Read before other requests may have their turn."""
@@ -61,9 +58,11 @@ _PARTITIONS_AT_ONCE = 32
 def handle(
     context: BrokerContext, request: Request, message: FetchRequest
 ) -> FetchResponse | Steps[FetchResponse] | None:
-    if message.session_epoch not in (_NEW_SESSION, _NO_SESSION):
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    fetch = _Fetch(context, request, message)
+    version, now_ms = request.header.api_version, int(context.clock.monotonic() * 1000)
+    session = context.fetch_sessions.begin(message, version, request.connection.id, now_ms)
+    if isinstance(session, ErrorCode):
+        return FetchResponse(error_code=session)
+    fetch = _Fetch(context, request, message, session)
     if message.max_wait_ms <= 0:
         return fetch.read() if fetch.is_wide else finish(fetch.read())
     context.purgatories.fetch.wait_for(fetch.partitions(), DelayedFetch(request, message.max_wait_ms, fetch))
@@ -73,18 +72,19 @@ def handle(
 class _Fetch:
     """One request, which may wait until there is enough."""
 
-    def __init__(self, context: BrokerContext, request: Request, message: FetchRequest) -> None:
+    def __init__(self, context: BrokerContext, request: Request, message: FetchRequest, session: FetchContext) -> None:
         self._context = context
         self._request = request
+        self._session = session
         self._version = request.header.api_version
         self._listener = request.connection.listener
         self._committed = message.isolation_level == READ_COMMITTED
         self._max_bytes = min(message.max_bytes, context.config.fetch_max_bytes, context.quotas.most_to_fetch(request))
         self._min_bytes = min(message.min_bytes, self._max_bytes)
-        self._topics = _distinct(message.topics)
+        self._topics = session.topics()
         self._access = Access.of(context, request)
         # While it waits: what it wants of each partition, how far its bytes are counted, and the bytes of all.
-        self._wanted: dict[Hashable, tuple[FetchTopic, FetchPartition]] = {}
+        self._wanted: dict[Hashable, tuple[WantedTopic, Wanted]] = {}
         self._counted: dict[Hashable, tuple[int, int]] = {}
         self._size = 0
 
@@ -147,19 +147,23 @@ class _Fetch:
         for wanted in self._topics:
             topic = self._topic(wanted)
             partitions: list[PartitionData] = []
-            response.responses.append(FetchableTopicResponse(wanted.topic, wanted.topic_id, partitions))
             for one in wanted.partitions:
                 if count % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
                     yield
                 data, read = self._read_partition(wanted, topic, one, most - size, size == 0, leaders)
                 size += read
                 count += 1
-                partitions.append(data)
+                if self._session.tell(wanted, one, data):
+                    partitions.append(data)
+            if partitions:
+                response.responses.append(FetchableTopicResponse(wanted.topic, wanted.topic_id, partitions))
         memory.take(self._request, size)
         response.node_endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in leaders.values()]
+        response = self._session.finish(response, int(self._context.clock.monotonic() * 1000))
+        self._request.when_throttled(partial(self._session.throttled, response))
         return response
 
-    def _topic(self, wanted: FetchTopic) -> Topic | None:
+    def _topic(self, wanted: WantedTopic) -> Topic | None:
         state = self._context.state
         return state.topic_by_id(wanted.topic_id) if self._by_id else state.topics.get(wanted.topic)
 
@@ -167,7 +171,7 @@ class _Fetch:
     def _by_id(self) -> bool:
         return self._version >= _TOPIC_ID_VERSION
 
-    def _checked(self, wanted_topic: FetchTopic, topic: Topic | None, wanted: FetchPartition) -> Partition:
+    def _checked(self, wanted_topic: WantedTopic, topic: Topic | None, wanted: Wanted) -> Partition:
         """The partition that is wanted. Raises what keeps it from being read here."""
         if topic is None and self._by_id:
             raise UnknownTopicIdException(f"there is no topic with id {wanted_topic.topic_id}")
@@ -182,9 +186,9 @@ class _Fetch:
 
     def _read_partition(
         self,
-        wanted_topic: FetchTopic,
+        wanted_topic: WantedTopic,
         topic: Topic | None,
-        wanted: FetchPartition,
+        wanted: Wanted,
         max_bytes: int,
         min_one_batch: bool,
         leaders: dict[int, Node],
@@ -234,7 +238,7 @@ class _Fetch:
             leaders[node.id] = node
 
 
-def _diverged(wanted: FetchPartition, log: PartitionLog, diverging: EpochEndOffset) -> PartitionData:
+def _diverged(wanted: Wanted, log: PartitionLog, diverging: EpochEndOffset) -> PartitionData:
     return PartitionData(
         wanted.partition,
         ErrorCode.NONE,
@@ -245,17 +249,6 @@ def _diverged(wanted: FetchPartition, log: PartitionLog, diverging: EpochEndOffs
         aborted_transactions=None,
         records=b"",
     )
-
-
-def _distinct(topics: Sequence[FetchTopic]) -> Sequence[FetchTopic]:
-    """Each partition once: as in Kafka, where it came first and as it was wanted last."""
-    if len(topics) == 1 and len(topics[0].partitions) == 1:
-        return topics
-    merged: dict[tuple[str, UUID], dict[int, FetchPartition]] = {}
-    for topic in topics:
-        wanted = merged.setdefault((topic.topic, topic.topic_id), {})
-        wanted.update((one.partition, one) for one in topic.partitions)
-    return [FetchTopic(name, topic_id, list(wanted.values())) for (name, topic_id), wanted in merged.items()]
 
 
 def _aborted(log: PartitionLog, start: int, batches: Sequence[Buffer]) -> list[AbortedTransaction]:

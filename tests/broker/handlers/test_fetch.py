@@ -14,7 +14,7 @@ from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.response_memory import SIZE
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.record_batch import RecordBatch, read_batches
@@ -229,10 +229,12 @@ class TestErrors:
 
 
 class TestSessions:
-    @pytest.mark.parametrize("epoch", [0, -1])
-    async def test_are_declined(self, cluster: EmbeddedCluster, client: RawClient, epoch: int) -> None:
+    """What the rules are is for ``test_fetch_sessions.py``."""
+
+    @pytest.mark.parametrize("version", [4, 7, 18])
+    async def test_none_is_asked_for(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
         append(cluster, b"a")
-        response = await client.request(fetch(cluster, 0, session_epoch=epoch), 18)
+        response = await client.request(fetch(cluster, 0, session_epoch=-1), version)
         assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
         assert values(response.responses[0].partitions[0].records) == [b"a"]
 
@@ -240,6 +242,80 @@ class TestSessions:
         response = await client.request(fetch(cluster, 0, session_id=5, session_epoch=3), 18)
         assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         assert response.responses == []
+
+    def more(self, session_id: int, epoch: int, **more: Any) -> FetchRequest:
+        return FetchRequest(**{"session_id": session_id, "session_epoch": epoch, "max_wait_ms": 0, **more})
+
+    async def session(self, cluster: EmbeddedCluster, client: RawClient, version: int = 18) -> int:
+        """Of both partitions, from their beginning."""
+        response = await client.request(fetch(cluster, 0, 0, session_epoch=0), version)
+        assert len(response.responses[0].partitions) == 2
+        assert response.session_id > 0
+        return cast(int, response.session_id)
+
+    @pytest.mark.parametrize("version", [7, 12, 13, 18])
+    async def test_tell_what_has_changed(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+        session = await self.session(cluster, client, version)
+        response = await client.request(self.more(session, 1), version)
+        assert (response.error_code, response.session_id, response.responses) == (ErrorCode.NONE, session, [])
+        append(cluster, b"a", b"b", partition=1)
+        (topic,) = (await client.request(self.more(session, 2), version)).responses
+        assert (topic.topic == "t") if version < 13 else (topic.topic_id == cluster.topic("t").id)
+        (partition,) = topic.partitions
+        assert (partition.partition_index, values(partition.records)) == (1, [b"a", b"b"])
+        topic_id = cluster.topic("t").id
+        moved = [FetchTopic("t", topic_id, [FetchPartition(1, fetch_offset=2, partition_max_bytes=2**20)])]
+        response = await client.request(self.more(session, 3, topics=moved), version)
+        assert response.responses == []
+        append(cluster, b"c")
+        forget = [ForgottenTopic("t", topic_id, [0])]
+        assert (await client.request(self.more(session, 4, forgotten_topics_data=forget), version)).responses == []
+        forget = [ForgottenTopic("t", topic_id, [1])]
+        response = await client.request(self.more(session, 5, forgotten_topics_data=forget), version)
+        assert (response.session_id, response.responses) == (0, []), "nothing is left of it"
+        assert not cluster.metrics().select("FetchSessionCache")["NumIncrementalFetchSessions"]
+
+    async def test_wait_for_all_of_their_partitions(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        session = await self.session(cluster, client)
+        await client.send(self.more(session, 1, max_wait_ms=LONG_MS, min_bytes=1), 18)
+        while not cluster.delayed_fetches:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0)
+        await (await connect()).request(produce(cluster, b"a", partition=1), 13)
+        _, response = await client.receive(ApiKey.FETCH, 18)
+        assert [one.partition_index for one in response.responses[0].partitions] == [1]
+
+    async def test_errors(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        session = await self.session(cluster, client)
+        response = await client.request(self.more(session, 2), 18)
+        assert response.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        response = await client.request(self.more(session, 1), 12)
+        assert response.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        response = await client.request(fetch(cluster, 0, session_id=session, session_epoch=-1), 18)
+        assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
+        response = await client.request(self.more(session, 1), 18)
+        assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+    async def test_tell_of_errors_again_and_again(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        session = await self.session(cluster, client)
+        cluster.delete_topic("t")
+        for epoch in (1, 2):
+            (topic,) = (await client.request(self.more(session, epoch, max_wait_ms=LONG_MS), 18)).responses
+            assert [one.error_code for one in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
+
+    async def test_are_of_one_node(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await self.session(cluster, client)
+        figures = cluster.metrics().select("FetchSessionCache", node_id="node-0")
+        assert figures["NumIncrementalFetchSessions"] == 1
+        assert figures["NumIncrementalFetchPartitionsCached"] == 2
+        assert figures["IncrementalFetchSessionEvictionsPerSec"] == 0
+
+    @pytest.mark.parametrize("cluster", [{"configs": {"max.incremental.fetch.session.cache.slots": 0}}], indirect=True)
+    async def test_have_no_slots(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        append(cluster, b"a")
+        response = await client.request(fetch(cluster, 0, session_epoch=0), 18)
+        assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
 
 
 class TestLongPolling:
