@@ -35,8 +35,8 @@ INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 EVICTION_MS = 120_000
 """A session that was not used for longer than this makes room for any other, and one that is older for a larger one."""
 
-MOST_OF_SESSION = 20_000
-"""Partitions of a session: as many as a request may name."""
+MOST_OF_SESSION = 5_000
+"""Partitions of a session."""
 
 MOST_OF_ALL = 100_000
 """Partitions of all sessions of a node: some 40 MB."""
@@ -133,9 +133,11 @@ def distinct(topics: Sequence[FetchTopic]) -> list[WantedTopic]:
     return [WantedTopic(name, topic_id, list(wanted.values())) for (name, topic_id), wanted in merged.items()]
 
 
-def _may_be_kept(topics: Iterable[WantedTopic]) -> bool:
-    """Names that are longer than any topic's would take memory for nothing."""
-    return all(len(topic.topic) <= MAX_NAME_LENGTH for topic in topics)
+def _may_be_kept(topics: Sequence[WantedTopic]) -> bool:
+    """Whether there are not too many, nor names that are longer than any topic's and would take memory for nothing."""
+    return sum(len(topic.partitions) for topic in topics) <= MOST_OF_SESSION and all(
+        len(topic.topic) <= MAX_NAME_LENGTH for topic in topics
+    )
 
 
 class FetchSession:
@@ -298,12 +300,15 @@ class FetchSessionCache:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.uses_topic_ids != uses_topic_ids:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        if not _may_be_kept(topics):
+            self.remove(session.id)
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         session.update(topics, request.forgotten_topics_data)
         if not session.partitions:
             self.remove(session.id)
             return FetchContext(topics)
         self._touch(session, now_ms)
-        if not _may_be_kept(topics) or not self._fits(session, now_ms):
+        if not self._fits(session, now_ms):
             self.remove(session.id)
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         session.epoch = next_epoch(session.epoch)

@@ -9,7 +9,7 @@ names the epoch of its last record (version 12) learns where they part.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 
 from aioproducer.acls import AclOperation, ResourceType
@@ -57,7 +57,7 @@ _PARTITIONS_AT_ONCE = 32
 
 def handle(
     context: BrokerContext, request: Request, message: FetchRequest
-) -> FetchResponse | Steps[FetchResponse] | None:
+) -> FetchResponse | Steps[FetchResponse] | Steps[None] | None:
     version, now_ms = request.header.api_version, int(context.clock.monotonic() * 1000)
     session = context.fetch_sessions.begin(message, version, request.connection.id, now_ms)
     if isinstance(session, ErrorCode):
@@ -65,7 +65,10 @@ def handle(
     fetch = _Fetch(context, request, message, session)
     if message.max_wait_ms <= 0:
         return fetch.read() if fetch.is_wide else finish(fetch.read())
-    context.purgatories.fetch.wait_for(fetch.partitions(), DelayedFetch(request, message.max_wait_ms, fetch))
+    operation = DelayedFetch(request, message.max_wait_ms, fetch)
+    if fetch.is_wide:
+        return fetch.wait(operation)
+    context.purgatories.fetch.wait_for(fetch.partitions(), operation)
     return None
 
 
@@ -87,18 +90,28 @@ class _Fetch:
         self._wanted: dict[Hashable, tuple[WantedTopic, Wanted]] = {}
         self._counted: dict[Hashable, tuple[int, int]] = {}
         self._size = 0
+        # Of a wide one.
+        self._operation: DelayedFetch | None = None
+        self._places = 0
+
+    def _named(self) -> Iterator[tuple[WantedTopic, Wanted, Partition | None]]:
+        for wanted in self._topics:
+            topic = self._topic(wanted)
+            for one in wanted.partitions:
+                yield wanted, one, None if topic is None else topic.partition(one.partition)
 
     def partitions(self) -> list[Partition]:
         """Those the request names and that exist."""
         found = []
-        for wanted in self._topics:
-            topic = self._topic(wanted)
-            for one in wanted.partitions:
-                partition = None if topic is None else topic.partition(one.partition)
-                if partition is not None:
-                    self._wanted[partition] = wanted, one
-                    found.append(partition)
+        for topic, wanted, partition in self._named():
+            if partition is not None:
+                self._wanted[partition] = topic, wanted
+                found.append(partition)
         return found
+
+    @property
+    def _count(self) -> int:
+        return sum(len(wanted.partitions) for wanted in self._topics)
 
     @property
     def is_wide(self) -> bool:
@@ -109,7 +122,7 @@ class _Fetch:
 
     def is_enough(self) -> bool:
         """Kafka answers at once when there is enough to read, when nothing is asked for, and when anything fails."""
-        if len(self._wanted) < sum(len(wanted.partitions) for wanted in self._topics) or not self._wanted:
+        if len(self._wanted) < self._count or not self._wanted:
             return True
         return any(map(self.is_enough_after, self._wanted)) or self._size >= self._min_bytes
 
@@ -130,8 +143,47 @@ class _Fetch:
             self._size += min(size + more, limit) - min(size, limit)
         return self._size >= self._min_bytes
 
+    def wait(self, operation: DelayedFetch) -> Steps[None]:
+        """Waits for many partitions. Each is watched before it is looked at, so nothing is missed between the slices.
+
+        If all such fetches have too many of them together, it is answered at once.
+        """
+        purgatory, count = self._context.purgatories.fetch, self._count
+        if not 0 < count <= purgatory.places:
+            operation.force_complete()
+            return
+        purgatory.places -= count
+        self._operation, self._places = operation, count
+        if not purgatory.start(operation):
+            return
+        for number, (topic, wanted, partition) in enumerate(self._named()):
+            if number % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
+                yield
+            if operation.is_completed:
+                return
+            if partition is None:
+                operation.force_complete()
+                return
+            self._wanted[partition] = topic, wanted
+            purgatory.watch_partition(partition, operation)
+            if operation.try_complete_after(partition):
+                return
+
+    def gone(self) -> None:
+        if self._operation is not None:
+            self._context.long_work.run(self._request, self._unwatch(self._operation), needed=True)
+
+    def _unwatch(self, operation: DelayedFetch) -> Steps[None]:
+        purgatory = self._context.purgatories.fetch
+        for number, partition in enumerate(self._wanted):
+            if number % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
+                yield
+            purgatory.unwatch(operation, partition)
+        purgatory.places += self._places
+
     def answer(self) -> None:
         if self.is_wide:
+            self.gone()
             self._context.long_work.run(self._request, self.read())
         else:
             self._request.respond(finish(self.read()))

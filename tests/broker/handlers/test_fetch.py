@@ -8,9 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker import EmbeddedCluster, long_work
 from aioproducer.broker.kafka_apis import MAX_ELEMENTS
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.purgatories import MOST_WATCHED, PartitionPurgatory
 from aioproducer.broker.response_memory import SIZE
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
@@ -428,6 +429,110 @@ class TestLongPolling:
         partition = cluster.topic("t").partitions[0]
         await cluster.close()
         assert not partition._watchers
+
+
+class TestManyPartitions:
+    """A fetch that waits for many partitions looks at them in slices, and an append may come in between."""
+
+    COUNT = 500
+
+    @pytest.fixture(autouse=True)
+    def wide(self, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+        cluster.create_topic("wide", partitions=self.COUNT)
+        # Every slice has one step: some thirty partitions.
+        monkeypatch.setattr(long_work, "FIRST_SLICE", 0)
+        monkeypatch.setattr(long_work, "SLICE", 0)
+
+    def request(self, cluster: EmbeddedCluster, *more: int, **fields: Any) -> FetchRequest:
+        partitions = [
+            FetchPartition(index, fetch_offset=0, partition_max_bytes=2**20) for index in (*range(self.COUNT), *more)
+        ]
+        topics = [FetchTopic("wide", cluster.topic("wide").id, partitions)]
+        return FetchRequest(topics=topics, **{"max_wait_ms": LONG_MS, "min_bytes": 1, **fields})
+
+    def append(self, cluster: EmbeddedCluster, index: int) -> None:
+        partition = cluster.topic("wide").partitions[index]
+        partition.log.append(RecordBatch(make_batch(b"a")), leader_epoch=0, now_ms=NOW_MS)
+        partition.notify()
+
+    def purgatory(self, cluster: EmbeddedCluster) -> PartitionPurgatory:
+        (server,) = cluster._servers.values()
+        return server.context.purgatories.fetch
+
+    async def all_watched(self, cluster: EmbeddedCluster) -> None:
+        while self.purgatory(cluster).watched < self.COUNT:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0)
+
+    async def forgotten(self, cluster: EmbeddedCluster) -> None:
+        """Nothing is left of fetches that have ended."""
+        purgatory = self.purgatory(cluster)
+        while purgatory.watched or purgatory.places < MOST_WATCHED:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert purgatory.places == MOST_WATCHED
+
+    async def test_records_that_come_while_it_waits(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await client.send(self.request(cluster), 18)
+        await self.all_watched(cluster)
+        assert self.purgatory(cluster).places == MOST_WATCHED - self.COUNT
+        self.append(cluster, 7)
+        _, response = await client.receive(ApiKey.FETCH, 18)
+        assert values(response.responses[0].partitions[7].records) == [b"a"]
+        await self.forgotten(cluster)
+
+    @pytest.mark.parametrize("index", [0, 250, 499])
+    async def test_records_that_come_between_two_slices(
+        self, cluster: EmbeddedCluster, client: RawClient, index: int
+    ) -> None:
+        await client.send(self.request(cluster), 18)
+        while not (watched := self.purgatory(cluster).watched):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert watched < 100, "it has looked at a part"
+        self.append(cluster, index)
+        _, response = await client.receive(ApiKey.FETCH, 18)
+        assert values(response.responses[0].partitions[index].records) == [b"a"]
+        await self.forgotten(cluster)
+
+    async def test_its_time_is_up(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        response = await client.request(self.request(cluster, max_wait_ms=1), 18)
+        assert len(response.responses[0].partitions) == self.COUNT
+        await self.forgotten(cluster)
+
+    async def test_what_fails_is_answered_at_once(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        response = await client.request(self.request(cluster, self.COUNT), 18)
+        assert response.responses[0].partitions[-1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        await self.forgotten(cluster)
+
+    @pytest.mark.parametrize("rounds", [0, 5, 100])
+    async def test_the_client_leaves(self, cluster: EmbeddedCluster, connect: Connect, rounds: int) -> None:
+        client = await connect()
+        await client.send(self.request(cluster), 18)
+        while not self.purgatory(cluster).watched:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        await client.close()
+        await self.forgotten(cluster)
+
+    async def test_without_places_it_is_answered_at_once(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        purgatory = self.purgatory(cluster)
+        purgatory.places = 2 * self.COUNT - 1
+        await client.send(self.request(cluster), 18)
+        await self.all_watched(cluster)
+        other = await connect()
+        response = await other.request(self.request(cluster), 18)
+        assert len(response.responses[0].partitions) == self.COUNT
+        purgatory.places += MOST_WATCHED - 2 * self.COUNT + 1
+        self.append(cluster, 0)
+        await client.receive(ApiKey.FETCH, 18)
+        await self.forgotten(cluster)
+
+    async def test_the_broker_stops(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await client.send(self.request(cluster), 18)
+        await self.all_watched(cluster)
+        await cluster.close()
+        assert not any(partition._watchers for partition in cluster.topic("wide").partitions)
 
 
 class TestDivergence:
