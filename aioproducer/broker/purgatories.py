@@ -10,7 +10,6 @@ from aioproducer.broker.purgatory import DelayedOperationPurgatory
 from aioproducer.broker.topic import Partition
 from aioproducer.clock import Clock
 
-
 MOST_WATCHED = 200_000
 """Partitions that operations with many of them watch together; some 40 MB."""
 

@@ -308,7 +308,7 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 TestSessionMachine = SessionMachine.TestCase
-TestSessionMachine.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestSessionMachine.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 
 A, B = ("a", 0), ("b", 0)
 
