@@ -640,12 +640,15 @@ async def test_memory_that_never_comes_is_named(world: World) -> None:
 
 
 async def test_parked_records_have_a_bound_of_their_own() -> None:
-    async with running(parked_memory=3 * (900 + PARKED_COST)) as (_, producer):
+    gate = asyncio.Event()
+    async with running(parked_memory=3 * (900 + PARKED_COST)) as (cluster, producer):
+        cluster.broker.script(ApiKey.METADATA, after(gate))
         deliveries = [producer.send("t", bytes(800)) for _ in range(5)]
         await turns(TRIAL)
         assert [delivery.done() for delivery in deliveries] == [False, False, False, True, True]
         assert isinstance(deliveries[3].exception(), BufferExhaustedException)
         assert deliveries[3].outcome is Outcome.NOT_SENT
+        gate.set()
         assert [(await delivery).offset for delivery in deliveries[:3]] == [0, 1, 2]
         assert (await producer.send("t", bytes(800))).offset == 3
 
