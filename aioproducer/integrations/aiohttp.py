@@ -50,7 +50,7 @@ def kafka_context(
     """A cleanup context with a producer, made from ``config`` like ``KafkaProducer(**config)``.
 
     The service starts without waiting for a broker, but is ready only when it has reached one. At its end everything
-    that was accepted is delivered, within ``close_timeout`` seconds: by default 25, as Kubernetes leaves a service 30
+    that was accepted is delivered, within ``close_timeout`` seconds: by default 20, as Kubernetes leaves a service 30
     after SIGTERM. None waits for all, at most delivery.timeout.ms. A second
     producer of an application needs a ``key`` of its own.
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aioproducer import KafkaProducer
 
-CLOSE_TIMEOUT: Final = 25.0
+CLOSE_TIMEOUT: Final = 20.0
 """Seconds: less than the 30 that Kubernetes leaves a service between SIGTERM and SIGKILL."""
 
 

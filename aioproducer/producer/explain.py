@@ -284,25 +284,26 @@ def _why_parked(here: Situation, parked: list[ParkedRecord], now: float) -> Iter
     oldest = parked[0]
     topic = oldest.topic
     queues = here.topics.get(topic)
-    waiting = f"{counted(len(parked), 'record')} of {sum(record.size for record in parked)} bytes"
+    size = sum(record.size for record in parked)
+    waiting = f"{counted(len(parked), 'record')} of {size} bytes {'waits' if len(parked) == 1 else 'wait'}"
     since = f"the oldest for {duration(now - oldest.parked_at)} of max.block.ms={here.config.max_block_ms}"
     left = oldest.deadline - now
     if oldest in here.lot.serializing:
         at_work = here.lot.serializing.first()
-        text = f"{waiting} wait for serializers, {since}: the line waits for the {serializer_at_work(at_work, now)}"
+        text = f"{waiting} for serializers, {since}: the line waits for the {serializer_at_work(at_work, now)}"
         yield _timed(Reason.SERIALIZER, text, left)
     elif (line := here.lot.metadata.get(topic)) is None or oldest not in line:
         pool = here.lot.pool
         text = (
-            f"{waiting} wait for memory, {since}: {pool.total - pool.available} of buffer.memory={pool.total} bytes "
+            f"{waiting} for memory, {since}: {pool.total - pool.available} of buffer.memory={pool.total} bytes "
             "hold records that are not delivered yet"
         )
         yield _timed(Reason.MEMORY, text, left)
     elif queues is not None and oldest.partition is not None and oldest.partition >= len(queues.queues):
-        text = f"{waiting} wait for the partition to exist, {since}: the topic has {len(queues.queues)}"
+        text = f"{waiting} for the partition to exist, {since}: the topic has {len(queues.queues)}"
         yield _timed(Reason.PARTITION, text, left)
     else:
-        text = f"{waiting} wait for metadata of topic {topic!r}, {since}: {why_no_metadata(here.client, topic)}"
+        text = f"{waiting} for metadata of topic {topic!r}, {since}: {why_no_metadata(here.client, topic)}"
         failure = here.client.metadata.failures.get(topic)
         yield _timed(Reason.METADATA, text, left, "" if failure is None else failure[0].name)
 

@@ -83,7 +83,7 @@ async def test_the_end_waits_for_close_timeout_at_most(caplog: pytest.LogCapture
     assert "1 record was not delivered" in caplog.text
 
 
-@pytest.mark.parametrize(("options", "seconds"), [({}, 25), ({"close_timeout": 3}, 3), ({"close_timeout": None}, 120)])
+@pytest.mark.parametrize(("options", "seconds"), [({}, 20), ({"close_timeout": 3}, 3), ({"close_timeout": None}, 120)])
 @virtual
 async def test_the_end_comes_within_the_time_that_kubernetes_gives(
     world: World, options: dict[str, Any], seconds: int

@@ -200,6 +200,28 @@ def test_wait_all(how: How, run: Run) -> None:
     assert everywhere(how, scenario, run) > 0
 
 
+async def test_a_stream_that_is_cancelled_in_the_turn_it_gives_has_all_that_was_accepted() -> None:
+    """Its last ``enqueue`` has accepted a record, and gives other tasks a turn of the loop: the record is delivered."""
+    handed_over = 0
+
+    async def stream(producer: KafkaProducer) -> None:
+        nonlocal handed_over
+        while True:
+            handed_over += 1
+            _ = await producer.enqueue("t", b"%d" % handed_over)
+
+    async with working() as (cluster, producer):
+        _ = await producer.partitions_for("t")
+        producer._accumulator.must_yield = True
+        task = asyncio.ensure_future(stream(producer))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await producer.flush()
+        assert values(cluster) == [b"%d" % number for number in range(1, handed_over + 1)] == [b"1"]
+
+
 # Transactions
 
 

@@ -342,7 +342,7 @@ def test_records_that_wait_for_metadata() -> None:
     explained = here.explain("new")
     assert (explained.reason, explained.parked, explained.parked_bytes) == (Reason.METADATA, 1, 70)
     assert (explained.parked_ms, explained.next_event_ms) == (5000, 55_000)
-    assert "1 record of 70 bytes wait for metadata of topic 'new', the oldest for 5.0 s" in str(explained)
+    assert "1 record of 70 bytes waits for metadata of topic 'new', the oldest for 5.0 s" in str(explained)
     assert here.explain("new", 3).parked == 2
 
 
