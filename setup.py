@@ -76,6 +76,7 @@ COMPILED_MODULES = [
     "aioproducer/producer/parked_record.py",
     "aioproducer/producer/parking.py",
     "aioproducer/producer/partition_queue.py",
+    "aioproducer/producer/pipeline.py",
     "aioproducer/producer/produce_exchange.py",
     "aioproducer/producer/produce_request.py",
     "aioproducer/producer/produce_result.py",

@@ -1,6 +1,6 @@
 """The configs of the producer: one table, with Kafka's names, types, defaults and ranges.
 
-Defaults and rules between configs are those of ``ProducerConfig`` in Apache Kafka 4.3 (seed 000), with one exception:
+Defaults and rules between configs are those of ``ProducerConfig`` in Apache Kafka 4.3, with one exception:
 KIP-1269 lifts the limit of 5 on ``max.in.flight.requests.per.connection`` for idempotent producers. Instead, the window
 of 5 batches is kept per partition.
 """
@@ -92,13 +92,20 @@ class ProducerConfig(ClientConfig):
     batch_size: int = key(
         Type.INT, 16384, between(0, INT_MAX), "A batch is sent when it has this many bytes; 0 means 1."
     )
-    linger_ms: int = key(Type.LONG, 5, at_least(0), "How long a batch that is not full waits for more records.")
+    linger_ms: int = key(
+        Type.LONG,
+        5,
+        at_least(0),
+        "How long a batch that is not full waits for more records; if it is not given, see pipeline.",
+    )
     pipeline: str = key(
         Type.STRING,
-        "fixed",
+        "auto",
         one_of("fixed", "auto"),
-        "With auto, the producer measures round trip, window and arrivals of records, and decides from them when a "
-        "batch that is not full leaves; linger.ms is then its longest wait, 100 if not given.",
+        "When a batch that is not full leaves. With fixed: after linger.ms; that is the default if linger.ms is given. "
+        "With auto: at once if all its records are awaited, or if some are and a turn of the event loop adds none; "
+        "otherwise the measured round trip, window and arrival of records decide, and linger.ms, 100 if it is not "
+        "given, is the longest wait.",
     )
     buffer_memory: int = key(
         Type.LONG,
@@ -238,8 +245,11 @@ def producer_config(given: Mapping[str, object]) -> ProducerConfig:
         )
     if config.partitioner_rack_aware and not config.client_rack.strip():
         raise ConfigException("partitioner.rack.aware=true needs client.rack", name="client.rack", value="")
-    if config.pipeline == "auto" and "linger_ms" not in explicit:
-        config = dataclasses.replace(config, linger_ms=AUTO_LINGER_MS)
+    if "linger_ms" not in explicit:
+        if config.pipeline == "auto":
+            config = dataclasses.replace(config, linger_ms=AUTO_LINGER_MS)
+    elif "pipeline" not in explicit:
+        config = dataclasses.replace(config, pipeline="fixed")
     config = _with_idempotence(config, explicit)
     config = _with_delivery_timeout(config, explicit)
     if "client_id" in explicit:

@@ -239,16 +239,18 @@ class ProducerOptions(ClientOptions, total=False):
     """
 
     linger_ms: int
-    """How long a batch that is not full waits for more records.
+    """How long a batch that is not full waits for more records; if it is not given, see pipeline.
 
     ``linger.ms``: milliseconds, at least 0. Default: 5.
     """
 
     pipeline: Literal["fixed", "auto"]
-    """With auto, the producer measures round trip, window and arrivals of records, and decides from them when a batch
-    that is not full leaves; linger.ms is then its longest wait, 100 if not given.
+    """When a batch that is not full leaves. With fixed: after linger.ms; that is the default if linger.ms is given.
+    With auto: at once if all its records are awaited, or if some are and a turn of the event loop adds none; otherwise
+    the measured round trip, window and arrival of records decide, and linger.ms, 100 if it is not given, is the longest
+    wait.
 
-    ``pipeline``: one of fixed, auto. Default: fixed.
+    ``pipeline``: one of fixed, auto. Default: auto.
     """
 
     buffer_memory: int

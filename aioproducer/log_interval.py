@@ -1,4 +1,4 @@
-"""How often a log may have a line about the same thing. Compiled when there is a compiler."""
+"""Limits how often a log line is repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock of an event loop, and all that has to be known of how finely it counts. Compiled when there is a compiler.
+"""The clock of an event loop, and all that has to be known of how finely it counts.
 
 uvloop's clock goes on by whole milliseconds, and its timers ring at the nearest of them, which may be earlier than they
 were set to. Whoever then asks the clock finds that nothing is due, sets the timer again, and is called in turn after

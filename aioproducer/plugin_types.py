@@ -1,4 +1,4 @@
-"""What configs that name code of the user's may be: an object, a class, the import path of either, or a callable."""
+"""Types of configs that name the user's code: an object, a class, the import path of either, or a callable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the broker acknowledged about one record. Compiled when there is a compiler."""
+"""The broker's acknowledgement of one record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half a millisecond: then somebody else has a turn of the event loop. Compiled when there is a compiler."""
+"""Half a millisecond, after which other tasks get a turn of the event loop."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ DIFFERENCES = {
         "parked."
     ),
     "compression.thread.bytes": "Not in Kafka, where the thread that calls `send` compresses.",
-    "pipeline": "Not in Kafka, where every batch that is not full waits for linger.ms.",
+    "pipeline": "Not in Kafka, where every batch that is not full waits for linger.ms; with fixed it does here, too.",
     "key.serializer": "A class, an object or a plain callable; not required, because bytes need none.",
     "value.serializer": "As key.serializer.",
     "metric.reporters": (

@@ -36,7 +36,7 @@ def test_defaults_are_those_of_the_specification() -> None:
         "connections_max_idle_ms": 9 * 60_000,
         "receive_buffer_bytes": 32768,
     }
-    defaults = config()
+    defaults = config(pipeline="fixed")
     assert {name: getattr(defaults, name) for name in expected} == expected
 
 
@@ -58,7 +58,9 @@ def test_more_than_five_requests_in_flight_are_allowed_to_idempotent_producers(a
 
 
 def test_with_an_automatic_pipeline_linger_is_a_bound_and_wide_unless_given() -> None:
-    assert (config().pipeline, config().linger_ms) == ("fixed", 5)
+    assert (config().pipeline, config().linger_ms) == ("auto", 100)
+    assert (config(linger_ms=7).pipeline, config(linger_ms=7).linger_ms) == ("fixed", 7)
+    assert (config(pipeline="fixed").pipeline, config(pipeline="fixed").linger_ms) == ("fixed", 5)
     assert config(pipeline="auto").linger_ms == 100
     assert config(pipeline="auto", linger_ms=5).linger_ms == 5
     assert config(pipeline="auto", request_timeout_ms=200_000).delivery_timeout_ms == 200_100

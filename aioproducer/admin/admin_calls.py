@@ -1,4 +1,4 @@
-"""What the calls of the admin client are made of."""
+"""The parts that the calls of the admin client share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What brokers say of single topics, resources and entities, as results and errors."""
+"""Results and errors of single topics, resources and entities in a broker's answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reads the records of a batch field by field and believes nothing: the one loop over records in this broker.
-
-Compiled when there is a compiler.
-"""
+"""Reads the records of a batch field by field and believes nothing: the one loop over records in this broker."""
 
 from __future__ import annotations
 

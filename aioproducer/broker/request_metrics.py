@@ -23,7 +23,7 @@ HISTOGRAMS = {
 
 
 class RequestTimes:
-    """The time line of one request (seed 002), in microseconds; 0 for what it never came to."""
+    """The time line of one request, in microseconds; 0 for what it never came to."""
 
     __slots__ = ("local", "remote", "request_queue", "response_queue", "response_send", "throttle", "total")
 

@@ -1,4 +1,4 @@
-"""Where reading begins: ``--from``."""
+"""The position from which reading begins: ``--from``."""
 
 from __future__ import annotations
 

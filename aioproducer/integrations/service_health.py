@@ -1,4 +1,4 @@
-"""What a service answers to health checks: whether to restart it, and whether to send it requests."""
+"""The answers of a service to health checks: whether to restart it, and whether to send it requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a client fares in saying who it is, and in asking brokers who they are (Kafka's ``Selector``)."""
+"""Counts of authentications, failed and successful (Kafka's ``Selector``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are spread, counted so that the counts of many producers add up. Compiled when there is a compiler.
+"""The distribution of values, counted so that the counts of many producers add up.
 
 The bounds never change, so the sum of several producers' counts is the count of all their values: that is what
 Prometheus aggregates. Percentiles of a single producer are a ``Histogram``'s.

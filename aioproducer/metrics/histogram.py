@@ -1,4 +1,4 @@
-"""How values are spread. Compiled when there is a compiler.
+"""The distribution of values.
 
 Kafka keeps a sample of 1028 values, the newer the likelier (Yammer's biased histogram). Here every value is counted, in
 buckets a thirty-second as wide as their values are large: a percentile is off by 1.6 % at most, is the same for the

@@ -1,4 +1,4 @@
-"""What a metric is called (Kafka's ``MetricName``)."""
+"""The name of a metric (Kafka's ``MetricName``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What connections carry, in all and per broker (Kafka's ``Selector`` and ``NetworkClient``).
-
-Compiled when there is a compiler.
-"""
+"""Traffic of connections, in all and per broker (Kafka's ``Selector`` and ``NetworkClient``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a producer publishes, and what its parts call when something happens. Compiled when there is a compiler.
+"""The metrics of a producer, and the methods by which its parts record them.
 
 Sources: Kafka's ``SenderMetricsRegistry``, ``KafkaProducerMetrics``, ``BufferPool`` and ``RecordAccumulator``.
 ``docs/metrics.md`` is written from the names and words here.
@@ -110,7 +110,7 @@ class ProducerMetrics:
         self._lingers = registry.sensor()
         group.average_and_max(
             "batch-linger",
-            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless it is full before",
+            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless it is full or awaited before",
             self._lingers,
             own=True,
         )

@@ -1,4 +1,4 @@
-"""Which metrics there are at present, and how each is worked out."""
+"""The metrics that exist at present, and the function that computes each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who publishes metrics elsewhere (Kafka's ``MetricsReporter``)."""
+"""Reporters, which publish metrics elsewhere (Kafka's ``MetricsReporter``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures over the last few windows of time. Compiled when there is a compiler.
+"""Figures over the last few windows of time.
 
 Kafka keeps samples per statistic (``SampledStat``); all those of a sensor are recorded at the same times, so here one
 row of samples gives sum, count, average and maximum. Times are in seconds.

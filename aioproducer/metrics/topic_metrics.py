@@ -1,4 +1,4 @@
-"""What was sent to each topic (Kafka's ``SenderMetrics``). Compiled when there is a compiler."""
+"""Counts of records and bytes per topic (Kafka's ``SenderMetrics``)."""
 
 from __future__ import annotations
 

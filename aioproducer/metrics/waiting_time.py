@@ -1,4 +1,4 @@
-"""How long there was somebody who waited."""
+"""Measures the time during which anything waited."""
 
 from __future__ import annotations
 

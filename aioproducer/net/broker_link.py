@@ -1,4 +1,4 @@
-"""One broker: what it speaks, and whether it can be sent to. Compiled when there is a compiler."""
+"""One broker: its API versions, and whether it can be sent to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the cluster: an immutable snapshot."""
+"""An immutable snapshot of the cluster's metadata."""
 
 from __future__ import annotations
 

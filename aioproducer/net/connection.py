@@ -1,7 +1,4 @@
-"""One TCP connection to a broker: requests out in order, answers back in the same order.
-
-Compiled when there is a compiler.
-"""
+"""One TCP connection to a broker: requests out in order, answers back in the same order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event loop sees of a connection."""
+"""The asyncio protocol of a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which node coordinates a transactional id or a group, as FindCoordinator tells."""
+"""The coordinators of transactional ids and groups, found by FindCoordinator."""
 
 from __future__ import annotations
 

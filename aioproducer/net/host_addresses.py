@@ -1,4 +1,4 @@
-"""What name resolution says of a broker's host (client.dns.lookup; KIP-235, KIP-302, KIP-899)."""
+"""The addresses that name resolution finds for a broker's host (client.dns.lookup; KIP-235, KIP-302, KIP-899)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request on its way to a broker, and whom its end is told. Compiled when there is a compiler."""
+"""A request on its way to a broker, and whom its end is told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When to ask for metadata, for which topics, and what an answer changes. Rules only; ``now`` is a parameter.
+"""Rules of metadata: when to ask, for which topics, and what an answer changes. ``now`` is a parameter.
 
 Source: Kafka's ``Metadata`` and ``ProducerMetadata``. Answers that are older than what is known (by leader epoch,
 KIP-320) do not undo it.

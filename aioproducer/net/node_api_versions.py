@@ -1,4 +1,4 @@
-"""What a broker speaks, as it says itself whenever a client connects (KIP-35). Compiled when there is a compiler."""
+"""The API versions of one broker, from its answer to ApiVersions at each connection (KIP-35)."""
 
 from __future__ import annotations
 

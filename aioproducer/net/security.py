@@ -1,4 +1,4 @@
-"""How a client's connections are secured: by TLS, and by authentication before any other request."""
+"""The security of a client's connections: TLS, and authentication before any other request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What wakes the Sender. Compiled when there is a compiler."""
+"""Wakes the Sender."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""How batches end: completed, retried, failed, expired or aborted; and the memory this gives back.
+"""Ends batches: completes, retries, fails, expires or aborts them, and gives their memory back.
 
 Decides nothing by itself (``completion`` and ``sequences`` do); no asyncio.
-
-Compiled when there is a compiler.
 """
 
 from __future__ import annotations

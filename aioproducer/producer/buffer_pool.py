@@ -1,4 +1,4 @@
-"""The bound on memory: ``buffer.memory`` bytes, given out per batch. Compiled when there is a compiler.
+"""The bound on memory: ``buffer.memory`` bytes, given out per batch.
 
 Kafka's BufferPool hands out ByteBuffers; here it hands out the right to that many bytes, and keeps the writers of
 finished batches for the next ones (its free list). Who waits for memory waits in the

@@ -1,4 +1,4 @@
-"""Where records without key or partition go (KIP-480, KIP-794, KIP-1123). Compiled when there is a compiler.
+"""Chooses partitions for records without key or partition (KIP-480, KIP-794, KIP-1123).
 
 A topic stays with one partition until a batch is full, then draws the next: the shorter the queue of a partition, the
 likelier. Kafka's Sender counts all queues of all topics at each of its turns. Here they are counted when a partition is

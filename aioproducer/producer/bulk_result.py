@@ -1,4 +1,4 @@
-"""What became of a bulk send."""
+"""The result of a bulk send."""
 
 from __future__ import annotations
 

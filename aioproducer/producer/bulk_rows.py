@@ -1,4 +1,4 @@
-"""Some records of a bulk send, and their way into the accumulator. Compiled when there is a compiler."""
+"""Some records of a bulk send, and their way into the accumulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which records of a bulk send are in which batches, and what became of them. Compiled when there is a compiler.
+"""Which records of a bulk send are in which batches, and their outcomes.
 
 A batch may hold records of several bulk sends and of single ones between them. So a call has a *span* for each of its
 runs of neighbours within a batch: one entry, however many records, that is told the batch's end.

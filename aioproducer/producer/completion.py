@@ -1,8 +1,6 @@
-"""What a response means for a batch: the error table and the decision (``Sender.completeBatch``, seed 000).
+"""The meaning of a response for a batch: the error table and the decision (``Sender.completeBatch``).
 
 Pure rules: what to do is answered, never done, here.
-
-Compiled when there is a compiler.
 """
 
 from __future__ import annotations

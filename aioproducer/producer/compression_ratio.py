@@ -1,4 +1,4 @@
-"""How much smaller compression makes records, so that a batch is full when what is sent is (seed 000, "Compression").
+"""The compression ratio of a topic, so that a batch is full when its compressed bytes are.
 
 Rules only: no asyncio, no clock.
 """

@@ -1,4 +1,4 @@
-"""Times at which something falls due, earliest first. Compiled when there is a compiler."""
+"""A heap of deadlines, earliest first."""
 
 from __future__ import annotations
 

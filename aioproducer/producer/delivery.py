@@ -1,4 +1,4 @@
-"""One record's delivery, as its sender holds it. Compiled when there is a compiler."""
+"""One record's delivery, as its sender holds it."""
 
 from __future__ import annotations
 

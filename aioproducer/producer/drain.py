@@ -1,7 +1,4 @@
-"""What goes into the next request to a node (``drainBatchesForOneNode``, seed 000).
-
-Compiled when there is a compiler.
-"""
+"""Chooses the batches of the next request to a node (``drainBatchesForOneNode``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``enqueue`` returns for a record that is in the accumulator. Compiled when there is a compiler."""
+"""The result of ``enqueue`` for a record that is in the accumulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``enqueue`` returns for a record that is not simply appended."""
+"""The result of ``enqueue`` for a record that cannot be appended at once."""
 
 from __future__ import annotations
 

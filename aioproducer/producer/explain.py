@@ -1,4 +1,4 @@
-"""Why records have not been sent: rules over the producer's state and ``now``, for ``explain`` and for time-outs."""
+"""Rules that find why records have not been sent, from the producer's state and ``now``."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def why_not_delivered(here: Situation, queue: PartitionQueue, batch: ProducerBat
         most, size = here.lines.of(queue.leader).most, batch.expected_size() + BATCH_OVERHEAD
         if size > most:
             text = (
-                f"it has {size} bytes, and {link} did not answer a request of {2 * most} within "
+                f"it has {size} bytes, and requests to {link} have at most {most} since one was not answered within "
                 f"{here.config.request_timeout_ms} ms (request.timeout.ms): smaller batches go first"
             )
             obstacles.append(Obstacle(Reason.SLOW_LINE, text))

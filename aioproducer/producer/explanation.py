@@ -1,4 +1,4 @@
-"""What ``explain`` answers: why records have not been sent, as values and in words."""
+"""The answer of ``explain``: why records have not been sent, as values and in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs failures of records that nobody waits for, in few lines. Compiled when there is a compiler."""
+"""Logs failures of records that nobody awaits, in few lines."""
 
 from __future__ import annotations
 

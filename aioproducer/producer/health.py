@@ -1,4 +1,4 @@
-"""A producer's health by its metrics: the thresholds of seed 003, as rules over a snapshot."""
+"""A producer's health by its metrics: thresholds, as rules over a snapshot."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _batching(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThre
             size,
             smallest,
             Severity.HINT,
-            f"batches are sent far from full: raise linger.ms ({config.linger_ms}), or send to fewer partitions",
+            f"batches are sent far from full: {_linger_longer(config)}, or send to fewer partitions",
         )
     records = found["records-per-request-avg"]
     if records < limits.records_per_request:
@@ -176,9 +176,15 @@ def _batching(found: MetricsSnapshot, config: ProducerConfig, limits: HealthThre
             records,
             limits.records_per_request,
             Severity.HINT,
-            f"nearly every record has a request of its own: raise linger.ms ({config.linger_ms}), and do not await "
-            "each record before the next is sent",
+            f"nearly every record has a request of its own: {_linger_longer(config)}, and do not await each record "
+            "before the next is sent",
         )
+
+
+def _linger_longer(config: ProducerConfig) -> str:
+    if config.pipeline == "auto":
+        return "set linger.ms, and not pipeline=auto, so that they wait for more records"
+    return f"raise linger.ms ({config.linger_ms})"
 
 
 def _slowest(found: MetricsSnapshot) -> str:

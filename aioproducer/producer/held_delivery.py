@@ -1,4 +1,4 @@
-"""The delivery of a record for which there is no room. Compiled when there is a compiler."""
+"""The delivery of a record that waits for memory or metadata."""
 
 from __future__ import annotations
 

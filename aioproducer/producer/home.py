@@ -1,4 +1,4 @@
-"""Where a producer lives: one event loop of one process, from its start on."""
+"""The event loop and process that a producer belongs to from its start on."""
 
 from __future__ import annotations
 

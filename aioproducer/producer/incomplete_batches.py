@@ -1,4 +1,4 @@
-"""All batches that have not ended, in the order they were created. Compiled when there is a compiler.
+"""All batches that have not ended, in the order they were created.
 
 Adding one, removing any, and putting others in its place cost the same however many there are.
 """

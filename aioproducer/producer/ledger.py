@@ -1,4 +1,4 @@
-"""What a record's time was spent on: the ledger of a time-out. Compiled when there is a compiler.
+"""The ledger of a time-out: what a record's time was spent on.
 
 What happens to one batch (its attempts and back-offs) is booked in its own ledger, which it has from its first retry
 on. What batches have in common is looked up in the :class:`~aioproducer.producer.wait_history.WaitHistory` when an

@@ -1,4 +1,4 @@
-"""How much one request to a node may carry, once some were too large for its line. Compiled when there is a compiler.
+"""Limits the size of requests to a node, once some were too large for its line.
 
 A request that cannot cross the line within request.timeout.ms is not answered, however often it is sent, and what is in
 it, or on the wire behind it, is sent again. So a node whose request timed out gets requests of at most half its size.

@@ -1,4 +1,4 @@
-"""Who waits for the metadata of a topic: records in the parking lot, and callers of ``partitions_for``."""
+"""Waits for the metadata of a topic: of parked records, and of callers of ``partitions_for``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kafka's hash of a key (``Utils.murmur2``). Compiled when there is a compiler."""
+"""Kafka's hash of a key (``Utils.murmur2``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A record that could not be appended at once, while it waits. Compiled when there is a compiler."""
+"""A record that could not be appended at once, while it waits."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ awaits counts in ``parked.memory``. While ``send`` runs, nothing tells which of 
 for which there is no room is on trial: it fails when its delivery is dropped, or after ``TRIAL`` turns of the loop,
 unless somebody awaits it by then.
 
-No asyncio here: the Sender does the notifying. Compiled when there is a compiler: before metadata has come, and while
-memory is short, every record passes here.
+No asyncio here: the Sender notifies. Before metadata has come, and while memory is short, every record passes here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The batches of one partition that are not resolved yet. Compiled when there is a compiler."""
+"""The batches of one partition that are not resolved yet."""
 
 from __future__ import annotations
 

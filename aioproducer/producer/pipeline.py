@@ -13,32 +13,33 @@ have all the places. ``linger.ms`` and ``batch.size`` bound it all.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Final, final
 
 from aioproducer.producer.partition_queue import PartitionQueue
 
-PATIENCE = 16
+PATIENCE: Final = 16
 """For more records a batch waits up to this part of the round trip, 6 %, even if there is a place for it."""
 
-SHORTEST = 0.001
+SHORTEST: Final = 0.001
 """… and for this many seconds, however short the round trip is: loops' timers are no finer."""
 
-GAIN = 1 / 8
+GAIN: Final = 0.125
 """The weight of the newest observation in an average, as TCP has it for round trips (RFC 6298)."""
 
 
-@dataclass(slots=True)
+@final
 class Line:
     """What requests to one node have shown. Times are the loop's, in seconds; averages give the newest GAIN."""
 
-    round_trip: float = 0.0
-    """From a request to its answer, on average; 0 while there was none."""
-    departed: float = -math.inf
-    """When the last request left."""
-    records: float = 0.0
-    """In a request, on average; 0 before the second."""
-    interval: float = 0.0
-    """Between requests, on average."""
+    def __init__(self, round_trip: float = 0.0) -> None:
+        self.round_trip = round_trip
+        """From a request to its answer, on average; 0 while there was none."""
+        self.departed: float = -math.inf
+        """When the last request left."""
+        self.records: float = 0.0
+        """In a request, on average; 0 before the second."""
+        self.interval: float = 0.0
+        """Between requests, on average."""
 
     def sent(self, records: int, now: float) -> None:
         """A request with this many records leaves."""
@@ -57,6 +58,7 @@ class Line:
         return self.records / self.interval * seconds if self.interval > 0.0 else self.records
 
 
+@final
 class Pipeline:
     """The lines to all nodes. ``linger`` is in seconds, ``max_in_flight`` the requests of a connection."""
 

@@ -1,7 +1,4 @@
-"""One ProduceRequest, from the batches that are drained to what the answer means for each of them.
-
-Compiled when there is a compiler.
-"""
+"""One ProduceRequest, from the batches that are drained to what the answer means for each of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """From drained batches to the bytes of a ProduceRequest, and from its answer back to the batches.
 
-Compiled when there is a compiler. The request is written here in all its versions, from the batches as they are, and
+The request is written here in all its versions, from the batches as they are, and
 not from a ``ProduceRequest``: where records are sent one at a time, making the messages of its declaration would cost
 more than writing it. What is written is, byte for byte, what ``codec`` would write.
 """

@@ -1,4 +1,4 @@
-"""The outcome of a batch, which its deliveries point into. Compiled when there is a compiler.
+"""The outcome of a batch, which its deliveries point into.
 
 A delivery is (result, index): the outcome is kept once per batch, so completing a batch is one assignment plus its
 actual waiters, and a record that nobody asks about costs nothing to complete. A waiter (an asyncio future) exists only
@@ -103,6 +103,8 @@ class ProduceResult:
         """Bytes of memory that these take."""
         # (first index here, where it went, index there), ascending
         self.targets: list[tuple[i64, ProduceResult, i64]] = _NOWHERE
+        self.on_awaited: Callable[[], object] | None = None
+        """Called once, when somebody next awaits a record."""
         self.lot: Lot | None = None
         """Where the record waits that this is the result of; None if it does not wait."""
 
@@ -154,6 +156,7 @@ class ProduceResult:
         self._awaited = None
         self.callbacks = None
         self.intercepted = None
+        self.on_awaited = None
         if intercepted is not None:
             for index, headers in intercepted:
                 self.intercept(index, headers)
@@ -184,11 +187,25 @@ class ProduceResult:
             else:
                 waiters.append(future)
                 awaited.append(index)
+            if self.on_awaited is not None:
+                self.notice()
         elif self.state == FORWARDED and index >= 0:
             place = self.target(index)
             place[0].add_waiter(place[1], future)
         else:
             self._wake(index, future)
+
+    def notice(self) -> None:
+        """Somebody awaits a record, or will when others have ended."""
+        on_awaited = self.on_awaited
+        if on_awaited is not None:
+            self.on_awaited = None
+            on_awaited()
+
+    def number_waiting(self) -> i64:
+        """How many futures are to get a record's outcome."""
+        waiters = self.waiters
+        return 0 if waiters is None else len(waiters)
 
     def add_callback(self, index: i64, callback: Any) -> None:
         """``callback()`` is called when the record is done: in record order, or soon if it is already done."""
@@ -262,6 +279,7 @@ class ProduceResult:
         waiters = self.waiters
         awaited = self._awaited
         callbacks = self.callbacks
+        self.on_awaited = None
         if waiters is not None and awaited is not None:
             self.waiters = None
             self._awaited = None

@@ -1,7 +1,7 @@
-"""One batch of one partition, from its first record to its end. Compiled when there is a compiler.
+"""One batch of one partition, from its first record to its end.
 
 CREATED → APPENDING while ``buffer`` is set; READY and DRAINED once frozen; IN_FLIGHT while ``in_flight``; its end is
-its :class:`~aioproducer.producer.delivery.ProduceResult`'s (seed 003 names these states).
+its :class:`~aioproducer.producer.delivery.ProduceResult`'s.
 """
 
 from __future__ import annotations

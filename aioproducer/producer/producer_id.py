@@ -1,4 +1,4 @@
-"""Where the producer id comes from: InitProducerId, asked when there is none, or none of further use."""
+"""Gets the producer id by InitProducerId, when there is none or the present one is of no further use."""
 
 from __future__ import annotations
 

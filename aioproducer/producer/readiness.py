@@ -1,10 +1,8 @@
-"""Whether a partition's head may be sent, and why (``RecordAccumulator.partitionReady``, seed 000).
+"""Whether a partition's first batch may be sent, and why not (``RecordAccumulator.partitionReady``).
 
 Pure rules over a :class:`PartitionQueue` and ``now``. :class:`ReadySet` keeps the partitions that may have something to
 send by the node that leads them, so that a wake of the Sender costs in proportion to what is ready, not to how many
 partitions there are.
-
-Compiled when there is a compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why records have not been sent: the one list behind readiness, ``explain`` and the ledger of a time-out."""
+"""The reasons why records have not been sent: one list for readiness, ``explain`` and the ledger of a time-out."""
 
 from __future__ import annotations
 

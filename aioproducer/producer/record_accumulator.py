@@ -1,4 +1,4 @@
-"""Where records become batches: the path every record takes. Compiled when there is a compiler.
+"""Turns records into batches: the path of every record.
 
 ``append`` is all of a send that needs no waiting: find the topic, pick the partition, write the record into the open
 batch. Whatever it cannot do at once (unknown topic, no memory, somebody waiting already) it leaves undone and answers

@@ -1,4 +1,4 @@
-"""The calls that every record pays for: ``send`` and ``enqueue``. Compiled when there is a compiler.
+"""The calls that every record pays for: ``send`` and ``enqueue``.
 
 A record that only needs to be appended goes from here straight into the accumulator, and what ``enqueue`` returns is
 already done. For all others (hooks to call, something to wait for, something wrong) nothing has been done yet, and the

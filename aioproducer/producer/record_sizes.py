@@ -1,6 +1,6 @@
 """Per record of a batch: timestamp delta, key size and value size, read only when its metadata is asked for.
 
-16 bytes each, little-endian: i64, i32, i32. Compiled when there is a compiler; interpreted, the twins below take over.
+16 bytes each, little-endian: i64, i32, i32. Interpreted, the twins below take over.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Which partitions may have something to send now, and which will have, and when. Compiled when there is a compiler."""
+"""Decides when partitions may have something to send: lingers, back-offs, flushes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import final
+
+from mypy_extensions import i64
 
 from aioproducer.producer.deadlines import DeadlineHeap
 from aioproducer.producer.partition_queue import PartitionQueue
@@ -12,11 +15,30 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import ReadySet
 
 
+@final
+class Lingering:
+    """A batch that lingers, and is looked at when somebody awaits a record of it."""
+
+    def __init__(self, schedule: Schedule, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._schedule = schedule
+        self.queue = queue
+        self.batch = batch
+        self.count: i64 = 0
+        """Its records when the Sender looked at it last, a turn of the loop ago; 0 before that."""
+        self.is_looked_at = False
+        self.again = False
+        """Somebody has awaited a record since the Sender looked at it."""
+
+    def awaited(self) -> None:
+        self._schedule.awaited(self)
+
+
 class Schedule:
     """Puts partitions into the ready set when their time has come. Times are the loop's, in seconds.
 
     A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on, or
-    as the ``pipeline`` says if there is one; but nothing lingers while somebody flushes, or waits for memory.
+    as the ``pipeline`` says if there is one. With a pipeline, a batch that somebody awaits does not linger if all its
+    records are awaited, or if a turn of the loop adds none. Nothing lingers while somebody flushes or waits for memory.
     ``wake()`` is called when there is something to look at, ``wake_at(when)`` when there will be; ``tick(when)`` is the
     first time from then on that the clock shows (``LoopClock``).
     """
@@ -38,6 +60,7 @@ class Schedule:
         self._tick = tick
         self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
         self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._awaited: list[Lingering] = []
         self._flushing = 0
         self._hurrying = False
 
@@ -51,6 +74,20 @@ class Schedule:
         else:
             queue.close_at = self._tick(queue.close_at)
             self._let_linger(queue)
+            if pipeline is not None:
+                batch.result.on_awaited = Lingering(self, queue, batch).awaited
+
+    def awaited(self, one: Lingering) -> None:
+        """Somebody awaits a record of this batch."""
+        queue = one.queue
+        if queue.open is not one.batch or queue.due:
+            return
+        if one.is_looked_at:
+            one.again = True
+        else:
+            one.is_looked_at = True
+            self._awaited.append(one)
+            self._wake()
 
     def full(self, queue: PartitionQueue, now: float) -> None:
         """The queue's last batch takes no more."""
@@ -88,12 +125,38 @@ class Schedule:
             self._all_due(now)
         self._hurrying = wanted
 
-    def take_due(self, now: float) -> None:
-        """Makes ready what is due at ``now``."""
+    def take_due(self, now: float) -> bool:
+        """Makes ready what is due at ``now``. Returns whether it is to be called again after a turn of the loop."""
         for queue in self._retries.pop_due(now):
             self.ready.add(queue)
         for queue in self._lingers.pop_due(now):
             self._lingered(queue, now)
+        if not self._awaited:
+            return False
+        self._take_awaited(now)
+        return len(self._awaited) > 0
+
+    def _take_awaited(self, now: float) -> None:
+        """Makes ready the awaited batches that would linger for nothing.
+
+        If all records of a batch are awaited, all who sent them wait for it. If some are not, everything that runs gets
+        a turn of the loop first; a batch that has grown by then lingers on until somebody else awaits a record of it.
+        """
+        awaited, self._awaited = self._awaited, []
+        for one in awaited:
+            queue, batch = one.queue, one.batch
+            if queue.open is not batch or queue.due:
+                continue
+            if batch.result.number_waiting() >= batch.count or batch.count == one.count:
+                self._due(queue, now)
+            elif one.count == 0 or one.again:
+                one.count = batch.count
+                one.again = False
+                batch.result.on_awaited = one.awaited
+                self._awaited.append(one)
+            else:
+                one.count = 0
+                one.is_looked_at = False
 
     def next(self) -> float | None:
         """When something falls due next."""

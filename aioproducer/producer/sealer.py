@@ -1,7 +1,4 @@
-"""Gives batches their final bytes, learns from that how well they compress, and charges them what they take now.
-
-Compiled when there is a compiler.
-"""
+"""Gives batches their final bytes, learns from that how well they compress, and charges them what they take now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Sender does each time it wakes. Compiled when there is a compiler, as all that a request passes through.
+"""One pass of the Sender, each time it wakes.
 
 Each pass costs in proportion to what is ready. What to do is decided by the rules (``schedule``, ``drain``,
 ``completion``, ``sequences``); here it is done.
@@ -129,7 +129,7 @@ class SenderPass:
         self._since_last.begin()
         self.count += 1
         self._accumulator.must_yield = False
-        self._schedule.take_due(now)
+        wants_turn = self._schedule.take_due(now)
         self._completer.expire(now, self._why_not_delivered)
         if self._somebody_parked():
             self._lot.expire(now, self._no_metadata)
@@ -137,6 +137,8 @@ class SenderPass:
         if self._id_source.ids.current is None and self.transactions is None:
             self._id_source.ask_if_missing(work=self._completer.incomplete.oldest is not None)
         self._alarm.up()  # whatever has rung by now is seen to below
+        if wants_turn:
+            self._alarm.ring()
         for node in self._schedule.ready.nodes():
             self._send_to(node, now)
         self._failures.tell(now)

@@ -1,4 +1,4 @@
-"""Sequence numbers of an idempotent producer, one partition at a time (seed 000, "Ordering & idempotence").
+"""Sequence numbers of an idempotent producer, one partition at a time.
 
 A batch gets its producer id, epoch and first sequence when it is drained for the first time, and keeps them: a retry is
 byte-identical. It is *unresolved* from then until its fate is known, on the wire or not. From the lowest one that is
@@ -18,8 +18,6 @@ A broker forgets producers that write nothing for long. So batches go one at a t
 has to be sent again.
 
 Rules only: no asyncio, no clock.
-
-Compiled when there is a compiler.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""What becomes of a batch that a broker refuses as too large (``ProducerBatch.split``), or for some of its records.
+"""Splits a batch that a broker refuses as too large (``ProducerBatch.split``), or for some of its records.
 
 It is cut into smaller ones, in order, under exactly its own sequence numbers: the broker sees what it would have seen
 of the whole. If an earlier attempt may have appended the whole, its parts say so. Rules only: no asyncio, no clock.
-
-Compiled when there is a compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Some rows of a table, and their way into the accumulator. Compiled when there is a compiler."""
+"""Some rows of a table, and their way into the accumulator."""
 
 from __future__ import annotations
 

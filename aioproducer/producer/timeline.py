@@ -1,4 +1,4 @@
-"""A value over time, as far as it is remembered. Compiled when there is a compiler."""
+"""A value over time, as far as it is remembered."""
 
 from __future__ import annotations
 

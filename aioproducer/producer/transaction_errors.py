@@ -1,4 +1,4 @@
-"""What an error means for a transaction, by the API that answered it (the handlers of ``TransactionManager``).
+"""The meaning of an error for a transaction, by the API that answered it (the handlers of ``TransactionManager``).
 
 Pure rules: what to do is answered, never done, here.
 """

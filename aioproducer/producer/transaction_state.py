@@ -1,4 +1,4 @@
-"""How far a transactional producer has come, and what may follow what (Kafka's ``TransactionManager.State``).
+"""The states of a transactional producer and the transitions between them (Kafka's ``TransactionManager.State``).
 
 Rules only: the table is all there is, and every other change is refused.
 """

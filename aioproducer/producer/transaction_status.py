@@ -1,4 +1,4 @@
-"""Where a transactional producer stands and what it has failed with: what that allows, and what other calls raise."""
+"""The state and the failure of a transactional producer: what they allow, and what other calls raise."""
 
 from __future__ import annotations
 

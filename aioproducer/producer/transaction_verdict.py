@@ -1,4 +1,4 @@
-"""What becomes of a transaction, and of its producer, by an error of a coordinator. A rule only."""
+"""Decides what an error of a coordinator means for the transaction and its producer. A pure rule."""
 
 from __future__ import annotations
 

@@ -11,12 +11,13 @@ from aioproducer.producer.produce_result import FORWARDED, PENDING, WHOLE, Produ
 async def wait_all(deliveries: Iterable[Delivery]) -> None:
     """Returns when every delivery is done, delivered or failed, without making a task or a future for each.
 
-    All of them count as awaited from the beginning: a record that waits for memory keeps its turn. If ``wait_all`` is
-    cancelled, none is withdrawn.
+    All of them count as awaited from the beginning: a record that waits for memory keeps its turn, and none lingers for
+    nothing. If ``wait_all`` is cancelled, none is withdrawn.
     """
     all_of_them = list(deliveries)
     for delivery in all_of_them:
         result, _ = delivery.place()
+        result.notice()
         if result.lot is not None:
             result.lot.awaited(result)
     try:

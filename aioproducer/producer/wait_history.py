@@ -1,4 +1,4 @@
-"""What batches waited for that was not of their own making. Compiled when there is a compiler.
+"""The reasons outside a partition for which its batches waited.
 
 What they have in common (no leader, a connection that is down, a full window) is written down once per node and per
 partition, when it changes; ledgers look it up.

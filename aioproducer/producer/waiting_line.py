@@ -1,4 +1,4 @@
-"""Parked records that wait for the same thing, oldest first. Compiled when there is a compiler."""
+"""Parked records that wait for the same thing, oldest first."""
 
 from __future__ import annotations
 

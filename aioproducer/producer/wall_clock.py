@@ -1,4 +1,4 @@
-"""The machine's wall clock, read once for every record that brings no timestamp. Compiled when there is a compiler."""
+"""The machine's wall clock, read once for every record that brings no timestamp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The in-flight windows of partitions, as brokers announce them (KIP-1269). Compiled when there is a compiler.
+"""The in-flight windows of partitions, as brokers announce them (KIP-1269).
 
 A broker can tell a retry from a new batch by the last batches that it remembers of a producer, 5 or as many as
 ``producer.state.batches.to.retain`` says; it tells that number with every answer (Produce 14). What is known of one

@@ -1,4 +1,4 @@
-"""Whole numbers in bytes, signed and big-endian as all of fixed width on the wire. Compiled when there is a compiler.
+"""Whole numbers in bytes, signed and big-endian as all of fixed width on the wire.
 
 Callers make sure that the bytes are there. In interpreted code, the twins below take over.
 """

@@ -1,4 +1,4 @@
-"""Messages to bytes and back, in any version. Compiled when there is a compiler."""
+"""Messages to bytes and back, in any version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stream of bytes, cut into frames. Compiled when there is a compiler."""
+"""A stream of bytes, cut into frames."""
 
 from __future__ import annotations
 

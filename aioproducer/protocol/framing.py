@@ -1,7 +1,4 @@
-"""Whole frames: a four-byte size, a header, a message. ``frame_reader.py`` cuts them out of a stream.
-
-Compiled when there is a compiler.
-"""
+"""Whole frames: a four-byte size, a header, a message. ``frame_reader.py`` cuts them out of a stream."""
 
 from __future__ import annotations
 

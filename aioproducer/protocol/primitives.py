@@ -2,7 +2,7 @@
 
 Fixed-width values are read and written by ``struct`` in the compiled functions; what is here is what those functions
 call for everything with a length. What it raises is ``SchemaException``, or ``IndexError`` where the data simply ends;
-the codec adds the message, the field and the position to both. Compiled when there is a compiler.
+the codec adds the message, the field and the position to both.
 """
 
 from __future__ import annotations

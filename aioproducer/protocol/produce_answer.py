@@ -1,4 +1,4 @@
-"""What brokers say of produce requests, as the producer looks at it. Compiled when there is a compiler.
+"""The answer to a Produce request, as the producer reads it.
 
 Nearly all answers have one shape: no words of the broker's, no new leader. Where records are sent one at a time,
 reading those by the generated functions, which are interpreted, would be a fifth of all that is done for a record. So

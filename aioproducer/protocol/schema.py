@@ -1,4 +1,4 @@
-"""How a message is declared: one dataclass for all of its versions.
+"""Declares messages: one dataclass for all versions of a message.
 
     @struct
     class PartitionProduceData(Struct):

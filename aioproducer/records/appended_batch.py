@@ -1,4 +1,4 @@
-"""What a broker writes into a batch when it appends it to a log."""
+"""The fields that a broker writes into a batch when it appends it to a log."""
 
 from __future__ import annotations
 

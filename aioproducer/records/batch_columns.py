@@ -1,7 +1,7 @@
 """Records of batches as columns, the way Arrow has them in memory: no Python object for any of them.
 
-The other way round than ``record_columns``. Compiled when there is a compiler: then a loop over the body of a batch
-copies keys and values to where they belong; what it does not know (a timestamp of more than eight bytes, anything
+The inverse of ``record_columns``. Compiled, a loop over the body of a batch copies keys and values to where they
+belong; what it does not know (a timestamp of more than eight bytes, anything
 malformed) it leaves to ``record_reader``, which reads it or says what is wrong with it. Interpreted, the columns of
 ``batch_columns_pure`` are made of what ``record_reader`` reads, and are the same bytes.
 """

@@ -1,4 +1,4 @@
-"""What a reader with ``isolation.level=read_committed`` is to see of a log.
+"""The batches of a log that a reader with ``isolation.level=read_committed`` sees.
 
 A broker sends everything up to the last stable offset, and beside it which transactions of that were aborted. Source:
 KIP-98, ``org.apache.kafka.clients.consumer.internals.CompletedFetch``.

@@ -1,4 +1,4 @@
-"""CRC-32C (Castagnoli), the checksum of a record batch. Compiled when there is a compiler."""
+"""CRC-32C (Castagnoli), the checksum of a record batch."""
 
 from __future__ import annotations
 

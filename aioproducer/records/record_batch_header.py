@@ -1,4 +1,4 @@
-"""The 61 bytes in front of a batch's records. Compiled when there is a compiler.
+"""The 61 bytes in front of a batch's records.
 
     base offset (8) · length of what follows (4) · partition leader epoch (4) · magic (1) · CRC (4) · attributes (2)
     · last offset delta (4) · base timestamp (8) · max timestamp (8) · producer id (8) · producer epoch (2)

@@ -1,8 +1,8 @@
 """Records that lie in columns, as Arrow has them in memory, and their way into a batch: no Python object for any.
 
 A column of bytes is three buffers: the bytes of all rows one after the other, where each row begins (64-bit, one more
-than there are rows), and a bit for each row that is not null. Compiled when there is a compiler; interpreted, the twins
-below make the record's objects and have the ordinary writer write them. Both write the same bytes.
+than there are rows), and a bit for each row that is not null. Interpreted, the twins below make the record's objects
+and have the ordinary writer write them. Both write the same bytes.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ attributes is a zigzag varint):
 
 A length of -1 stands for None. The 61 bytes in front of a batch's records belong to ``record_batch_header``.
 
-Compiled when there is a compiler. Run interpreted, the same names are those of ``record_writer_pure``, which
-is written for the interpreter; both write the same bytes.
+Interpreted, the same names are those of ``record_writer_pure``, which is written for the interpreter; both write the
+same bytes.
 """
 
 from __future__ import annotations

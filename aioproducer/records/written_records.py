@@ -1,7 +1,4 @@
-"""The records that a ``RecordWriter`` wrote, one after the other, to be written into other batches.
-
-Compiled when there is a compiler.
-"""
+"""The records that a ``RecordWriter`` wrote, one after the other, to be written into other batches."""
 
 from __future__ import annotations
 

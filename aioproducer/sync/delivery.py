@@ -1,4 +1,4 @@
-"""What becomes of a record, for threads."""
+"""A record's delivery, for threads."""
 
 from __future__ import annotations
 

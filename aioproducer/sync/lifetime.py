@@ -1,4 +1,4 @@
-"""What happens to producers that nobody closes: at the end of the interpreter, and in a forked process."""
+"""Producers that were not closed, at the end of the interpreter and in a forked process."""
 
 from __future__ import annotations
 

@@ -195,6 +195,10 @@ class ApacheKafka:
         """The end of what a node has logged."""
         return self._node(node_id).log_tail(lines)
 
+    def log_of(self, node_id: int, word: str, lines: int = 40) -> str:
+        """The last lines that contain ``word`` of what a node has logged."""
+        return self._node(node_id).log_of(word, lines)
+
     # -- one node
 
     def start_node(self, node_id: int) -> None:

@@ -1,4 +1,4 @@
-"""How a main class of Kafka is run: the JVM's command line and the properties file that goes with it."""
+"""The command line of a JVM that runs a main class of Kafka, and the properties file that goes with it."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import subprocess
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -94,6 +95,13 @@ class KafkaNode:
         with self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - 500 * lines))
             return "\n".join(log.read().decode(errors="replace").splitlines()[-lines:])
+
+    def log_of(self, word: str, lines: int = 40) -> str:
+        """The last lines of the log that contain ``word``."""
+        if not self._log.exists():
+            return ""
+        with self._log.open(errors="replace") as log:
+            return "\n".join(deque((line.rstrip() for line in log if word in line), maxlen=lines))
 
     def check_running(self) -> None:
         """Raise ``KafkaFailed``, with the end of the log, if the process has ended."""

@@ -1,4 +1,4 @@
-"""What Kafka's command line tools print, read back into types."""
+"""Reads the output of Kafka's command line tools into types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message says of topics and partitions, whatever its API calls them."""
+"""The topics and partitions in a message, whatever its API calls them."""
 
 from __future__ import annotations
 

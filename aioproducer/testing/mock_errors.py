@@ -1,4 +1,4 @@
-"""What the calls of a mock raise."""
+"""The errors that the calls of a mock raise."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def test_a_batch_too_large_for_its_line_lets_smaller_ones_go_first() -> None:
     here.lines.of(here.queue.leader).timed_out(60, 100.0)
     explained = here.explain()
     assert explained.reason is Reason.SLOW_LINE
-    assert "did not answer a request of 60 within" in str(explained)
+    assert "have at most 30 since one was not answered within" in str(explained)
 
 
 def test_a_retry_waits_for_its_back_off() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -28,6 +29,15 @@ def snapshot(**changes: float) -> MetricsSnapshot:
 
 def found(*, thresholds: HealthThresholds | None = None, **changes: float) -> list[HealthFinding]:
     return findings(snapshot(**changes), CONFIG, thresholds)
+
+
+@pytest.mark.parametrize("figure", ["batch_size_avg", "records_per_request_avg"])
+def test_a_hint_to_linger_longer_fits_the_pipeline(figure: str) -> None:
+    (finding,) = findings(snapshot(**{figure: 1.0}), CONFIG)
+    assert "set linger.ms" in finding.what_to_do
+    fixed = dataclasses.replace(CONFIG, pipeline="fixed", linger_ms=7)
+    (finding,) = findings(snapshot(**{figure: 1.0}), fixed)
+    assert "raise linger.ms (7)" in finding.what_to_do
 
 
 def test_nothing_to_find() -> None:

@@ -71,13 +71,33 @@ def test_holds_nobody_any_more_once_it_is_over(end: str) -> None:
     delivery = Delivery(result, 0)
     delivery.add_done_callback(lambda _: None)
     _ = waiting(delivery)
+    result.on_awaited = lambda: None
     if end == "succeed":
         succeed(result)
     elif end == "fail":
         result.fail(failure())
     else:
         result.forward([(0, ProduceResult(Loop(), "t", 0), 0)])
-    assert (result.waiters, result.callbacks) == (None, None)
+    assert [result.waiters, result.callbacks, result.on_awaited] == [None, None, None]
+
+
+def test_the_next_task_that_awaits_a_record_is_noticed_once() -> None:
+    result = ProduceResult(Loop(), "t", 0)
+    _ = waiting(Delivery(result, 0))
+    seen: list[int] = []
+    result.on_awaited = lambda: seen.append(result.number_waiting())
+    for index in (1, 2):
+        _ = waiting(Delivery(result, index))
+    assert seen == [2]
+
+
+def test_a_task_that_awaited_a_parked_record_awaits_the_batch_it_went_to() -> None:
+    parked, batch = ProduceResult(Loop(), "t", 0), ProduceResult(Loop(), "t", 0)
+    _ = waiting(Delivery(parked, 0))
+    seen: list[int] = []
+    batch.on_awaited = lambda: seen.append(batch.number_waiting())
+    parked.forward([(0, batch, 5)])
+    assert seen == [1]
 
 
 # Who awaits a record that is parked

@@ -7,12 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from aioproducer.loop_clock import LoopClock
+from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.partition_queue import PartitionQueue
+from aioproducer.producer.pipeline import Pipeline
+from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.readiness import why_waiting
 from aioproducer.producer.reason import Reason
 from aioproducer.producer.schedule import Schedule
 
-from .parts import Loop, make_batch
+from .parts import Loop, make_batch, waiting
 
 LINGER = 5.0
 
@@ -20,20 +23,21 @@ LINGER = 5.0
 class Scene:
     """A schedule, a partition, and when somebody was woken, or will be."""
 
-    def __init__(self, linger: float = LINGER) -> None:
+    def __init__(self, linger: float = LINGER, pipeline: Pipeline | None = None) -> None:
         self.wakes = 0
         self.times: list[float] = []
         tick = LoopClock(Loop()).tick
-        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.times.append, tick=tick)
+        self.schedule = Schedule(linger, wake=self._wake, wake_at=self.times.append, tick=tick, pipeline=pipeline)
         self.queue = PartitionQueue("t", 0, None)
         self.queue.leader = 1
 
     def _wake(self) -> None:
         self.wakes += 1
 
-    def open(self, created: float = 0.0) -> None:
-        self.queue.open = make_batch(Loop(), records=1, created=created)
-        self.schedule.opened(self.queue, self.queue.open)
+    def open(self, created: float = 0.0) -> ProducerBatch:
+        self.queue.open = batch = make_batch(Loop(), records=1, created=created)
+        self.schedule.opened(self.queue, batch)
+        return batch
 
     def close(self) -> None:
         """The open batch is full."""
@@ -49,7 +53,7 @@ class Scene:
         self.schedule.ready.of(1).clear()
 
     def ready(self, now: float = 0.0) -> bool:
-        self.schedule.take_due(now)
+        self.wants_turn = self.schedule.take_due(now)
         return self.queue in self.schedule.ready.of(1) and why_waiting(self.queue, now, keep_order=False) is None
 
 
@@ -161,6 +165,105 @@ def test_a_later_batch_has_its_own_time(out: Callable[[Scene], None]) -> None:
     assert not scene.ready(105.0)
     assert scene.schedule.next() == 108.0
     assert scene.ready(108.0)
+
+
+# Awaited, with pipeline=auto
+
+
+def lingering() -> tuple[Scene, ProducerBatch]:
+    """A batch of one record that lingers as the pipeline says."""
+    pipeline = Pipeline(LINGER, max_in_flight=5)
+    pipeline.sent(1, 10, now=99.0)
+    pipeline.sent(1, 10, now=100.0)
+    pipeline.answered(1, 20.0)
+    scene = Scene(pipeline=pipeline)
+    batch = scene.open(created=100.5)
+    assert not scene.ready(101.0)
+    return scene, batch
+
+
+def awaits(batch: ProducerBatch, index: int) -> None:
+    _ = waiting(Delivery(batch.result, index))
+
+
+def add(batch: ProducerBatch) -> None:
+    _ = batch.append(0, None, b"", None)
+
+
+def test_a_batch_does_not_linger_if_all_its_records_are_awaited() -> None:
+    scene, batch = lingering()
+    add(batch)
+    awaits(batch, 0)
+    awaits(batch, 1)
+    assert scene.wakes == 1
+    assert scene.ready(101.0)
+    assert not scene.wants_turn
+
+
+def test_an_awaited_batch_does_not_linger_if_a_turn_of_the_loop_adds_nothing() -> None:
+    scene, batch = lingering()
+    add(batch)
+    awaits(batch, 0)
+    assert not scene.ready(101.0)
+    assert scene.wants_turn
+    assert scene.ready(101.0)
+    assert not scene.wants_turn
+
+
+def test_an_awaited_batch_that_grows_lingers_until_somebody_else_awaits_a_record() -> None:
+    scene, batch = lingering()
+    add(batch)
+    awaits(batch, 0)
+    assert not scene.ready(101.0)
+    add(batch)
+    assert not scene.ready(101.0)
+    assert not scene.wants_turn, "no pass in every turn of the loop"
+    assert not scene.ready(101.0)
+    awaits(batch, 1)
+    awaits(batch, 2)
+    assert scene.ready(101.0)
+
+
+def test_who_awaits_a_batch_while_it_is_watched_has_it_watched_for_another_turn() -> None:
+    scene, batch = lingering()
+    add(batch)
+    awaits(batch, 0)
+    assert not scene.ready(101.0)
+    add(batch)
+    awaits(batch, 1)
+    assert not scene.ready(101.0)
+    assert scene.wants_turn
+    assert scene.ready(101.0)
+
+
+@pytest.mark.parametrize("out", [Scene.close, Scene.drain])
+def test_what_is_awaited_after_its_batch_has_left_does_not_hasten_the_next(out: Callable[[Scene], None]) -> None:
+    scene, batch = lingering()
+    out(scene)
+    scene.drain()
+    scene.open(created=101.0)
+    awaits(batch, 0)
+    assert not scene.ready(101.0)
+    assert not scene.wants_turn
+
+
+def test_what_left_since_somebody_awaited_it_is_not_looked_at() -> None:
+    scene, batch = lingering()
+    add(batch)
+    awaits(batch, 0)
+    assert not scene.ready(101.0)
+    scene.drain()
+    scene.open(created=101.0)
+    assert not scene.ready(101.0)
+    assert not scene.wants_turn
+
+
+def test_a_fixed_linger_does_not_look_at_who_awaits() -> None:
+    scene = Scene()
+    batch = scene.open()
+    awaits(batch, 0)
+    assert scene.wakes == 0
+    assert not scene.ready(4.9)
 
 
 def test_the_next_time_is_the_earliest_of_lingers_and_retries() -> None:

@@ -98,10 +98,12 @@ class TestNotBelieved:
 
     @virtual
     async def test_a_listener_that_asks_hangs_up_on_who_does_not_say(self, world: World) -> None:
-        async with EmbeddedCluster(configs=CONFIGS, listen=listen_on_network, clock=LoopsClock()) as cluster:
-            async with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, max_block_ms=300) as producer:
-                with pytest.raises(TimeoutException, match="closed the connection"):
-                    await producer.send("t", b"value")
+        async with (
+            EmbeddedCluster(configs=CONFIGS, listen=listen_on_network, clock=LoopsClock()) as cluster,
+            KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, max_block_ms=300) as producer,
+        ):
+            with pytest.raises(TimeoutException, match="closed the connection"):
+                await producer.send("t", b"value")
 
     async def test_the_admin_client_too(self, cluster: EmbeddedCluster) -> None:
         async with KafkaAdmin(**alice(cluster, sasl_plain_password="wrong")) as admin:

@@ -66,6 +66,7 @@ def test_properties_are_escaped(tmp_path: Path) -> None:
 def test_the_end_of_the_log_tells_why_it_ended(tmp_path: Path) -> None:
     broken = node(tmp_path, "/bin/sh", "-c", "for line in 1 2 3; do echo line $line; done; exit 3")
     assert broken.log_tail() == ""
+    assert broken.log_of("line") == ""
     with ProcessGuard() as guard:
         broken.start(guard)
         assert broken._process is not None
@@ -75,6 +76,8 @@ def test_the_end_of_the_log_tells_why_it_ended(tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match="node 1 is not running"):
             broken.pause()
     assert broken.log_tail(2) == "line 2\nline 3"
+    assert broken.log_of("2") == "line 2"
+    assert broken.log_of("line", lines=1) == "line 3"
 
 
 def test_stop_kills_what_does_not_stop(tmp_path: Path) -> None:

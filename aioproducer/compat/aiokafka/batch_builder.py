@@ -1,4 +1,4 @@
-"""What ``create_batch()`` makes: records put together by hand, up to a size. Compiled when there is a compiler."""
+"""The result of ``create_batch()``: records put together by hand, up to a size."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def _draw_sasl(random: Random, calm: bool) -> tuple[dict[str, Any], dict[str, An
 def _draw_behaviour(random: Random, calm: bool) -> dict[str, Any]:
     """Rules that take the place of others."""
     config: dict[str, Any] = {}
-    if random.random() < 0.1:
+    if random.random() < 0.5:
         config["pipeline"] = "auto"
     if random.random() < 0.05 and not calm:
         config["partitioner_class"] = choose_partition

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, ReceivedRequest, RequestFault, Topic
-from aioproducer.broker.transaction_metadata import TransactionMetadata
+from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
@@ -315,7 +315,12 @@ class SimulatedFaults(Faults, NetworkFaults):
         if not self.strikes("coordinators"):
             return ErrorCode.NONE
         for_good = self._random.random() < self.for_good
-        return self._one_of(NO_COORDINATOR_FOR_GOOD if for_good else NO_COORDINATOR_FOR_NOW)
+        code = self._one_of(NO_COORDINATOR_FOR_GOOD if for_good else NO_COORDINATOR_FOR_NOW)
+        metadata = self.transaction(key)
+        committed = metadata is not None and metadata.state is TransactionState.COMPLETE_COMMIT
+        if committed and code is ErrorCode.TRANSACTION_ABORTABLE:
+            return ErrorCode.NONE  # asked again to commit, it knows that it has done so
+        return code
 
     def partitions(self, node_id: int, topic: Topic) -> int:
         count = len(topic.partitions)

@@ -16,7 +16,7 @@ from aioproducer.testing.transactions.judge import judge
 from aioproducer.testing.transactions.plan import Plan, Transaction
 from aioproducer.testing.transactions.report import Report
 from aioproducer.testing.transactions.worker import Work
-from aioproducer.testing.transactions.workers import Workers
+from aioproducer.testing.transactions.workers import CampaignFailed, Workers
 
 _QUIET_MS = 10_000
 """The reader has read all when nothing has come for so long."""
@@ -33,7 +33,8 @@ async def run(
     """``name`` is that of the topic, which is made here, and the transactional id. The cluster has three nodes or more,
     if any are to be bounced. ``audit``: a directory for the delivery audit, which then judges as well.
 
-    Raises ``CampaignFailed`` if a worker ends by itself, or is not fenced when its place was taken.
+    Raises ``CampaignFailed`` if a worker ends by itself, or is not fenced when its place was taken; its notes have what
+    the brokers logged of transactions.
     """
     replicas = min(3, len(kafka.node_ids))
     configs = {"min.insync.replicas": str(min(2, replicas))}
@@ -48,6 +49,10 @@ async def run(
     workers = Workers(work, journal, bounced=bouncing.done, told=told)
     try:
         await workers.run()
+    except CampaignFailed as failed:
+        for node_id in kafka.node_ids:
+            failed.add_note(f"node {node_id} on transactions:\n{kafka.log_of(node_id, '[Transaction')}")
+        raise
     finally:
         bouncing.cancel()
         await asyncio.wait([bouncing])

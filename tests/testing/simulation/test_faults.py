@@ -10,7 +10,7 @@ from aioproducer.broker import AppendFault, Partition, PartitionLog, ReceivedReq
 from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.topic_config import TopicConfig
-from aioproducer.broker.transaction_metadata import TransactionMetadata
+from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.protocol.api_key import ApiKey
@@ -255,6 +255,16 @@ def test_coordinators_are_not_ready_or_refuse_for_good() -> None:
     assert codes == {*NO_COORDINATOR_FOR_NOW, *NO_COORDINATOR_FOR_GOOD}
     assert all(error_class(code).retriable for code in NO_COORDINATOR_FOR_NOW)
     assert not any(error_class(code).retriable for code in NO_COORDINATOR_FOR_GOOD)
+
+
+def test_a_coordinator_that_has_committed_does_not_demand_an_abort() -> None:
+    faults = make("coordinators")
+    metadata = TransactionMetadata("x", 1, 1000)
+    metadata.state = TransactionState.COMPLETE_COMMIT
+    faults.transaction = lambda transactional_id: metadata
+    codes = {faults.coordinator_error(0, "x") for _ in range(TIMES)}
+    possible = {*NO_COORDINATOR_FOR_NOW, *NO_COORDINATOR_FOR_GOOD, ErrorCode.NONE}
+    assert codes == possible - {ErrorCode.TRANSACTION_ABORTABLE}
 
 
 def test_some_requests_are_never_late() -> None:
