@@ -65,7 +65,7 @@ class ProducerConfig(ClientConfig):
         None,
         SERIALIZER,
         "Turns keys into bytes; without one, keys must be bytes or None. An object, a class, the name of either, or a "
-        "plain callable; `aioproducer.serializers` has those of Kafka.",
+        "plain callable; it may be asynchronous. `aioproducer.serializers` has those of Kafka.",
     )
     value_serializer: Any = key(
         Type.CLASS, None, SERIALIZER, "Turns values into bytes; without one, values must be bytes or None."
@@ -118,10 +118,10 @@ class ProducerConfig(ClientConfig):
         16777216,
         at_least(0),
         "Bytes that records of send() that nobody awaits may take, including bookkeeping, while they wait for "
-        "metadata or memory.",
+        "serializers, metadata or memory.",
     )
     max_block_ms: int = key(
-        Type.LONG, 60000, at_least(0), "How long a record may wait for metadata and memory together."
+        Type.LONG, 60000, at_least(0), "How long a record may wait for serializers, metadata and memory together."
     )
     max_request_size: int = key(
         Type.INT, 1048576, at_least(0), "Largest record, and largest request of several batches."

@@ -260,14 +260,14 @@ class ProducerOptions(ClientOptions, total=False):
     """
 
     parked_memory: int
-    """Bytes that records of send() that nobody awaits may take, including bookkeeping, while they wait for metadata or
-    memory.
+    """Bytes that records of send() that nobody awaits may take, including bookkeeping, while they wait for serializers,
+    metadata or memory.
 
     ``parked.memory``: bytes, at least 0. Default: 16777216.
     """
 
     max_block_ms: int
-    """How long a record may wait for metadata and memory together.
+    """How long a record may wait for serializers, metadata and memory together.
 
     ``max.block.ms``: milliseconds, at least 0. Default: 60000.
     """

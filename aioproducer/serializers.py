@@ -6,13 +6,15 @@
 
 Each is a callable from a value to its bytes. ``None`` stays ``None``; values of another type, or that do not fit, raise
 SerializationException. Numbers are big-endian.
+
+Serializers of your own may also be coroutines, to look up schemas, say (``docs/sending.md``).
 """
 
 from __future__ import annotations
 
 import codecs
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Generic, Protocol, overload, runtime_checkable
 from uuid import UUID
 
@@ -27,6 +29,7 @@ __all__ = [
     "IntegerSerializer",
     "ListSerializer",
     "LongSerializer",
+    "Serialized",
     "Serializer",
     "SerializerFunction",
     "SerializerLike",
@@ -37,33 +40,40 @@ __all__ = [
 ]
 
 
+Serialized = Data | None | Awaitable[Data | None]
+"""What a serializer returns. An awaitable is awaited, before the serializer is called for any other record."""
+
+
 @runtime_checkable
 class Serializer(Protocol[D]):
     """A serializer that sees the topic and the headers as well (Kafka's ``Serializer``).
 
-    ``headers`` is the record's own list, which may be appended to. ``data`` may be ``None``. A method ``close()``, if
-    there is one, is called when the producer is closed. A serializer that needs only the data is simpler as a plain
-    callable ``(data) -> bytes``, which never gets ``None``.
+    ``headers`` is the record's own list, which may be appended to. ``data`` may be ``None``. ``serialize`` may be a
+    coroutine function. A method ``close()``, if there is one, is called when the producer is closed. A serializer that
+    needs only the data is simpler as a plain callable ``(data) -> bytes``, which never gets ``None``.
     """
 
-    def serialize(self, topic: str, headers: list[tuple[str, bytes | None]], data: D | None, /) -> Data | None: ...
+    def serialize(self, topic: str, headers: list[tuple[str, bytes | None]], data: D | None, /) -> Serialized: ...
 
 
 class SerializerFunction(Protocol[D]):
-    """A plain callable: a function, or an object of most classes below. It is never called with ``None``."""
+    """A plain callable: a function, or an object of most classes below. It is never called with ``None``.
+
+    It may be a coroutine function, or return an awaitable now and then.
+    """
 
     @overload
-    def __call__(self, data: D, /) -> Data | None: ...
+    def __call__(self, data: D, /) -> Serialized: ...
 
     # Matches whatever the other does. With two overloads, pyright does not take D's default for a lambda's parameter.
     @overload
-    def __call__(self, data: Any, /) -> Data | None: ...
+    def __call__(self, data: Any, /) -> Serialized: ...
 
 
 class _Lambda(Protocol):
     """Matches nothing. Because of it, pyright infers Any for the parameter of a lambda, as mypy does anyway."""
 
-    def __call__(self, data: Any, /) -> Data | None: ...
+    def __call__(self, data: Any, /) -> Serialized: ...
 
     def _nothing_has_this(self) -> None: ...
 

@@ -94,12 +94,60 @@ def wide_fetches(client: HostileClient) -> Attacking:
     client.wait()
 
 
+def wide_sessions(client: HostileClient) -> Attacking:
+    connections = [client.connect() for _ in range(5)]
+    full = FetchRequest(max_wait_ms=0, session_epoch=0, topics=[_wide_topic(connections[0], "wide", 5_000)])
+    yield
+    sessions = [connection.ask(full, FETCH).session_id for connection in connections]
+    assert all(sessions)
+    for number in client.rounds():
+        for connection, session in zip(connections, sessions, strict=True):
+            request = FetchRequest(max_wait_ms=5, min_bytes=1, session_id=session, session_epoch=number + 1)
+            connection.send(request, FETCH)
+        for connection in connections:
+            connection.receive_frame()
+
+
+def widest_waits(client: HostileClient) -> Attacking:
+    connections = [client.connect() for _ in range(5)]
+    topics = [_wide_topic(connections[0], name, 9_990) for name in ("wide", "wider")]
+    request = frame(FetchRequest(max_wait_ms=5, min_bytes=1, topics=topics), FETCH)
+    yield
+    for _ in client.rounds():
+        for connection in connections:
+            connection.send_bytes(request)
+        for connection in connections:
+            connection.receive_frame()
+
+
+def session_churn(client: HostileClient) -> Attacking:
+    partitions = [FetchPartition(number) for number in range(50)]
+    request = frame(
+        FetchRequest(max_wait_ms=0, session_epoch=0, topics=[FetchTopic(HOSTILE, partitions=partitions)]), FETCH
+    )
+    yield
+    connections = [client.connect() for _ in range(1_500)]
+    for _ in client.rounds():
+        for connection in connections:
+            connection.send_bytes(request)
+        for connection in connections:
+            connection.receive_frame()
+
+
 def zstd_bombs(client: HostileClient) -> Attacking:
     return _batches(client, [hostile_batches.bomb(CompressionType.ZSTD)] * 200)
 
 
 def gzip_bombs(client: HostileClient) -> Attacking:
     return _batches(client, [hostile_batches.bomb(CompressionType.GZIP)] * 60)
+
+
+def lz4_bombs(client: HostileClient) -> Attacking:
+    return _batches(client, [hostile_batches.bomb(CompressionType.LZ4)] * 60)
+
+
+def huge_requests(client: HostileClient) -> Attacking:
+    return _batches(client, [hostile_batches.large_garbage()] * 95)
 
 
 def gzip_members(client: HostileClient) -> Attacking:
@@ -326,6 +374,11 @@ def _metadata(names: Iterable[str]) -> MetadataRequest:
     return MetadataRequest([MetadataRequestTopic(name=name) for name in names])
 
 
+def _wide_topic(connection: HostileConnection, name: str, partitions: int) -> FetchTopic:
+    connection.ask(CreateTopicsRequest([CreatableTopic(name, partitions, 1, [], [])], 30_000), 5)
+    return FetchTopic(name, partitions=[FetchPartition(number) for number in range(partitions)])
+
+
 def _with_20_000_topics(client: HostileClient) -> HostileConnection:
     connection = client.connect()
     for number in range(10):
@@ -353,8 +406,13 @@ ATTACKS = {
         Attack("fetches that name a partition 19,990 times", fetch_duplicates),
         Attack("fetches that name a partition 100,000 times", too_many_duplicates),
         Attack("3 fetches wait for 3,000 partitions", wide_fetches, ("--topic", f"{HONEST}:3000")),
+        Attack("5 fetch sessions of 5,000 partitions", wide_sessions),
+        Attack("5 fetches at a time wait for 19,980 partitions", widest_waits),
+        Attack("1,500 connections ask for fetch sessions again and again", session_churn),
         Attack("200 zstd batches of 127 MiB in a request", zstd_bombs),
         Attack("60 gzip batches of 127 MiB in a request", gzip_bombs),
+        Attack("60 lz4 batches of 127 MiB in a request", lz4_bombs),
+        Attack("95 batches of 1 MiB with garbage inside in a request", huge_requests),
         Attack("batches of empty gzip members", gzip_members),
         Attack("batches of empty lz4 frames", lz4_frames),
         Attack("batches of 1,000,000 empty records", tiny_records, ("-X", "log.retention.bytes=10000000")),

@@ -51,3 +51,8 @@ def lz4_frames() -> bytes:
 def garbage() -> bytes:
     """A batch of the right size and checksum whose only record is none."""
     return batch(b"\x0c" + b"\xff" * 6, 1)
+
+
+def large_garbage() -> bytes:
+    """The same, as large as it may be."""
+    return batch(b"\x0c" + b"\xff" * (LARGEST - 200), 1)

@@ -48,6 +48,7 @@
     context.py         what the handlers of a node work with
     kafka_apis.py      from a request to its handler
     handlers/          one file per API
+    fetch_sessions.py  what clients fetch again and again, and know of it
     purgatory.py       operations that wait for something to happen, or for their time to be up
     purgatories.py     the purgatories of a node
     delayed_*.py       one such operation; the fetch that waits for records; what waits for replicas

@@ -164,6 +164,12 @@ class BrokerConfig:
     transaction_max_timeout_ms: int = key(
         Type.INT, 900000, at_least(1), "Longest transaction.timeout.ms that a producer may ask for."
     )
+    max_incremental_fetch_session_cache_slots: int = key(
+        Type.INT,
+        1000,
+        at_least(0),
+        "Fetch sessions of a node (KIP-227), which have at most 100,000 partitions together. Others fetch without.",
+    )
     fetch_purgatory_purge_interval_requests: int = key(
         Type.INT, 1000, ANY, "Ended fetches are purged from the lists of waiting ones when there are this many."
     )

@@ -24,6 +24,7 @@ def broker_metrics(server: BrokerServer, now: float) -> Iterator[Metric]:
     yield from _threads(server, node, now)
     yield from _memory(server, node, now)
     yield from _purgatory(server, node)
+    yield from _fetch_sessions(server, node, now)
     yield from _topics(server, node, now)
     yield from _requests(server, node, now)
     yield from _connections(server, node, now)
@@ -66,6 +67,14 @@ def _purgatory(server: BrokerServer, node: Tags) -> Iterator[Metric]:
         tags = (("delayedOperation", purgatory.name), *node)
         yield MetricName("PurgatorySize", "DelayedOperationPurgatory", tags), purgatory.watched
         yield MetricName("NumDelayedOperations", "DelayedOperationPurgatory", tags), purgatory.num_delayed
+
+
+def _fetch_sessions(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
+    sessions = server.context.fetch_sessions
+    group = "FetchSessionCache"
+    yield MetricName("NumIncrementalFetchSessions", group, node), len(sessions)
+    yield MetricName("NumIncrementalFetchPartitionsCached", group, node), sessions.partitions
+    yield MetricName("IncrementalFetchSessionEvictionsPerSec", group, node), sessions.evictions.count_rate(now)
 
 
 def _topics(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:

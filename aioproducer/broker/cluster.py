@@ -27,6 +27,7 @@ from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.end_point import EndPoint
 from aioproducer.broker.faults import NO_FAULTS, Faults
 from aioproducer.broker.faulty_apis import FaultyApis
+from aioproducer.broker.fetch_sessions import FetchSessionCache
 from aioproducer.broker.group_coordinator import GroupCoordinator
 from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
@@ -43,6 +44,7 @@ from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
 from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.clock import Clock, SystemClock
+from aioproducer.config_def import INT_MAX
 from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.to_the_end import to_the_end
@@ -292,6 +294,10 @@ class EmbeddedCluster(ClusterContents):
             RequestOrder(),
             BatchScanner(),
             ResponseMemory(),
+            FetchSessionCache(
+                self._state.config.max_incremental_fetch_session_cache_slots,
+                partial(self._state.random.randint, 1, INT_MAX),
+            ),
             QuotaManagers(self._state.client_quotas, self._state.configs.broker(node_id), self._clock),
             BrokerTopicMetrics(),
             self._transaction_version,

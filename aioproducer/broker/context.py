@@ -11,6 +11,7 @@ from aioproducer.broker.broker_config import BrokerConfig
 from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
 from aioproducer.broker.cluster_state import ClusterState
 from aioproducer.broker.faults import NO_FAULTS, Faults
+from aioproducer.broker.fetch_sessions import FetchSessionCache
 from aioproducer.broker.group_coordinator import GroupCoordinator
 from aioproducer.broker.long_work import LongWork
 from aioproducer.broker.purgatories import Purgatories
@@ -36,6 +37,7 @@ class BrokerContext:
     order: RequestOrder
     scanner: BatchScanner
     response_memory: ResponseMemory
+    fetch_sessions: FetchSessionCache
     quotas: QuotaManagers
     topic_metrics: BrokerTopicMetrics
     transaction_version: int

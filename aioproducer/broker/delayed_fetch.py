@@ -21,6 +21,9 @@ class Fetching(Protocol):
     def answer(self) -> None:
         """Answers the request with what there is to read."""
 
+    def gone(self) -> None:
+        """There is nobody to answer any more."""
+
 
 class DelayedFetch(DelayedOperation):
     """Answers a fetch request once there is enough to read or its time is up; never if its client is gone."""
@@ -28,7 +31,11 @@ class DelayedFetch(DelayedOperation):
     def __init__(self, request: Request, max_wait_ms: int, fetching: Fetching) -> None:
         super().__init__(max_wait_ms)
         self._fetching = fetching
-        request.on_abandon(self.abandon)
+        request.on_abandon(self._abandoned)
+
+    def _abandoned(self) -> None:
+        if self.abandon():
+            self._fetching.gone()
 
     def try_complete(self) -> bool:
         return not self.is_completed and self._fetching.is_enough() and self.force_complete()

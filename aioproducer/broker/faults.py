@@ -27,7 +27,7 @@ class ReceivedRequest(NamedTuple):
 
     node_id: int
     header: RequestHeader
-    frame: bytes
+    frame: bytes | memoryview
     body_at: int
     state: ClusterState
 

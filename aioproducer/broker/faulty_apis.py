@@ -27,7 +27,7 @@ class FaultyApis:
     def is_supported(self, api_key: int, api_version: int) -> bool:
         return self._apis.is_supported(api_key, api_version)
 
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+    def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
         context = self._context
         received = ReceivedRequest(context.node_id, request.header, frame, body_at, context.state)
         fault = context.faults.on_request(received)

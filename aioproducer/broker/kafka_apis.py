@@ -150,7 +150,7 @@ class KafkaApis:
         versions = self._versions.get(api_key)
         return versions is not None and api_version in versions
 
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+    def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
         """Decodes and handles a request of a supported API and version; see ``RequestHandler``."""
         header = request.header
         if not self._admits(request):

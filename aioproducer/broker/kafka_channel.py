@@ -66,14 +66,14 @@ class KafkaChannel(asyncio.BufferedProtocol):
         security: ListenerSecurity,
     ) -> None:
         self._owner = owner
-        self._frames = FrameReader(security.max_receive_size, owner.spare_buffers)
+        self._frames = FrameReader(security.max_receive_size, owner.spare_buffers, gathers=True)
         self._memory = memory
         self._stopped = False
         self._frame_count = 0
         self._waits = False  # for the rest of a request
         self._reserved = 0  # of the memory, for a frame that is incomplete
         self._out_of_memory = False
-        self._received: deque[bytes] = deque()
+        self._received: deque[bytes | memoryview] = deque()
         self._index = index
         self._reading = True
         self._transport: asyncio.Transport | None = None
@@ -115,10 +115,12 @@ class KafkaChannel(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
-            frames = self._frames.buffer_updated(nbytes)
+            frames: list[bytes | memoryview] = list(self._frames.buffer_updated(nbytes))
         except InvalidReceiveException as error:
             self._owner.close_channel(self, str(error))
             return
+        if self._frames.large is not None:
+            frames.insert(0, self._frames.take_large())
         if self._memory.is_limited:
             self._reserve(sum(map(len, frames)))
         if frames:
@@ -179,7 +181,7 @@ class KafkaChannel(asyncio.BufferedProtocol):
         """Whether a request is there and may be taken."""
         return bool(self._received) and self.mute_state is ChannelMuteState.NOT_MUTED
 
-    def take_receive(self) -> bytes:
+    def take_receive(self) -> bytes | memoryview:
         """The next request."""
         return self._received.popleft()
 

@@ -272,7 +272,7 @@ class Processor:
                 self.received(channel)  # it goes on as long as there are requests that it had received whole
         return left
 
-    def _request(self, channel: KafkaChannel, frame: bytes) -> Request | None:
+    def _request(self, channel: KafkaChannel, frame: bytes | memoryview) -> Request | None:
         now = self._now()
         try:
             header, body_at = decode_request_header(frame)

@@ -10,9 +10,20 @@ from aioproducer.broker.purgatory import DelayedOperationPurgatory
 from aioproducer.broker.topic import Partition
 from aioproducer.clock import Clock
 
+MOST_WATCHED = 200_000
+"""Partitions that operations with many of them watch together; some 40 MB."""
+
 
 class PartitionPurgatory(DelayedOperationPurgatory):
     """Its keys are partitions."""
+
+    places = MOST_WATCHED
+    """How many more partitions operations with many of them may watch."""
+
+    def watch_partition(self, partition: Partition, operation: DelayedOperation) -> None:
+        """Tries an operation that has been started when something happens to this partition, too."""
+        partition.watch(self.check_and_complete)
+        self.watch(operation, partition)
 
     def wait_for(self, partitions: Sequence[Partition], operation: DelayedOperation) -> None:
         """Completes the operation now, or when something that happens to one of these makes it possible."""

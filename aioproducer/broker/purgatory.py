@@ -54,23 +54,39 @@ class DelayedOperationPurgatory:
 
         After :meth:`shutdown` nothing waits: the operation is completed at once.
         """
-        if operation.try_complete():
+        if operation.try_complete() or not self.start(operation):
             return True
+        # Kafka tries once more after this, as other threads run meanwhile. Here nothing can have happened.
+        for key in keys:
+            self.watch(operation, key)
+        return False
+
+    def start(self, operation: DelayedOperation) -> bool:
+        """Its time runs; False if it is up already, and the operation completed. What it waits for is watched next."""
         if self._closed:
             self._expire(operation)
-            return True
+            return False
         # Rounded up: no operation's time is up too early.
         operation.expiration_ms = math.ceil(self._clock.monotonic() * 1000) + operation.delay_ms
         if not self._timer.add(operation):
             self._expire(operation)
-            return True
-        # Kafka tries once more after this, as other threads run meanwhile. Here nothing can have happened.
-        for key in keys:
-            self._watchers.setdefault(key, []).append(operation)
+            return False
         self._estimated_operations += 1
         self._purge_if_due()
         self._set_reaper()
-        return False
+        return True
+
+    def watch(self, operation: DelayedOperation, key: Hashable) -> None:
+        """Tries an operation that has been started whenever something happens to ``key``."""
+        self._watchers.setdefault(key, []).append(operation)
+
+    def unwatch(self, operation: DelayedOperation, key: Hashable) -> None:
+        """It has ended. Those that watch few keys may stay in their lists until these are gone through."""
+        watchers = self._watchers.get(key, [])
+        if operation in watchers:
+            watchers.remove(operation)
+            if not watchers:
+                del self._watchers[key]
 
     def check_and_complete(self, key: Hashable) -> int:
         """Something happened to ``key``: tries the operations that watch it. How many were completed."""

@@ -86,6 +86,7 @@ class QuotaManagers:
             if isinstance(response, FetchResponse):
                 # It gets its records when its time is over, so none were used.
                 self.fetch.record(user, client_id, -fetched, now)
+                request.throttled()
                 told = response = FetchResponse(error_code=response.error_code, session_id=response.session_id)
             if throttle_ms == bytes_ms:
                 (self.fetch if fetched else self.produce).throttled(user, client_id, throttle_ms, now)

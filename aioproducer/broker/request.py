@@ -97,6 +97,7 @@ class Request:
         "_abandon",
         "_channel",
         "_over",
+        "_throttled",
         "abandoned",
         "api_local_complete_time",
         "body_at",
@@ -119,7 +120,7 @@ class Request:
         header: RequestHeader,
         channel: ResponseChannel,
         connection: Connection,
-        frame: bytes = b"",
+        frame: bytes | memoryview = b"",
         body_at: int = 0,
         *,
         processor: int = -1,
@@ -137,6 +138,7 @@ class Request:
         self._channel = channel
         self._abandon: Callable[[], object] | None = None
         self._over: Callable[[], object] | None = None
+        self._throttled: Callable[[], object] | None = None
         self.abandoned = False
         """The client is gone: nobody reads a response."""
         self.is_long = False
@@ -197,6 +199,15 @@ class Request:
     def end_throttling(self) -> None:
         self._channel.send_response(EndThrottlingResponse(self))
 
+    def when_throttled(self, callback: Callable[[], object]) -> None:
+        """``callback`` runs before the response leaves without what it was to tell, as the client is throttled."""
+        self._throttled = callback
+
+    def throttled(self) -> None:
+        """The client is throttled, and gets another response."""
+        if self._throttled is not None:
+            self._throttled()
+
     def on_abandon(self, callback: Callable[[], object]) -> None:
         """``callback`` runs once if the client goes before the request has ended."""
         if self.abandoned:
@@ -241,3 +252,6 @@ class WrappedRequest(Request):
 
     def when_over(self, callback: Callable[[], object]) -> None:
         self._request.when_over(callback)
+
+    def when_throttled(self, callback: Callable[[], object]) -> None:
+        self._request.when_throttled(callback)

@@ -22,7 +22,7 @@ class RequestHandler(Protocol):
     def is_supported(self, api_key: int, api_version: int) -> bool:
         """Whether requests of this API and version may be handed over. Others cost the client its connection."""
 
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+    def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
         """Handles the request whose body begins at ``frame[body_at]``. It may end later.
 
         Raises :class:`SchemaException` for a body that cannot be read.

@@ -173,13 +173,13 @@ class ProducerMetrics:
         )
         group.gauge(
             "parked-bytes",
-            "bytes of records that wait for metadata or memory and that nobody awaits; `parked.memory` bounds them",
+            "bytes of records that wait for serializers, metadata or memory, unawaited; `parked.memory` bounds them",
             lambda now: float(self.gauges.parked_bytes()),
             own=True,
         )
         group.gauge(
             "parked-records",
-            "records, of send() or enqueue(), that wait for metadata or memory",
+            "records, of send() or enqueue(), that wait for serializers, metadata or memory",
             lambda now: float(self.gauges.parked_records()),
             own=True,
         )

@@ -29,6 +29,7 @@ from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.produce_result import Loop, ProduceResult
 from aioproducer.producer.record_accumulator import RecordAccumulator, as_bytes
 from aioproducer.producer.sender import Sender
+from aioproducer.producer.serialization import Later, Serialization
 from aioproducer.types import Headers, ProducerRecord
 
 NO_PARTITION_YET: Final = 2**31 - 1
@@ -128,7 +129,10 @@ class Admission:
             self.check_open()
             key_bytes, value_bytes = key, value
             if serialize and hooks.serializes:
-                key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
+                try:
+                    key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
+                except Later as later:
+                    return self._serialize_later(later.serialization, topic, partition, timestamp_ms, condition, record)
             choose = None
             if partition is None and hooks.partitions():
                 key_bytes, value_bytes = as_bytes(key_bytes, "key"), as_bytes(value_bytes, "value")
@@ -152,6 +156,55 @@ class Admission:
             delivery._result.intercept(delivery._index, () if headers is None else tuple(headers))
         return delivery
 
+    def _serialize_later(
+        self,
+        serialization: Serialization,
+        topic: str,
+        partition: int | None,
+        timestamp_ms: int | None,
+        condition: Callable[[], Any] | None,
+        intercepted: ProducerRecord | None,
+    ) -> ParkedRecord:
+        """Lets a record wait for its serializers; everything else about it is checked now."""
+        headers = serialization.headers
+        try:
+            self._accumulator.check(topic, None, None, partition, timestamp_ms, headers)
+            return self.park(
+                topic,
+                None,
+                None,
+                partition,
+                timestamp_ms,
+                headers,
+                condition,
+                intercepted,
+                serialization=serialization,
+            )
+        except BaseException:
+            serialization.drop()
+            raise
+
+    def serialized(self, record: ParkedRecord) -> None:
+        """It is the turn of the first record that waited for serializers: it is placed, goes on waiting, or fails."""
+        topic, made = record.topic, record.serialization
+        try:
+            if made is not None:
+                record.key, record.value = as_bytes(made.key_bytes, "key"), as_bytes(made.value_bytes, "value")
+                record.headers = tuple(made.headers) if made.headers else None
+                if record.partition is None and self._hooks.partitions():
+                    record.choose = partial(self._choose, topic, made.key, record.key, made.value, record.value)
+                    record.partition = record.choose()
+            number = NO_PARTITION_YET if record.undecided() else record.partition
+            self._accumulator.check(topic, record.key, record.value, number, record.timestamp_ms, record.headers)
+            size = self._accumulator.record_size(record.key, record.value, record.headers)
+        except KafkaError as error:
+            if record.waiting():
+                self._lot.give_up(record, error)
+            return
+        if record.waiting():  # the user's partitioner may have closed the producer
+            self._lot.serialized(record, size)
+            self._sender.parked(topic)  # also if it is placed: its caller may wait to be notified
+
     def _choose(
         self, topic: str, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None
     ) -> int | None:
@@ -170,13 +223,17 @@ class Admission:
         condition: Callable[[], Any] | None = None,
         intercepted: ProducerRecord | None = None,
         choose: Callable[[], int | None] | None = None,
+        serialization: Serialization | None = None,
     ) -> ParkedRecord:
-        """Lets a record wait that was checked and lacks metadata or memory."""
+        """Lets a record wait that was checked and lacks metadata, memory, or its bytes."""
         if not topic:
             raise IllegalArgumentException("the topic is empty")
         self._check_place()
         self.check_open()
         key_bytes, value_bytes = as_bytes(key, "key"), as_bytes(value, "value")
+        size = self._accumulator.record_size(key_bytes, value_bytes, headers)
+        if serialization is not None:
+            size += serialization.size
         record = ParkedRecord(
             self._loop,
             topic,
@@ -185,13 +242,14 @@ class Admission:
             partition,
             timestamp_ms,
             headers,
-            self._accumulator.record_size(key_bytes, value_bytes, headers),
+            size,
             now=self._loop.time(),
             max_block=self._max_block,
             condition=None if condition is None else condition(),
             hooks=self._hooks,
             intercepted=intercepted,
             choose=choose,
+            serialization=serialization,
         )
         self._lot.park(record)
         self._sender.parked(topic)

@@ -13,7 +13,6 @@ from aioproducer.errors import (
     IllegalArgumentException,
     KafkaError,
     Outcome,
-    PartitionerException,
     RecordTooLargeException,
     SerializationException,
 )
@@ -154,7 +153,7 @@ class BulkSend:
         await placed(self._lot, record)
         self._tally.took(record.result, 0, index)  # not before: one that is withdrawn has not failed
         error = record.result.error
-        if error is None or isinstance(error, PartitionerException):
+        if error is None or isinstance(error, _REFUSED):
             return
         if self._lacks(record.partition):
             self._no_partition = error

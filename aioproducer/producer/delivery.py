@@ -24,9 +24,9 @@ class Delivery:
     """One record's delivery: await it for its :class:`RecordMetadata`, or for the error that ended it.
 
     Any number of tasks may await it; cancelling one of them affects neither the record nor the others. Only a record
-    that still waits for metadata or memory is withdrawn when nobody awaits it any more; a transaction fails with it.
-    While nobody awaits such a record, it counts in parked.memory, and fails if there is no room for it; callbacks,
-    ``flush`` and ``close`` do not count as awaiting it.
+    that still waits for serializers, metadata or memory is withdrawn when nobody awaits it any more; a transaction
+    fails with it. While nobody awaits such a record, it counts in parked.memory, and fails if there is no room for it;
+    callbacks, ``flush`` and ``close`` do not count as awaiting it.
 
     ``done()``, ``result()``, ``exception()`` and ``add_done_callback()`` work as on a future.
 
@@ -109,11 +109,12 @@ class Delivery:
 
     def _waiting(self, result: ProduceResult) -> Generator[Any, None, RecordMetadata]:
         """Waits for the record's end in its present result, which is pending."""
-        future = result.loop.create_future()
-        result.add_waiter(self._index, future)
         lot = result.lot
         if lot is not None:
             lot.awaited(result)
+        future = result.loop.create_future()
+        result.add_waiter(self._index, future)
+        if lot is not None:
             future.add_done_callback(result.gave_up)
         waiting: Generator[Any, None, RecordMetadata] = future.__await__()
         return waiting

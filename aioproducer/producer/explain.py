@@ -16,7 +16,7 @@ from aioproducer.producer.incomplete_batches import IncompleteBatches
 from aioproducer.producer.ledger import Ledger, duration, in_words
 from aioproducer.producer.line_limit import LineLimits
 from aioproducer.producer.parked_record import ParkedRecord
-from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.parking import ParkingLot, serializer_at_work
 from aioproducer.producer.partition_queue import PartitionQueue
 from aioproducer.producer.pipeline import Pipeline
 from aioproducer.producer.producer_batch import ProducerBatch
@@ -287,7 +287,11 @@ def _why_parked(here: Situation, parked: list[ParkedRecord], now: float) -> Iter
     waiting = f"{counted(len(parked), 'record')} of {sum(record.size for record in parked)} bytes"
     since = f"the oldest for {duration(now - oldest.parked_at)} of max.block.ms={here.config.max_block_ms}"
     left = oldest.deadline - now
-    if (line := here.lot.metadata.get(topic)) is None or oldest not in line:
+    if oldest in here.lot.serializing:
+        at_work = here.lot.serializing.first()
+        text = f"{waiting} wait for serializers, {since}: the line waits for the {serializer_at_work(at_work, now)}"
+        yield _timed(Reason.SERIALIZER, text, left)
+    elif (line := here.lot.metadata.get(topic)) is None or oldest not in line:
         pool = here.lot.pool
         text = (
             f"{waiting} wait for memory, {since}: {pool.total - pool.available} of buffer.memory={pool.total} bytes "

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from aioproducer.config import ProducerConfig
@@ -15,7 +16,8 @@ from aioproducer.producer.custom_partitioner import CustomPartitioner
 from aioproducer.producer.interceptors import ProducerInterceptors, unacknowledged
 from aioproducer.producer.produce_result import Loop, ProduceResult
 from aioproducer.producer.record_accumulator import check_headers
-from aioproducer.producer.serializing import Serialize, sees_headers, serializing
+from aioproducer.producer.serialization import Later, Serialization
+from aioproducer.producer.serializing import Serialize, Unfinished, sees_headers, serializes_later, serializing
 from aioproducer.types import Headers, PartitionInfo, ProducerRecord, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,13 @@ class Hooks:
         self.serializes = config.key_serializer is not None or config.value_serializer is not None
         self.any = self._intercepts or self.serializes or config.partitioner_class is not None
         """Whether there is anything to be called before a record is appended."""
+        self.asynchronous = False
+        """A serializer is a coroutine function: each record waits for its turn."""
+        self.serialize = self._serialize_at_once
+        """Key and value as bytes, and the headers with what the serializers have added to them; ``Later`` if that takes
+        an await."""
+        self.others_wait: Callable[[], bool] = lambda: False
+        """Whether records wait for their serializers; set when the producer is bound to a loop."""
         self.depth = 0
         """How many of the user's functions are running now, nested."""
         self.closed = False
@@ -58,6 +67,9 @@ class Hooks:
         self._serialize_key = serializing(key, "key")
         self._serialize_value = serializing(value, "value")
         self._sees_headers = sees_headers(key) or sees_headers(value)
+        self.asynchronous = serializes_later(key) or serializes_later(value)
+        if self.asynchronous:
+            self.serialize = self._serialize_in_turn
         if config.partitioner_class is not None:
             self._partitioner = CustomPartitioner(self._made("partitioner.class", config.partitioner_class))
 
@@ -114,8 +126,17 @@ class Hooks:
         self._intercepting -= 1
         self.depth -= 1
 
-    def serialize(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
-        """Key and value as bytes, and the headers with what the serializers have added to them."""
+    def _serialize_in_turn(
+        self, topic: str, key: Any, value: Any, headers: Headers | None
+    ) -> tuple[Any, Any, Headers | None]:
+        """Not before the serializers of other records have finished, and always later if they are coroutines."""
+        if self.asynchronous or self.others_wait():
+            raise Later(self._serialization(topic, key, value, self._own(headers)))
+        return self._serialize_at_once(topic, key, value, headers)
+
+    def _serialize_at_once(
+        self, topic: str, key: Any, value: Any, headers: Headers | None
+    ) -> tuple[Any, Any, Headers | None]:
         self.depth += 1
         try:
             return self.serialized(topic, key, value, headers)
@@ -129,9 +150,25 @@ class Hooks:
             if headers is not None:
                 check_headers(headers)
             seen = [] if headers is None else list(headers)
-        key = self._serialize_key(topic, seen, key)
-        value = self._serialize_value(topic, seen, value)
-        return key, value, seen or headers
+        key_bytes = None
+        try:
+            key_bytes = self._serialize_key(topic, seen, key)
+            value_bytes = self._serialize_value(topic, seen, value)
+        except Unfinished as unfinished:
+            self.serialize = self._serialize_in_turn  # from now on others may wait
+            own = seen if self._sees_headers else self._own(headers)
+            raise Later(self._serialization(topic, key, value, own, unfinished, key_bytes)) from None
+        return key_bytes, value_bytes, seen or headers
+
+    def _own(self, headers: Headers | None) -> list[tuple[str, bytes | None]]:
+        """A record's headers, checked and in a list of its own."""
+        if headers is None:
+            return []
+        check_headers(headers)
+        return list(headers)
+
+    def _serialization(self, *given: Any) -> Serialization:
+        return Serialization(self._serialize_key, self._serialize_value, *given)
 
     def partitions(self) -> bool:
         """Whether the user has a partitioner."""

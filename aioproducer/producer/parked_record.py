@@ -10,6 +10,7 @@ from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.held_delivery import HeldDelivery
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.produce_result import PENDING, Loop, ProduceResult
+from aioproducer.producer.serialization import Serialization
 from aioproducer.types import Headers, ProducerRecord
 
 PARKED_COST: Final = 640
@@ -35,6 +36,8 @@ class ParkedRecord:
         "parked_at",
         "partition",
         "result",
+        "serialization",
+        "serialized_at",
         "size",
         "timestamp_ms",
         "topic",
@@ -59,6 +62,7 @@ class ParkedRecord:
         hooks: Hooks | None = None,
         intercepted: ProducerRecord | None = None,
         choose: Callable[[], int | None] | None = None,
+        serialization: Serialization | None = None,
     ) -> None:
         self.topic = topic
         self.key = key
@@ -67,7 +71,11 @@ class ParkedRecord:
         self.timestamp_ms = timestamp_ms
         self.headers = None if headers is None else tuple(headers)  # what was checked, whatever becomes of a list
         self.size = size
+        self.serialization = serialization
+        """What key and value are to be made of; None when they are bytes."""
         self.parked_at = now
+        self.serialized_at = now
+        """When it had its key and value, and waited for metadata or memory from then on."""
         self.moved_at = now
         """When it had its metadata, and waited for memory from then on."""
         self.deadline = now + max_block
@@ -102,6 +110,8 @@ class ParkedRecord:
 
     def fail(self, error: DeliveryError, aborted: bool = False) -> None:
         """Its end; interceptors hear of it first."""
+        if self.serialization is not None:
+            self.serialization.drop()
         if self.intercepted is not None and self._hooks is not None:
             self._hooks.on_send_error(self.intercepted, error)
         self.result.fail(error, aborted)

@@ -1,11 +1,11 @@
 """Records that could not be appended at once, in the order they came.
 
-A record waits for metadata (its topic is unknown, or the partition it names) or for memory. All waiters stand in the
-same queues: a record of ``send``, whose delivery its caller may await, and an ``enqueue`` caller, who brings an
-``asyncio.Condition`` and waits on it, as each thread waiting in Kafka's BufferPool has one of its own. Placing happens
-synchronously, in order, the moment memory is freed or metadata arrives, before anybody is notified: a newcomer finds
-the queue not empty and goes behind it, and a waiter that is cancelled after it was placed has lost nothing, as its
-record is in the accumulator.
+A record waits for metadata (its topic is unknown, or the partition it names) or for memory; and before that, maybe, for
+its serializers: then all later records stand in line behind it. All waiters stand in the same queues: a record of
+``send``, whose delivery its caller may await, and an ``enqueue`` caller, who brings an ``asyncio.Condition`` and waits
+on it, as each thread waiting in Kafka's BufferPool has one of its own. Placing happens synchronously, in order, the
+moment memory is freed or metadata arrives, before anybody is notified: a newcomer finds the queue not empty and goes
+behind it, and a waiter that is cancelled after it was placed has lost nothing, as its record is in the accumulator.
 
 A record that somebody awaits holds its caller up, so nothing but ``max.block.ms`` bounds it. A record that nobody
 awaits counts in ``parked.memory``. While ``send`` runs, nothing tells which of the two its record will be. So a record
@@ -24,6 +24,7 @@ from typing import Final, final
 from aioproducer.errors import (
     BufferExhaustedException,
     DeliveryError,
+    IllegalStateException,
     KafkaError,
     Outcome,
     PartitionerException,
@@ -33,7 +34,7 @@ from aioproducer.metrics import ProducerMetrics
 from aioproducer.producer.buffer_pool import BufferPool
 from aioproducer.producer.explanation import counted
 from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.ledger import Ledger, in_words
+from aioproducer.producer.ledger import Ledger, duration, in_words
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.produce_result import ProduceResult
 from aioproducer.producer.reason import Reason
@@ -46,6 +47,14 @@ TRIAL: Final = 4
 
 A task begins in the turn after the one that makes it, and may do no more then than to make the next one.
 """
+
+
+def serializer_at_work(record: ParkedRecord, now: float) -> str:
+    """What holds up the line of records that wait for serializers, of which this is the first."""
+    serialization = record.serialization
+    if serialization is None or serialization.began_at is None:
+        return "serializer, whose turn has not come"
+    return f"{serialization.what}_serializer, which has been at work for {duration(now - serialization.began_at)}"
 
 
 @final
@@ -62,6 +71,8 @@ class ParkingLot:
         self.bytes = 0
         self._parked: dict[ProduceResult, ParkedRecord] = {}
         # Each of them stands in one of these, too:
+        self.serializing = WaitingLine()
+        """The first record's serializers are at work, and the others wait for their turn."""
         self.memory = WaitingLine()
         self.metadata: dict[str, WaitingLine] = {}
         self.settled: deque[ParkedRecord] = deque()
@@ -70,6 +81,10 @@ class ParkingLot:
         """Told of every record that fails here, or is withdrawn."""
         self.wake: Callable[[], object] = lambda: None
         """Has the Sender look here: records were placed or have failed without its doing, or are left to be placed."""
+        self.on_serializing: Callable[[], object] = lambda: None
+        """Told whenever records have joined or left the line of those that wait for serializers."""
+        self.within_serializer: Callable[[], bool] = lambda: False
+        """Whether it is the serializer at work that calls."""
         self.paused = False
         """There may be memory for those who wait for it: placing has stopped only to give the loop a turn."""
         self._trial = WaitingLine()
@@ -86,6 +101,7 @@ class ParkingLot:
         self._count = 0
         self._shut = True
         self._waited = (False, False)
+        self._serialized = False
 
     def open(self) -> None:
         """From now on records go straight to the accumulator, unless somebody waits for memory."""
@@ -99,7 +115,8 @@ class ParkingLot:
 
     def _gate(self) -> None:
         waiting = (len(self.memory) > 0, len(self.metadata) > 0)
-        self._accumulator.detour = self._shut or waiting[0]
+        serializing = len(self.serializing) > 0
+        self._accumulator.detour = self._shut or waiting[0] or serializing
         if not waiting[0]:
             self.paused = False
         if waiting != self._waited:
@@ -107,6 +124,9 @@ class ParkingLot:
             now = self._accumulator.loop.time()
             self._metrics.memory_wait.tell(waiting[0], now)
             self._metrics.metadata_wait.tell(waiting[1], now)
+        if serializing or self._serialized:
+            self._serialized = serializing
+            self.on_serializing()
 
     def __len__(self) -> int:
         return len(self._parked)
@@ -124,11 +144,39 @@ class ParkingLot:
                 self._try(record)
             else:
                 self._charge(record)
+        if record.serialization is not None or len(self.serializing) > 0:
+            self.serializing.add(record)
+        else:
+            self._line_up(record)
+        self._gate()
+
+    def _line_up(self, record: ParkedRecord) -> None:
         if self._has_metadata(record):
             self.memory.add(record)
         else:
             self._wait_for_metadata(record)
-        self._gate()
+
+    def serialized(self, record: ParkedRecord, size: int) -> None:
+        """The record's turn has come, and its key and value are bytes: now it waits as others do."""
+        self.serializing.remove(record)
+        if record.charged:
+            self.bytes += size - record.size
+        record.size = size
+        record.serialization = None
+        record.serialized_at = record.moved_at = self._accumulator.loop.time()
+        self._line_up(record)
+        self.place()
+        if record.charged and self.bytes > self.capacity:
+            self._no_charge(record)
+            self._nobody_awaits(record)
+
+    def check_awaitable(self, record: ParkedRecord) -> None:
+        """IllegalStateException for a serializer that would wait for a record which waits for it."""
+        if record in self.serializing and self.within_serializer():
+            raise IllegalStateException(
+                f"a serializer awaits a record for {record.topic!r}, which has to wait until that serializer has "
+                "finished: call send() there without awaiting it"
+            )
 
     def _full_for(self, record: ParkedRecord) -> bool:
         return self.bytes + record.held > self.capacity
@@ -265,10 +313,11 @@ class ParkingLot:
         """Takes back a record nobody wants any more; it will never be in the log."""
         if not record.waiting():
             return
+        missing = "a serializer" if record in self.serializing else "metadata or memory"
         self._take_out(record)
         self._leave(record)
         error = KafkaError(
-            f"the record for {record.topic!r} was withdrawn while it waited for metadata or memory: "
+            f"the record for {record.topic!r} was withdrawn while it waited for {missing}: "
             "the task that awaited it was cancelled"
         )
         self.on_failed(error)  # a transaction may not be committed without it
@@ -294,12 +343,16 @@ class ParkingLot:
             self._charge(record)
             return
         error = BufferExhaustedException(
-            f"{self.bytes} bytes of records that nobody awaits wait for metadata or memory already, and {record.held} "
+            f"{self.bytes} bytes of records that nobody awaits wait already, and {record.held} "
             f"more do not fit in parked.memory={self.capacity}: await send(), or enqueue(), and the call waits for room"
         )
+        self.give_up(record, error)
+
+    def give_up(self, record: ParkedRecord, error: KafkaError) -> None:
+        """Fails a record that waits."""
         self._take_out(record)
         self._fail_each([(record, error)])
-        self.place()
+        self.place()  # the next one may need less
         self.wake()
 
     # Who awaits a record of send: its result tells
@@ -307,6 +360,7 @@ class ParkingLot:
     def awaited(self, result: ProduceResult) -> None:
         """Somebody more awaits the record."""
         record = self._parked[result]
+        self.check_awaitable(record)
         record.awaiters += 1
         self._no_charge(record)
 
@@ -369,7 +423,9 @@ class ParkingLot:
     def _take_out(self, record: ParkedRecord) -> None:
         """Takes a record that waits out of its queue."""
         line = self.metadata.get(record.topic)
-        if line is not None and record in line:
+        if record in self.serializing:
+            self.serializing.remove(record)
+        elif line is not None and record in line:
             line.remove(record)
             if len(line) == 0:
                 del self.metadata[record.topic]
@@ -387,6 +443,7 @@ class ParkingLot:
         """Fails everything parked. It comes after bugs, too, so it does not rely on the queues."""
         records = self.records()
         self._parked.clear()
+        self.serializing = WaitingLine()
         self.memory = WaitingLine()
         self.metadata.clear()
         self._trial = WaitingLine()
@@ -400,7 +457,7 @@ class ParkingLot:
                 self._fail(record, error, aborted=aborted)
 
     def next_deadline(self) -> float | None:
-        lines = (self.memory, *self.metadata.values())
+        lines = (self.serializing, self.memory, *self.metadata.values())
         return min([line.first().deadline for line in lines if len(line) > 0], default=None)
 
     def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
@@ -419,12 +476,19 @@ class ParkingLot:
     ) -> list[tuple[ParkedRecord, KafkaError]]:
         self._expiring.begin()
         late: list[tuple[ParkedRecord, KafkaError]] = []
+        if len(self.serializing) > 0:
+            at_work = self.serializing.first()
+            while len(self.serializing) > 0 and (record := self.serializing.first()).deadline <= now:
+                self.serializing.remove(record)
+                late.append((record, self._not_serialized(record, at_work, now)))
+                if self._expiring.over():
+                    return late
         for topic, line in list(self.metadata.items()):
             while len(line) > 0 and (record := line.first()).deadline <= now:
                 line.remove(record)
                 if len(line) == 0:
                     del self.metadata[topic]
-                late.append((record, self._no_partition(record, now) or no_metadata(topic, record.parked_at)))
+                late.append((record, self._no_partition(record, now) or no_metadata(topic, record.serialized_at)))
                 if self._expiring.over():
                     return late
         while len(self.memory) > 0 and (record := self.memory.first()).deadline <= now:
@@ -433,6 +497,17 @@ class ParkingLot:
             if self._expiring.over():
                 return late
         return late
+
+    def _not_serialized(self, record: ParkedRecord, at_work: ParkedRecord, now: float) -> TimeoutException:
+        ledger = Ledger(record.parked_at)
+        ledger.book(now, Reason.SERIALIZER.value)
+        whose = "its" if record is at_work else f"an earlier record's, for {at_work.topic!r}:"
+        error = TimeoutException(
+            f"the record for {record.topic!r} was not serialized within max.block.ms "
+            f"({(now - record.parked_at) * 1000:.0f} ms): it waited for {whose} {serializer_at_work(at_work, now)}"
+        )
+        error.ledger = ledger.entries()
+        return error
 
     def _no_partition(self, record: ParkedRecord, now: float) -> TimeoutException | None:
         queues = self._accumulator.topics.get(record.topic)
@@ -450,7 +525,9 @@ class ParkingLot:
 
     def _no_memory(self, record: ParkedRecord, now: float) -> BufferExhaustedException:
         ledger = Ledger(record.parked_at)
-        if record.moved_at > record.parked_at:
+        if record.serialized_at > record.parked_at:
+            ledger.book(record.serialized_at, Reason.SERIALIZER.value)
+        if record.moved_at > record.serialized_at:
             ledger.book(record.moved_at, Reason.METADATA.value)
         ledger.book(now, Reason.MEMORY.value)
         pool = self._accumulator.pool

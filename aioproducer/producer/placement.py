@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import asyncio
 
+from aioproducer.errors import IllegalStateException
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.turn import Turn
 
 
 async def placed(lot: ParkingLot, record: ParkedRecord) -> None:
-    """Returns when the record is in the accumulator, or has failed; it is withdrawn if the caller is cancelled."""
+    """Returns when the record is in the accumulator, or has failed; it is withdrawn if the caller is cancelled.
+
+    IllegalStateException, and withdrawn, if the caller is the serializer that the record waits for.
+    """
     condition = record.condition
     try:
+        lot.check_awaitable(record)
         async with condition:
             while record.waiting():
                 await condition.wait()
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, IllegalStateException):
         lot.withdraw(record)
         raise
 

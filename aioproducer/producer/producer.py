@@ -43,6 +43,7 @@ from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.record_calls import RecordCalls
 from aioproducer.producer.reporters import Reporters
 from aioproducer.producer.sender import Sender
+from aioproducer.producer.serializer_lane import SerializerLane
 from aioproducer.producer.transaction_manager import TransactionManager
 from aioproducer.producer.transactional_calls import TransactionalCalls
 from aioproducer.records.compression import CompressionType, check_codec
@@ -102,6 +103,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
         self._lot: ParkingLot
         self._sender: Sender
         self._admission: Admission
+        self._lane: SerializerLane
         self._transactions: TransactionManager | None = None
 
     @classmethod
@@ -152,6 +154,7 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
             failed=lambda: int(self._sender.fatal is not None),
         )
         self._admission = self._make_admission(loop)
+        self._lane = SerializerLane(self._lot, self._hooks, self._admission.serialized)
         if config.transactional_id is not None:
             self._transactions = self._sender.make_transactional()
         self._hooks.loop = loop
@@ -218,12 +221,15 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
                     "close() without a time-out, or flush() before it, waits for all"
                 )
             )
-            self._hooks.close()  # every record has ended; what follows may be cancelled
-            self._home.leave()
             try:
-                await self._reporters.close(0.0)
+                await self._lane.stopped(grace)
             finally:
-                await self._sender.stop(grace)
+                self._hooks.close()  # every record has ended; what follows may be cancelled
+                self._home.leave()
+                try:
+                    await self._reporters.close(0.0)
+                finally:
+                    await self._sender.stop(grace)
 
     # Records
 
@@ -356,7 +362,8 @@ class KafkaProducer(RecordCalls[K, V], BulkCalls[K, V], TransactionalCalls, meta
                 yield self._transactions.status.state.value
         yield f"{counted(self._sender.pending(), 'batch has', 'batches have')} not ended"
         if parked := len(self._lot):
-            yield f"{counted(parked, 'record waits', 'records wait')} for metadata or memory"
+            missing = "a serializer, metadata or memory" if len(self._lot.serializing) else "metadata or memory"
+            yield f"{counted(parked, 'record waits', 'records wait')} for {missing}"
 
     def _make_sender(self) -> Sender:
         """What sends the batches; a mock has another, and another way in."""

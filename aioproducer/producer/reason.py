@@ -11,6 +11,7 @@ class Reason(Enum):
     NOTHING = "nothing to send"
     FAILED = "the producer has failed"
     NO_BROKER = "no connection to any broker"
+    SERIALIZER = "serializer at work"
     METADATA = "no metadata"
     PARTITION = "no such partition"
     MEMORY = "no memory"

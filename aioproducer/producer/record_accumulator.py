@@ -186,6 +186,23 @@ class RecordAccumulator:
             return None
         return self.place(topic, key_bytes, value_bytes, partition, timestamp_ms, headers, size)
 
+    def check(
+        self,
+        topic: str,
+        key: object,
+        value: object,
+        partition: object,
+        timestamp_ms: object,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+    ) -> None:
+        """Raises what ``append`` would raise for the record, and appends nothing."""
+        detour = self.detour
+        self.detour = True
+        try:
+            self.append(topic, key, value, partition, timestamp_ms, headers)
+        finally:
+            self.detour = detour
+
     def place(
         self,
         topic: str,

@@ -86,7 +86,8 @@ class RecordCalls(Generic[K, V]):
 
         ``timestamp_ms`` counts from the epoch; None means now. Raises only for misuse (IllegalArgumentException,
         IllegalStateException) and SerializationException; all other errors arrive in the delivery, or in the log if
-        nobody awaits it.
+        nobody awaits it. So does the SerializationException of a serializer that must be awaited: until it has
+        finished, the record waits, and all later records behind it.
         """
         delivery = _append(self, topic, value, key, partition, timestamp_ms, headers)
         if delivery is None:
@@ -120,9 +121,9 @@ class RecordCalls(Generic[K, V]):
     ) -> Coroutine[Any, Any, Delivery]:
         """``send`` with back-pressure: awaited, it waits up to max.block.ms until the record is in the accumulator.
 
-        Raises what kept the record out (BufferExhaustedException, TimeoutException, RecordTooLargeException). If it is
-        cancelled while the record waits, the record is withdrawn and will never be in the log; a transaction fails
-        with it. Once the record is in the accumulator, it goes on to its own end.
+        Raises what kept the record out (BufferExhaustedException, TimeoutException, RecordTooLargeException,
+        SerializationException). If it is cancelled while the record waits, the record is withdrawn and will never be in
+        the log; a transaction fails with it. Once the record is in the accumulator, it goes on to its own end.
 
         The call itself hands the record over, so records have the order of the calls. If you forget to await it, Python
         warns that it was never awaited, and the record is treated as one of ``send``.

@@ -151,7 +151,7 @@ class SenderPass:
                 self._alarm.ring()
 
     def _somebody_parked(self) -> bool:
-        return bool(self._lot.memory.records or self._lot.metadata)
+        return bool(self._lot.memory.records or self._lot.metadata or self._lot.serializing.records)
 
     def _wake_at(self, when: float | None) -> None:
         if when is not None:

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aioproducer.errors import ConfigException, SerializationException
 from aioproducer.plugins import is_async
 
 Serialize = Callable[[str, list[tuple[str, bytes | None]], Any], Any]
-"""(topic, headers, data) → bytes or None; SerializationException whatever the serializer raises."""
+"""(topic, headers, data) → bytes or None; SerializationException whatever the serializer raises, and Unfinished."""
+
+
+class Unfinished(Exception):
+    """The key's or value's (``what``) serializer has returned an awaitable: the bytes come later."""
+
+    def __init__(self, what: str, data: object, awaitable: Awaitable[object]) -> None:
+        self.what = what
+        self._data = data
+        self._awaitable = awaitable
+
+    async def finish(self) -> Any:
+        """The bytes, or None; SerializationException whatever the awaitable raises."""
+        try:
+            made = await self._awaitable
+        except Exception as error:
+            raise _failed(self.what, self._data, error) from error
+        if _is_writable(made):
+            return made
+        _close(made)
+        raise _no_bytes(made, self.what, self._data)
+
+    def drop(self) -> None:
+        """Nobody will await it."""
+        _close(self._awaitable)
+
+
+def serializes_later(plugin: Any) -> bool:
+    """Whether it is a coroutine function, or has one in the place of ``serialize``."""
+    return is_async(plugin.serialize if sees_headers(plugin) else plugin)
 
 
 def sees_headers(plugin: Any) -> bool:
@@ -25,8 +54,6 @@ def serializing(plugin: Any, what: str) -> Serialize:
     call = plugin.serialize if sees_headers(plugin) else plugin
     if not callable(call):
         raise _refused(plugin, what, "is neither callable nor has a method serialize")
-    if is_async(call):
-        raise _refused(plugin, what, "is asynchronous: send() calls serializers, it does not await them")
 
     def with_headers(topic: str, headers: list[tuple[str, bytes | None]], data: Any) -> Any:
         try:
@@ -48,13 +75,26 @@ def serializing(plugin: Any, what: str) -> Serialize:
 
 
 def _checked(made: Any, what: str, data: Any) -> Any:
-    if made is None or isinstance(made, bytes | bytearray | memoryview):
+    if _is_writable(made):
         return made
+    if inspect.isawaitable(made):
+        raise Unfinished(what, data, made)
+    raise _no_bytes(made, what, data)
+
+
+def _is_writable(made: Any) -> bool:
+    return made is None or isinstance(made, bytes | bytearray | memoryview)
+
+
+def _close(made: object) -> None:
+    """A coroutine that is dropped must be closed, or Python warns that it was never awaited."""
     if inspect.iscoroutine(made):
         made.close()
-    raise SerializationException(
+
+
+def _no_bytes(made: object, what: str, data: object) -> SerializationException:
+    return SerializationException(
         f"the {what}_serializer made a {type(made).__name__} of a {type(data).__name__}; it must make bytes or None"
-        + (": it is asynchronous, but send() does not await it" if inspect.isawaitable(made) else "")
     )
 
 

@@ -15,17 +15,19 @@ async def wait_all(deliveries: Iterable[Delivery]) -> None:
     nothing. If ``wait_all`` is cancelled, none is withdrawn.
     """
     all_of_them = list(deliveries)
-    for delivery in all_of_them:
-        result, _ = delivery.place()
-        result.notice()
-        if result.lot is not None:
-            result.lot.awaited(result)
+    awaited: list[Delivery] = []
     try:
+        for delivery in all_of_them:
+            result, _ = delivery.place()
+            result.notice()
+            if result.lot is not None:
+                result.lot.awaited(result)
+                awaited.append(delivery)
         for delivery in all_of_them:
             while not delivery.done():
                 await delivery.settled()
     except BaseException:
-        for delivery in all_of_them:
+        for delivery in awaited:
             result, _ = delivery.place()
             if result.lot is not None:
                 result.lot.released(result)

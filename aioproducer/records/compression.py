@@ -6,7 +6,7 @@ The libraries for snappy, lz4 and zstd are optional and are loaded when first us
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from importlib import import_module
 from threading import local
@@ -171,7 +171,15 @@ _MAX_EXPANSION: Final = 1040
 
 
 _PIECE: Final = 1024 * 1024
-"""Bytes that zlib gives at once: it copies them together with the GIL, which ``join`` releases."""
+"""Bytes that a library gives at once: it copies them together with the GIL, which ``join`` releases."""
+
+
+def _joined(pieces: list[bytes]) -> bytes:
+    """All of them as one. They are freed one after another, as 128 MiB at once keep the GIL for 10 ms."""
+    joined = b"".join(pieces)
+    while pieces:
+        pieces.pop()
+    return joined
 
 
 class Member(NamedTuple):
@@ -192,14 +200,21 @@ def _gzip_member(data: bytes, max_size: int) -> Member:
         pieces.append(piece)
         max_size -= len(piece)
         if member.eof or len(piece) < asked or max_size == 0:
-            return Member(b"".join(pieces), member.eof, member.unused_data)
+            return Member(_joined(pieces), member.eof, member.unused_data)
         data = member.unconsumed_tail
 
 
 def _lz4_frame(data: bytes, max_size: int) -> Member:
     frame = _library(CompressionType.LZ4).LZ4FrameDecompressor()
-    content = frame.decompress(data, max_size)
-    return Member(content, frame.eof, frame.unused_data or b"")
+    pieces: list[bytes] = []
+    while True:
+        asked = min(max_size, _PIECE)
+        piece = frame.decompress(data, asked)
+        pieces.append(piece)
+        max_size -= len(piece)
+        if frame.eof or len(piece) < asked or max_size == 0:
+            return Member(_joined(pieces), frame.eof, frame.unused_data or b"")
+        data = b""  # the decompressor keeps what is left
 
 
 def _decompress_members(
@@ -227,7 +242,7 @@ def _decompress_members(
         left -= len(member.content)
         data = member.rest
         if not data:
-            return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            return pieces[0] if len(pieces) == 1 else _joined(pieces)
 
 
 # Snappy has no frame of its own; Kafka uses that of snappy-java's SnappyOutputStream: a magic number, two versions, and
@@ -311,21 +326,48 @@ def _compress_zstd(data: bytes, level: int | None) -> bytes:
     return compressed
 
 
-_ZSTD_EXPANSION: Final = 32 * 1024
-"""Bytes that one byte of zstd gives at most: a block of 4 bytes repeats one of them 128 K times."""
+_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_ZSTD_BLOCK: Final = 128 * 1024
+"""Bytes that a compressed block gives at most."""
+
+_ZSTD_LEAST: Final = 256
+"""Bytes that any block counts for, so that a piece has 4096 blocks at most."""
+
+_RLE, _COMPRESSED = 1, 2
+"""Types of blocks. An RLE block has one byte, whatever it gives."""
+
+
+def zstd_pieces(data: bytes) -> Iterator[bytes]:
+    """A zstd frame cut between blocks, so that each piece gives at most ``_PIECE`` bytes if the frame is a good one.
+
+    Raises ``ZstdError`` if it does not begin as a frame.
+    """
+    at: int = _library(CompressionType.ZSTD).frame_header_size(data)
+    start = given = 0
+    is_last = False
+    while at + 3 <= len(data) and not is_last:
+        block = int.from_bytes(data[at : at + 3], "little")
+        is_last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
+        gives = max(_ZSTD_LEAST, _ZSTD_BLOCK if kind == _COMPRESSED else size)
+        if given + gives > _PIECE:
+            yield data[start:at]
+            start, given = at, 0
+        given += gives
+        at += 3 + (1 if kind == _RLE else size)
+    yield data[start:]
 
 
 def _decompress_zstd(data: bytes, max_size: int) -> bytes:
     zstandard = _library(CompressionType.ZSTD)
+    if not data.startswith(_ZSTD_MAGIC):
+        raise _broken(CompressionType.ZSTD, "it does not begin as a frame does")
     frame = zstandard.ZstdDecompressor().decompressobj()
-    # zstandard sets no bound on what a call gives, so it is fed in steps that overshoot by half at most; or, where
-    # little is allowed, by a few MB.
-    step = max(256, max_size // 2 // _ZSTD_EXPANSION)
     pieces = []
     left = max_size
     try:
-        for start in range(0, len(data), step):
-            piece = frame.decompress(data[start : start + step])
+        # zstandard sets no bound on what a call gives.
+        for packed in zstd_pieces(data):
+            piece = frame.decompress(packed)
             left -= len(piece)
             if left < 0:
                 raise _too_large(CompressionType.ZSTD, max_size)
@@ -336,4 +378,4 @@ def _decompress_zstd(data: bytes, max_size: int) -> bytes:
         raise _ends_early(CompressionType.ZSTD)
     if frame.unused_data:
         raise _broken(CompressionType.ZSTD, "something follows its end")
-    return b"".join(pieces)
+    return _joined(pieces)

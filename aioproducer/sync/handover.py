@@ -62,7 +62,7 @@ class Handover:
         self.rung = False
         """The loop has been told that there is something, and has not looked yet."""
         self.full = False
-        """The producer has no memory for what has come: threads wait."""
+        """The producer has no memory for what has come, or it waits for a serializer: threads wait."""
         self.over = threading.Event()
         """The loop has ended, or is in another process: nothing is taken any more."""
         self.thread = threading.get_ident()
@@ -147,8 +147,9 @@ class Handover:
         self._producer._admission.missing(cause)
 
     def _look_for_memory(self) -> None:
-        """Lets threads go on, or makes them wait until the records that now wait for memory have found it."""
-        waiting = self._producer._lot.memory
+        """Lets threads go on, or makes them wait until the records that now wait in line have been placed."""
+        lot = self._producer._lot
+        waiting = lot.memory if len(lot.memory) > 0 else lot.serializing
         self.full = len(waiting) > 0
         if self.full:
             waiting.last().result.add_waiter(WHOLE, self)

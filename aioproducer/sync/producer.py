@@ -20,6 +20,7 @@ from aioproducer.producer.explanation import Explanation
 from aioproducer.producer.health import HealthFinding, HealthThresholds
 from aioproducer.producer.producer import KafkaProducer as LoopProducer
 from aioproducer.producer.record_accumulator import as_bytes, check_headers
+from aioproducer.producer.serialization import Later
 from aioproducer.serializers import SerializerLike
 from aioproducer.sync import lifetime
 from aioproducer.sync.delivery import Delivery
@@ -65,8 +66,8 @@ class KafkaProducer(Generic[K, V]):
         self._producer = self._make_producer(with_serializers(config, key_serializer, value_serializer))
         hooks = self._producer._hooks
         self._serializes = hooks.serializes
-        # Interceptors and partitioners are called by the loop, so that each record waits for it.
-        self._hands_over = not (hooks.intercepts() or hooks.partitions())
+        # The loop calls interceptors and partitioners, and awaits serializers, so that each record waits for it.
+        self._hands_over = not (hooks.intercepts() or hooks.partitions() or hooks.asynchronous)
         self._known: set[str] = set()
         """Topics whose metadata has been seen."""
         self._handover: Handover | None = None
@@ -164,12 +165,14 @@ class KafkaProducer(Generic[K, V]):
 
         It waits for the metadata of a new topic, and for room while records arrive faster than they can be delivered,
         each at most max.block.ms. When it returns, the record has been serialized. Serializers are called in the
-        sending thread, possibly by many threads at once.
+        sending thread, possibly by many threads at once; those that are coroutine functions run on the event loop, one
+        at a time, and the call waits for them.
 
         Raises IllegalArgumentException, IllegalStateException and SerializationException for misuse. Also raises what
-        keeps the record out while the call waits for it: if the topic is new, if the record has more than 2 KiB, or if
-        your interceptor or partitioner must be called (TimeoutException, BufferExhaustedException,
-        RecordTooLargeException). All other errors arrive in the delivery, or in the log if nobody asks it.
+        keeps the record out while the call waits for it: if the topic is new, if the record has more than 2 KiB, if
+        your interceptor or partitioner must be called, or your serializer awaited (TimeoutException,
+        BufferExhaustedException, RecordTooLargeException). All other errors arrive in the delivery, or in the log if
+        nobody asks it.
         """
         handover = self._handover
         if handover is None:
@@ -181,7 +184,11 @@ class KafkaProducer(Generic[K, V]):
         if not self._hands_over:
             return self._carry(handover, (topic, value, key, partition, timestamp_ms, headers), serialize=True)
         if self._serializes:
-            key, value, headers = self._producer._hooks.serialized(topic, key, value, headers)
+            try:
+                key, value, headers = self._producer._hooks.serialized(topic, key, value, headers)
+            except Later as later:  # only the loop can await it, and there the serializer is called again
+                later.serialization.drop()
+                return self._carry(handover, (topic, value, key, partition, timestamp_ms, headers), serialize=True)
         key, value = as_bytes(key, "key"), as_bytes(value, "value")
         size = (0 if key is None else len(key)) + (0 if value is None else len(value))
         if partition is not None:

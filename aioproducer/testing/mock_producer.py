@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Unpack
 
@@ -23,6 +24,7 @@ from aioproducer.metrics.metric_name import PRODUCER_GROUP
 from aioproducer.producer.admission import Admission
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.parked_record import ParkedRecord
+from aioproducer.producer.produce_result import FORWARDED, WHOLE, ProduceResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.producer.transaction_state import TransactionState
 from aioproducer.serializers import SerializerLike
@@ -306,7 +308,24 @@ class _Recording(Admission):
         except ApiException as error:  # where a real producer has it, too, it is the end of a delivery
             raise DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1 if partition is None else partition)) from None
         placed = super().let_in(topic, value, key, partition, timestamp_ms, headers, condition, serialize=serialize)
-        waits = isinstance(placed, ParkedRecord) and placed.waiting()
-        if not waits and (placed.delivery() if isinstance(placed, ParkedRecord) else placed).outcome is None:
-            self._sent(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
+        record = ProducerRecord(topic, value, key, partition, timestamp_ms, headers)
+        if isinstance(placed, ParkedRecord):
+            placed.result.add_waiter(WHOLE, _WhenPlaced(placed.result, partial(self._sent, record)))
+        elif placed.outcome is None:
+            self._sent(record)
         return placed
+
+
+class _WhenPlaced:
+    """Calls ``sent()`` when the record is in the accumulator; its result takes this for a future."""
+
+    def __init__(self, result: ProduceResult, sent: Callable[[], object]) -> None:
+        self._result = result
+        self._sent = sent
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, _: None) -> None:
+        if self._result.state == FORWARDED:
+            self._sent()

@@ -65,6 +65,9 @@ class MockSender:
         self._pending: deque[tuple[PartitionQueue, ProducerBatch]] = deque()
         self._completing = False
         self._notifying: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushing = 0
+        lot.wake = self._look
         self._offsets: dict[TopicPartition, int] = {}
         accumulator.on_open = self._batch_opened
         failures.on_news = lambda: self._loop.call_soon(self._tell_failures)
@@ -114,22 +117,35 @@ class MockSender:
         self.known_partitions(topic)
         self._lot.metadata_arrived(topic)
         self._lot.place()
-        self._lot.settled.clear()  # who enqueues does not wait for it yet
         if topic in self._lot.metadata:
             self._loop.call_soon(self._fail_without_partition, topic)
+        self._look()
 
     def _fail_without_partition(self, topic: str) -> None:
         count = len(self._accumulator.topics[topic].queues)
         error = TimeoutException(f"topic {topic!r} of the mock has no such partition, but {count}; see its topics=")
         self._lot.fail_topic(topic, error)
-        if self._lot.settled:
+        self._look()
+
+    def _look(self) -> None:
+        """Wakes callers whose records have been placed or have failed, and sees to max.block.ms of the others."""
+        if self._lot.settled and (self._notifying is None or self._notifying.done()):
             self._notifying = start_task(tell_all_settled(self._lot, Turn(self._loop)), "aioproducer mock notify")
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline = self._lot.next_deadline()
+        self._timer = None if deadline is None else self._loop.call_at(deadline, self._expire)
+
+    def _expire(self) -> None:
+        # Topics are made when they are asked for, so only serializers can take that long.
+        self._lot.expire(self._loop.time(), lambda topic, since: TimeoutException(f"no metadata for topic {topic!r}"))
+        self._look()
 
     # Batches, and their ends
 
     def _batch_opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
         self._pending.append((queue, batch))
-        if self._auto_complete and not self._completing:
+        if (self._auto_complete or self._flushing) and not self._completing:
             self._completing = True
             self._loop.call_soon(self._complete)
 
@@ -205,7 +221,11 @@ class MockSender:
         parked = [record.result for record in self._lot.records()]
         while self.complete_next():
             pass
-        await all_ended(parked)
+        self._flushing += 1  # those that wait are delivered as soon as they are placed
+        try:
+            await all_ended(parked)
+        finally:
+            self._flushing -= 1
         self._metrics.flushed(self._loop.time() - began)
 
     # Ends, and what is asked about it
@@ -220,6 +240,7 @@ class MockSender:
     def abort(self, error: KafkaError) -> None:
         self._lot.shut()
         self._give_up(error)
+        self._look()
         self._failures.close(self._loop.time())
 
     async def stop(self, grace: float) -> None:

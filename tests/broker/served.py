@@ -28,7 +28,7 @@ class Handler:
     def is_supported(self, api_key: int, api_version: int) -> bool:
         return True
 
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+    def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
         if self.fail:
             raise ZeroDivisionError("a bug")
         self.requests.append(request)

@@ -24,7 +24,14 @@ def test_names_and_texts_as_in_server_properties() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("num.partitions", 0), ("num.partitions", "many"), ("log.message.timestamp.type", "Never"), ("num.partition", 1)],
+    [
+        ("num.partitions", 0),
+        ("num.partitions", "many"),
+        ("log.message.timestamp.type", "Never"),
+        ("num.partition", 1),
+        ("background.threads", 10),
+        ("max.connections.per.ip.overrides", "clients.example:100"),
+    ],
 )
 def test_an_unknown_or_impossible_config_is_named(name: str, value: object) -> None:
     with pytest.raises(ConfigException, match=name):

@@ -40,6 +40,7 @@ class Fetch:
         self.enough = False
         self.read_as = 1
         self.looked_at: list[object] = []
+        self.is_gone = False
 
     def is_enough(self) -> bool:
         return self.enough
@@ -47,6 +48,9 @@ class Fetch:
     def is_enough_after(self, partition: object) -> bool:
         self.looked_at.append(partition)
         return self.enough
+
+    def gone(self) -> None:
+        self.is_gone = True
 
     def answer(self) -> None:
         self.request.respond(FetchResponse(throttle_time_ms=self.read_as))
@@ -91,6 +95,7 @@ def test_forgets_a_client_that_is_gone() -> None:
     waiting = Waiting()
     waiting.request.abandon()
     assert waiting.is_completed
+    assert waiting.fetch.is_gone
     assert not waiting.force_complete()
     assert waiting.channel.sent == []
 

@@ -239,3 +239,24 @@ async def test_its_id_tells_both_ends(channel: Channel) -> None:
     transport.channel = late
     late.connection_made(transport)
     assert late.id == "10.0.0.1:9092-10.0.0.2:40000-7"
+
+
+async def test_a_large_request_is_gathered_and_not_copied() -> None:
+    """The event loop would stand still for tens of milliseconds where 100 MB are copied."""
+    one = Channel()
+    security = ListenerSecurity("PLAINTEXT", BrokerConfig.of({}), ScramCredentials())
+    channel = KafkaChannel(one.processor, "PLAINTEXT", "127.0.0.1", 0, UNLIMITED, security)
+    channel.connection_made(FakeTransport())
+    size = 5_000_000
+    data = struct.pack(">ihhih", size, 10, 3, 1, -1) + bytes(size - 10) + struct.pack(">ihhih", 10, 10, 3, 2, -1)
+    while data:
+        buffer = channel.get_buffer(-1)
+        assert len(buffer) <= 64 * 1024
+        count = min(len(buffer), len(data))
+        buffer[:count] = data[:count]
+        channel.buffer_updated(count)
+        data = data[count:]
+    large, small = channel.take_receive(), channel.take_receive()
+    assert isinstance(large, memoryview)
+    assert (len(large), len(small)) == (size, 10), "in their order"
+    channel.connection_lost(None)

@@ -114,6 +114,41 @@ class TestFetch:
         assert response.responses == []
         assert cluster.metrics().select("Fetch")["byte-rate"] <= before
 
+    async def test_what_a_session_was_not_told_is_told_later(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        def incremental(epoch: int) -> FetchRequest:
+            return FetchRequest(max_wait_ms=0, session_id=session, session_epoch=epoch)
+
+        asks = fetch()
+        asks.session_epoch = 0
+        session = (await client.request(asks, 12)).session_id
+        await client.request(produce(100), 9)
+        cluster.log("t").delete_records(1)
+        moved = [FetchTopic("t", partitions=[FetchPartition(0, fetch_offset=1, partition_max_bytes=10**6)])]
+        cluster.alter_client_quotas(CLIENT, {"request_percentage": 0.000001})
+        request = incremental(1)
+        request.topics = moved
+        response = await client.request(request, 12)
+        assert response.throttle_time_ms > 0
+        assert (response.session_id, response.responses) == (session, [])
+        cluster.alter_client_quotas(CLIENT, {"request_percentage": None})
+        other = await connect()
+        response = await other.request(incremental(2), 12)
+        (partition,) = response.responses[0].partitions
+        assert (partition.high_watermark, partition.log_start_offset) == (1, 1)
+        assert (await other.request(incremental(3), 12)).responses == []
+
+    async def test_who_is_throttled_gets_no_session(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        cluster.alter_client_quotas(CLIENT, {"request_percentage": 0.000001})
+        asks = fetch()
+        asks.session_epoch = 0
+        response = await client.request(asks, 12)
+        assert (response.throttle_time_ms > 0, response.session_id) == (True, 0)
+        assert cluster.metrics().select("FetchSessionCache")["NumIncrementalFetchSessions"] == 0
+
     async def test_nothing_larger_than_the_quota_allows_at_once(
         self, cluster: EmbeddedCluster, client: RawClient
     ) -> None:

@@ -203,7 +203,7 @@ async def test_idle_and_busy() -> None:
     clock = ManualClock(1.0)
 
     class Slow(Handler):
-        def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+        def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
             clock.advance(10)
 
     channel = RequestChannel(100, clock)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import functools
 from typing import Any
 
 import pytest
 
 from aioproducer.errors import ConfigException, IllegalStateException, SerializationException
-from aioproducer.producer.serializing import sees_headers, serializing
+from aioproducer.producer.serializing import Unfinished, sees_headers, serializes_later, serializing
 
 
 class WithHeaders:
@@ -79,16 +80,85 @@ class Asynchronous:
         return b""
 
 
-@pytest.mark.parametrize("plugin", [asynchronous, functools.partial(asynchronous), Asynchronous()])
-def test_an_asynchronous_one_is_refused_at_once(plugin: Any) -> None:
-    with pytest.raises(ConfigException, match=r"'value\.serializer' is .*asynchronous: send\(\) calls serializers"):
-        serializing(plugin, "value")
+class Called:
+    async def __call__(self, data: Any) -> bytes:
+        return b""
 
 
-def test_one_that_turns_out_to_be_asynchronous_is_refused_when_used() -> None:
-    """And leaves no coroutine behind that was never awaited: that would be a warning."""
-    with pytest.raises(SerializationException, match=r"made a coroutine of a int; .* it is asynchronous"):
-        serializing(lambda data: asynchronous(data), "value")("t", [], 5)
+@pytest.mark.parametrize("plugin", [asynchronous, functools.partial(asynchronous), Asynchronous(), Called()])
+def test_a_coroutine_function_serializes_later(plugin: Any) -> None:
+    assert serializes_later(plugin)
+
+
+@pytest.mark.parametrize("plugin", [None, str.encode, WithHeaders(), lambda data: asynchronous(data)])
+def test_nothing_else_is_known_to(plugin: Any) -> None:
+    assert not serializes_later(plugin)
+
+
+async def raising(data: Any) -> bytes:
+    raise ValueError("not so")
+
+
+async def twice(data: Any) -> Any:
+    return asynchronous(data)
+
+
+async def text(data: Any) -> Any:
+    return "text"
+
+
+def unfinished(serializer: Any, data: Any = b"5") -> Unfinished:
+    with pytest.raises(Unfinished) as raised:
+        serializing(serializer, "value")("t", [], data)
+    return raised.value
+
+
+async def test_what_it_returns_may_be_awaited() -> None:
+    later = unfinished(asynchronous)
+    assert later.what == "value"
+    assert await later.finish() == b"5"
+
+    future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    future.set_result(b"bytes")
+    assert await unfinished(lambda data: future).finish() == b"bytes"
+
+
+async def test_what_it_awaits_may_make_none() -> None:
+    async def nothing(data: Any) -> None:
+        return None
+
+    assert await unfinished(nothing).finish() is None
+
+
+async def test_whatever_is_raised_then_is_a_serialization_exception_too() -> None:
+    with pytest.raises(SerializationException, match="cannot serialize a bytes: ValueError: not so") as raised:
+        await unfinished(raising).finish()
+    assert isinstance(raised.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize(("serializer", "made"), [(text, "str"), (twice, "coroutine")])
+async def test_what_is_made_then_must_be_bytes_too(serializer: Any, made: str) -> None:
+    with pytest.raises(SerializationException, match=f"made a {made} of a bytes; it must make bytes or None"):
+        await unfinished(serializer).finish()
+
+
+def test_what_nobody_awaits_is_closed() -> None:
+    """Otherwise Python would warn that a coroutine was never awaited."""
+    unfinished(asynchronous).drop()
+
+
+async def test_what_is_dropped_and_is_no_coroutine_may_be_somebody_elses() -> None:
+    future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    unfinished(lambda data: future).drop()
+    assert not future.cancelled()
+
+
+def test_one_that_returns_a_generator_makes_no_bytes() -> None:
+    async def stream(data: Any) -> Any:
+        yield data
+
+    with pytest.raises(SerializationException, match="made a async_generator of a int"):
+        serializing(stream, "value")("t", [], 5)
 
 
 def test_an_object_that_is_none_is_refused() -> None:

@@ -21,6 +21,7 @@ from aioproducer.records.compression import (
     compress,
     decompress,
     millisecond_of_work,
+    zstd_pieces,
 )
 
 COMPRESSED = [codec for codec in CompressionType if codec is not CompressionType.NONE]
@@ -129,6 +130,62 @@ def test_bombs_are_bounded(codec: CompressionType) -> None:
         with pytest.raises(CorruptRecordException, match=f"more than the {limit} bytes"):
             decompress(codec, bomb, limit)
     assert decompress(codec, bomb, len(plain)) == plain
+
+
+def zstd_frame(plain: bytes, level: int, *, sized: bool, checksum: bool) -> bytes:
+    compressor = zstandard.ZstdCompressor(level=level, write_checksum=checksum, write_content_size=sized)
+    if sized:
+        return compressor.compress(plain)
+    stream = compressor.compressobj()
+    return stream.compress(plain) + stream.flush()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    parts=st.lists(st.tuples(st.sampled_from((1, 1000, 300_000)), st.integers(1, 1_500_000)), max_size=3),
+    level=st.integers(-5, 9),
+    sized=st.booleans(),
+    checksum=st.booleans(),
+)
+def test_zstd_is_decompressed_in_pieces(parts: list[tuple[int, int]], level: int, sized: bool, checksum: bool) -> None:
+    source = random.Random(len(parts))
+    plain = b"".join((source.randbytes(period) * (size // period + 1))[:size] for period, size in parts)
+    frame = zstd_frame(plain, level, sized=sized, checksum=checksum)
+    decompressor = zstandard.ZstdDecompressor().decompressobj()
+    pieces = [decompressor.decompress(packed) for packed in zstd_pieces(frame)]
+    assert b"".join(pieces) == plain
+    assert max(map(len, pieces)) <= MIB
+    assert decompress(CompressionType.ZSTD, frame, len(plain)) == plain
+
+
+def test_zstd_blocks_that_give_nothing_are_counted() -> None:
+    empty_block = b"\0\0\0"
+    frame = compress(CompressionType.ZSTD, b"")
+    body = zstandard.frame_header_size(frame)
+    assert frame[body:] == b"\1\0\0", "one empty block, and the last"
+    many = frame[:body] + empty_block * 300_000 + frame[body:]
+    pieces = list(zstd_pieces(many))
+    assert b"".join(pieces) == many
+    assert max(map(len, pieces)) < 13_000
+    assert decompress(CompressionType.ZSTD, many, 0) == b""
+
+
+class _MeasuredDecompressor(lz4.frame.LZ4FrameDecompressor):  # type: ignore[misc]
+    largest = 0
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        content: bytes = super().decompress(data, max_length)
+        type(self).largest = max(self.largest, len(content))
+        return content
+
+
+def test_lz4_is_decompressed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = bytes(5 * MIB + 1)
+    for bomb in (compress(CompressionType.LZ4, plain), lz4.frame.compress(plain, store_size=True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(lz4.frame, "LZ4FrameDecompressor", _MeasuredDecompressor)
+            assert decompress(CompressionType.LZ4, bomb, len(plain)) == plain
+        assert _MeasuredDecompressor.largest == MIB
 
 
 @pytest.mark.parametrize("codec", [CompressionType.GZIP, CompressionType.LZ4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 import signal
@@ -137,6 +138,81 @@ def test_serializers_are_called_in_the_thread_that_sends(cluster: ThreadedCluste
     with pytest.raises(SerializationException, match="cannot serialize a int"):
         producer.send("t", 7)
     assert producer.send_many("t", [[1], [2]]).delivered == 2
+
+
+def test_coroutines_serialize_on_the_loop_and_the_call_waits_for_them(
+    cluster: ThreadedCluster, make_producer: MakeProducer
+) -> None:
+    called: list[int] = []
+
+    async def serialize(value: int) -> bytes:
+        called.append(threading.get_ident())
+        await asyncio.sleep(0.001)
+        return b"%d" % (5 // value)
+
+    producer = make_producer(value_serializer=serialize)
+    assert producer.send("t", 1).result().offset == 0
+    with pytest.raises(SerializationException, match="ZeroDivisionError"):
+        producer.send("t", 0)
+    assert producer.send_many("t", [1, 0, 5]).failed == 1
+    assert set(called) == {called[0]} != {threading.get_ident()}
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(one.result().offset for one in pool.map(producer.send, ["t"] * 8, [1] * 8)) == list(range(3, 11))
+    assert values(cluster)[:3] == [b"5", b"5", b"1"]
+
+
+def test_an_awaitable_of_a_thread_is_made_again_on_the_loop(
+    cluster: ThreadedCluster, make_producer: MakeProducer
+) -> None:
+    known: set[str] = set()
+    called: list[int] = []
+
+    async def look_up(value: str) -> bytes:
+        known.add(value)
+        return value.encode()
+
+    def serialize(value: str) -> Any:
+        called.append(threading.get_ident())
+        return value.encode() if value in known else look_up(value)
+
+    producer = make_producer(value_serializer=serialize)
+    deliveries = [producer.send("t", value) for value in ("a", "b", "a", "b")]
+    assert [delivery.result().offset for delivery in deliveries] == [0, 1, 2, 3]
+    assert values(cluster) == [b"a", b"b", b"a", b"b"]
+    assert called.count(threading.get_ident()) == 4
+    assert len(called) == 6
+
+
+def test_threads_wait_while_a_serializer_is_at_work(cluster: ThreadedCluster, make_producer: MakeProducer) -> None:
+    """Their records wait behind it, and would otherwise have no room sooner or later."""
+    begun = threading.Event()
+    ends: list[Callable[[], object]] = []
+
+    async def look_up() -> bytes:
+        end = asyncio.Event()
+        ends.append(partial(asyncio.get_running_loop().call_soon_threadsafe, end.set))
+        begun.set()
+        await end.wait()
+        return b"slow"
+
+    def serialize(value: bytes) -> Any:
+        return look_up() if value == b"slow" else value
+
+    producer = make_producer(value_serializer=serialize, parked_memory=100_000, max_block_ms=30_000)
+    assert producer.send("t", b"first").result().offset == 0
+    slow = threading.Thread(target=producer.send, args=("t", b"slow"))
+    slow.start()
+    assert begun.wait(30)
+    sent: list[Delivery] = []
+    others = threading.Thread(target=lambda: sent.extend(producer.send("t", b"%d" % number) for number in range(1000)))
+    others.start()
+    others.join(0.2)
+    assert others.is_alive()
+    ends[0]()
+    others.join()
+    slow.join()
+    assert [delivery.result().offset for delivery in sent] == list(range(2, 1002))
+    assert values(cluster)[:3] == [b"first", b"slow", b"0"]
 
 
 def test_interceptors_and_partitioners_are_called_by_its_own_thread(

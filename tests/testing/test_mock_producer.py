@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from typing import Any
@@ -188,6 +189,63 @@ async def test_serializers_partitioner_and_interceptors_are_the_users() -> None:
         assert seen == [(3, None, (("added", b"1"),))]
         assert values(producer.history) == [7]  # as it was given
         assert (await producer.send("new", 7)).partition == 0
+
+
+async def encode(data: int) -> bytes:
+    await asyncio.sleep(0)
+    return b"%d" % (10 // data)
+
+
+@pytest.mark.parametrize("serializer", [encode, lambda data: b"1" if data == 1 else encode(data)])
+async def test_serializers_may_be_coroutines(serializer: Any) -> None:
+    async with MockProducer(topics={"t": 1}, value_serializer=serializer) as producer:
+        assert (await producer.send("t", 2)).offset == 0
+        first, second = producer.send("t", 3), producer.enqueue("t", 1)
+        assert values(producer.history) == [2]
+        delivery = await second
+        assert values(producer.history) == [2, 3, 1]
+        assert (first.outcome, (await delivery).offset) == (None, 2)
+        with pytest.raises(SerializationException, match="ZeroDivisionError"):
+            await producer.send("t", 0)
+        assert (await producer.send_many("new", [5, 2])).delivered == 2
+        assert values(producer.history) == [2, 3, 1, 5, 2]
+
+
+async def test_flush_and_close_wait_for_coroutines() -> None:
+    async with MockProducer(auto_complete=False, value_serializer=encode) as producer:
+        first = producer.send("t", 1)
+        await producer.flush()
+        assert first.result().offset == 0
+        second = producer.send("t", 1)
+        await producer.close()
+        assert second.result().offset == 1
+
+
+async def test_a_coroutine_that_never_returns_ends_after_max_block_ms() -> None:
+    async def never(data: int) -> bytes:
+        await asyncio.Event().wait()
+        return b""
+
+    async with MockProducer(value_serializer=never, max_block_ms=10) as producer:
+        with pytest.raises(TimeoutException, match=r"not serialized within max\.block\.ms"):
+            await producer.send("t", 1)
+        with pytest.raises(TimeoutException):
+            _ = await producer.enqueue("t", 1)
+        assert producer.history == []
+
+
+async def test_coroutines_in_a_transaction() -> None:
+    async with MockProducer(value_serializer=encode, **TRANSACTIONAL) as producer:
+        await producer.init_transactions()
+        async with producer.transaction():
+            _ = producer.send("t", 2)
+        assert values(producer.history) == [2]
+        await producer.begin_transaction()
+        _ = producer.send("t", 0)
+        with pytest.raises(TransactionAbortableException):
+            await producer.commit_transaction()
+        await producer.abort_transaction()
+        assert values(producer.history) == [2]
 
 
 async def test_misuse_raises_as_ever_and_is_not_written_down() -> None:

@@ -22,6 +22,16 @@ def values(records: list[ProducerRecord]) -> list[Any]:
     return [record.value for record in records]
 
 
+def test_serializers_may_be_coroutines() -> None:
+    async def encode(data: int) -> bytes:
+        return b"%d" % data
+
+    with SyncMockProducer(value_serializer=encode) as producer:
+        assert producer.send("t", 1).result(timeout=5).offset == 0
+        assert producer.send_many("t", [2, 3]).delivered == 2
+        assert values(producer.history) == [1, 2, 3]
+
+
 def test_records_of_every_call_and_thread_are_written_down() -> None:
     with SyncMockProducer(topics={"t": 1}, value_serializer=lambda value: str(value).encode()) as producer:
         assert isinstance(producer, KafkaProducer)

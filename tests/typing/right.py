@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, assert_type
 from unittest.mock import create_autospec
@@ -56,6 +56,24 @@ class OrderSerializer:
         return None if data is None else encode(data)
 
 
+async def look_up(order: Order) -> bytes:
+    return encode(order)
+
+
+def from_cache(order: Order) -> bytes | Awaitable[bytes]:
+    return look_up(order) if order.number else b""
+
+
+class Registered:
+    async def serialize(self, topic: str, headers: list[tuple[str, bytes | None]], data: Order | None) -> bytes | None:
+        return None if data is None else await look_up(data)
+
+
+class Called:
+    async def __call__(self, order: Order) -> bytearray:
+        return bytearray(await look_up(order))
+
+
 class Marking(ProducerInterceptor):
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         return record._replace(value=record.value + b"!", headers=[("by", b"me")])
@@ -91,6 +109,10 @@ of_classes = KafkaProducer(**configs, value_serializer=OrderSerializer, key_seri
 of_lists = KafkaProducer(**configs, value_serializer=ListSerializer(StringSerializer("utf-16")))
 of_json = KafkaProducer(**configs, value_serializer=lambda value: json.dumps(value).encode())
 of_a_path = KafkaProducer(**configs, value_serializer="org.apache.kafka.common.serialization.StringSerializer")
+of_coroutines = KafkaProducer(**configs, key_serializer=from_cache, value_serializer=look_up)
+of_async_objects = KafkaProducer(**configs, key_serializer=Called(), value_serializer=Registered())
+of_async_classes = KafkaProducer(**configs, key_serializer=Called, value_serializer=Registered)
+of_awaitables = KafkaProducer(**configs, value_serializer=lambda order: look_up(order))
 said: KafkaProducer[str, Order] = KafkaProducer(
     **configs, key_serializer=str.encode, value_serializer=lambda order: b"%d" % order.number
 )
@@ -99,10 +121,15 @@ of_text = KafkaProducer[str, str].from_config("bootstrap.servers=a:9092\nvalue.s
 assert_type(of_bytes, KafkaProducer[Data, Data])
 assert_type(of_orders, KafkaProducer[str, Order])
 assert_type(of_text, KafkaProducer[str, str])
+assert_type(of_coroutines, KafkaProducer[Order, Order])
 
 
 def serializer() -> Serializer[Order]:
     return OrderSerializer()
+
+
+def awaited_serializer() -> Serializer[Order]:
+    return Registered()
 
 
 async def take_bytes(producer: KafkaProducer) -> None:
@@ -127,6 +154,9 @@ async def take_others() -> None:
     await take_orders(said)
     await of_objects.send("t", Order(1), key=b"k")
     await of_classes.send("t", Order(1), key=5)
+    await of_async_objects.send("t", Order(1), key=Order(2))
+    await of_async_classes.send("t", Order(1), key=Order(2))
+    await of_awaitables.send("t", 5)
     await of_lists.send("t", ["a", "b"])
     await of_lists.send("t", ("a", None))
     await of_json.send("t", {"any": ["thing"]}, key=b"k")

@@ -6,6 +6,7 @@ The mark is a pattern for what each of them says there. They read this file; nob
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,23 @@ def encode(order: Order) -> bytes:
 
 def describe(order: Order) -> str:
     return str(order)
+
+
+async def describe_later(order: Order) -> str:
+    return str(order)
+
+
+async def encode_later(order: Order) -> bytes:
+    return encode(order)
+
+
+async def stream(order: Order) -> AsyncIterator[bytes]:
+    yield encode(order)
+
+
+class UnfitLater:
+    async def serialize(self, topic: str, headers: list[tuple[str, bytes | None]], data: Order | None) -> str:
+        return str(data)
 
 
 class Unfit:
@@ -67,6 +85,9 @@ kafka_context(bootstrap_servers=at, linger_ms="five")  # wrong: linger_ms
 KafkaProducer(bootstrap_servers=at, value_serializer=5)  # wrong: value_serializer
 KafkaProducer(bootstrap_servers=at, value_serializer=describe)  # wrong: value_serializer
 KafkaProducer(bootstrap_servers=at, key_serializer=Unfit())  # wrong: key_serializer
+KafkaProducer(bootstrap_servers=at, value_serializer=describe_later)  # wrong: value_serializer
+KafkaProducer(bootstrap_servers=at, value_serializer=UnfitLater())  # wrong: value_serializer
+KafkaProducer(bootstrap_servers=at, key_serializer=stream)  # wrong: key_serializer
 
 
 async def of_bytes(producer: KafkaProducer) -> None:
@@ -100,6 +121,8 @@ async def of_others() -> None:
     await by_class.send("t", key="text")  # wrong: str|key
     by_function = KafkaProducer(bootstrap_servers=at, value_serializer=encode)
     await of_orders(by_function)  # wrong: KafkaProducer
+    by_coroutine = KafkaProducer(bootstrap_servers=at, value_serializer=encode_later)
+    await by_coroutine.send("t", "text")  # wrong: str|value
     _: KafkaProducer[str, Order] = KafkaProducer(bootstrap_servers=at, value_serializer=str.encode)  # wrong: str
 
 

@@ -45,7 +45,7 @@ class ApiVersionsHandler:
         offered[ApiKey.PRODUCE] = Versions(PRODUCE_MIN_VERSION, offered[ApiKey.PRODUCE].high)
         self._api_keys = [ApiVersion(int(key), *versions) for key, versions in sorted(offered.items())]
 
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+    def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
         version = request.header.api_version
         authenticator = request.connection.authenticator
         if version not in VERSIONS:

@@ -2,22 +2,22 @@
 
 Versions 4 to 18.
 
-Simplifications: no fetch sessions: a request for one is answered with session id 0, as Kafka does when it has no room
-for another, and the client goes on with full fetches. Whole batches only, where Kafka may cut the last one. No
-fetches by followers, nor from them: replicas share their log, so there is no preferred read replica. A log may have
-been cut when its broker started: a client that names the epoch of its last record (version 12) learns where they part.
+Simplifications: whole batches only, where Kafka may cut the last one. No fetches by followers, nor from them: replicas
+share their log, so there is no preferred read replica. A log may have been cut when its broker started: a client that
+names the epoch of its last record (version 12) learns where they part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from uuid import UUID
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
 
 from aioproducer.acls import AclOperation, ResourceType
 from aioproducer.broker.access import Access
 from aioproducer.broker.cluster_nodes import Node
 from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.delayed_fetch import DelayedFetch
+from aioproducer.broker.fetch_sessions import FetchContext, Wanted, WantedTopic
 from aioproducer.broker.leader_epoch import check_leader_epoch, diverging_epoch
 from aioproducer.broker.long_work import Steps, finish
 from aioproducer.broker.partition_log import PartitionLog
@@ -35,10 +35,8 @@ from aioproducer.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
-    FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
@@ -52,7 +50,6 @@ VERSIONS = Versions(4, 18)
 _TOPIC_ID_VERSION = 13
 _NODE_ENDPOINTS_VERSION = 16
 READ_COMMITTED = 1
-_NEW_SESSION, _NO_SESSION = 0, -1
 
 _PARTITIONS_AT_ONCE = 32
 """Read before other requests may have their turn."""
@@ -60,45 +57,61 @@ _PARTITIONS_AT_ONCE = 32
 
 def handle(
     context: BrokerContext, request: Request, message: FetchRequest
-) -> FetchResponse | Steps[FetchResponse] | None:
-    if message.session_epoch not in (_NEW_SESSION, _NO_SESSION):
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    fetch = _Fetch(context, request, message)
+) -> FetchResponse | Steps[FetchResponse] | Steps[None] | None:
+    version, now_ms = request.header.api_version, int(context.clock.monotonic() * 1000)
+    session = context.fetch_sessions.begin(message, version, request.connection.id, now_ms)
+    if isinstance(session, ErrorCode):
+        return FetchResponse(error_code=session)
+    fetch = _Fetch(context, request, message, session)
     if message.max_wait_ms <= 0:
         return fetch.read() if fetch.is_wide else finish(fetch.read())
-    context.purgatories.fetch.wait_for(fetch.partitions(), DelayedFetch(request, message.max_wait_ms, fetch))
+    operation = DelayedFetch(request, message.max_wait_ms, fetch)
+    if fetch.is_wide:
+        return fetch.wait(operation)
+    context.purgatories.fetch.wait_for(fetch.partitions(), operation)
     return None
 
 
 class _Fetch:
     """One request, which may wait until there is enough."""
 
-    def __init__(self, context: BrokerContext, request: Request, message: FetchRequest) -> None:
+    def __init__(self, context: BrokerContext, request: Request, message: FetchRequest, session: FetchContext) -> None:
         self._context = context
         self._request = request
+        self._session = session
         self._version = request.header.api_version
         self._listener = request.connection.listener
         self._committed = message.isolation_level == READ_COMMITTED
         self._max_bytes = min(message.max_bytes, context.config.fetch_max_bytes, context.quotas.most_to_fetch(request))
         self._min_bytes = min(message.min_bytes, self._max_bytes)
-        self._topics = _distinct(message.topics)
+        self._topics = session.topics()
         self._access = Access.of(context, request)
         # While it waits: what it wants of each partition, how far its bytes are counted, and the bytes of all.
-        self._wanted: dict[Hashable, tuple[FetchTopic, FetchPartition]] = {}
+        self._wanted: dict[Hashable, tuple[WantedTopic, Wanted]] = {}
         self._counted: dict[Hashable, tuple[int, int]] = {}
         self._size = 0
+        # Of a wide one.
+        self._operation: DelayedFetch | None = None
+        self._places = 0
+
+    def _named(self) -> Iterator[tuple[WantedTopic, Wanted, Partition | None]]:
+        for wanted in self._topics:
+            topic = self._topic(wanted)
+            for one in wanted.partitions:
+                yield wanted, one, None if topic is None else topic.partition(one.partition)
 
     def partitions(self) -> list[Partition]:
         """Those the request names and that exist."""
         found = []
-        for wanted in self._topics:
-            topic = self._topic(wanted)
-            for one in wanted.partitions:
-                partition = None if topic is None else topic.partition(one.partition)
-                if partition is not None:
-                    self._wanted[partition] = wanted, one
-                    found.append(partition)
+        for topic, wanted, partition in self._named():
+            if partition is not None:
+                self._wanted[partition] = topic, wanted
+                found.append(partition)
         return found
+
+    @property
+    def _count(self) -> int:
+        return sum(len(wanted.partitions) for wanted in self._topics)
 
     @property
     def is_wide(self) -> bool:
@@ -109,7 +122,7 @@ class _Fetch:
 
     def is_enough(self) -> bool:
         """Kafka answers at once when there is enough to read, when nothing is asked for, and when anything fails."""
-        if len(self._wanted) < sum(len(wanted.partitions) for wanted in self._topics) or not self._wanted:
+        if len(self._wanted) < self._count or not self._wanted:
             return True
         return any(map(self.is_enough_after, self._wanted)) or self._size >= self._min_bytes
 
@@ -130,8 +143,47 @@ class _Fetch:
             self._size += min(size + more, limit) - min(size, limit)
         return self._size >= self._min_bytes
 
+    def wait(self, operation: DelayedFetch) -> Steps[None]:
+        """Waits for many partitions. Each is watched before it is looked at, so nothing is missed between the slices.
+
+        If all such fetches have too many of them together, it is answered at once.
+        """
+        purgatory, count = self._context.purgatories.fetch, self._count
+        if not 0 < count <= purgatory.places:
+            operation.force_complete()
+            return
+        purgatory.places -= count
+        self._operation, self._places = operation, count
+        if not purgatory.start(operation):
+            return
+        for number, (topic, wanted, partition) in enumerate(self._named()):
+            if number % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
+                yield
+            if operation.is_completed:
+                return
+            if partition is None:
+                operation.force_complete()
+                return
+            self._wanted[partition] = topic, wanted
+            purgatory.watch_partition(partition, operation)
+            if operation.try_complete_after(partition):
+                return
+
+    def gone(self) -> None:
+        if self._operation is not None:
+            self._context.long_work.run(self._request, self._unwatch(self._operation), needed=True)
+
+    def _unwatch(self, operation: DelayedFetch) -> Steps[None]:
+        purgatory = self._context.purgatories.fetch
+        for number, partition in enumerate(self._wanted):
+            if number % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
+                yield
+            purgatory.unwatch(operation, partition)
+        purgatory.places += self._places
+
     def answer(self) -> None:
         if self.is_wide:
+            self.gone()
             self._context.long_work.run(self._request, self.read())
         else:
             self._request.respond(finish(self.read()))
@@ -147,19 +199,23 @@ class _Fetch:
         for wanted in self._topics:
             topic = self._topic(wanted)
             partitions: list[PartitionData] = []
-            response.responses.append(FetchableTopicResponse(wanted.topic, wanted.topic_id, partitions))
             for one in wanted.partitions:
                 if count % _PARTITIONS_AT_ONCE == _PARTITIONS_AT_ONCE - 1:
                     yield
                 data, read = self._read_partition(wanted, topic, one, most - size, size == 0, leaders)
                 size += read
                 count += 1
-                partitions.append(data)
+                if self._session.tell(wanted, one, data):
+                    partitions.append(data)
+            if partitions:
+                response.responses.append(FetchableTopicResponse(wanted.topic, wanted.topic_id, partitions))
         memory.take(self._request, size)
         response.node_endpoints = [NodeEndpoint(node.id, node.host, node.port, node.rack) for node in leaders.values()]
+        response = self._session.finish(response, int(self._context.clock.monotonic() * 1000))
+        self._request.when_throttled(partial(self._session.throttled, response))
         return response
 
-    def _topic(self, wanted: FetchTopic) -> Topic | None:
+    def _topic(self, wanted: WantedTopic) -> Topic | None:
         state = self._context.state
         return state.topic_by_id(wanted.topic_id) if self._by_id else state.topics.get(wanted.topic)
 
@@ -167,7 +223,7 @@ class _Fetch:
     def _by_id(self) -> bool:
         return self._version >= _TOPIC_ID_VERSION
 
-    def _checked(self, wanted_topic: FetchTopic, topic: Topic | None, wanted: FetchPartition) -> Partition:
+    def _checked(self, wanted_topic: WantedTopic, topic: Topic | None, wanted: Wanted) -> Partition:
         """The partition that is wanted. Raises what keeps it from being read here."""
         if topic is None and self._by_id:
             raise UnknownTopicIdException(f"there is no topic with id {wanted_topic.topic_id}")
@@ -182,9 +238,9 @@ class _Fetch:
 
     def _read_partition(
         self,
-        wanted_topic: FetchTopic,
+        wanted_topic: WantedTopic,
         topic: Topic | None,
-        wanted: FetchPartition,
+        wanted: Wanted,
         max_bytes: int,
         min_one_batch: bool,
         leaders: dict[int, Node],
@@ -234,7 +290,7 @@ class _Fetch:
             leaders[node.id] = node
 
 
-def _diverged(wanted: FetchPartition, log: PartitionLog, diverging: EpochEndOffset) -> PartitionData:
+def _diverged(wanted: Wanted, log: PartitionLog, diverging: EpochEndOffset) -> PartitionData:
     return PartitionData(
         wanted.partition,
         ErrorCode.NONE,
@@ -245,17 +301,6 @@ def _diverged(wanted: FetchPartition, log: PartitionLog, diverging: EpochEndOffs
         aborted_transactions=None,
         records=b"",
     )
-
-
-def _distinct(topics: Sequence[FetchTopic]) -> Sequence[FetchTopic]:
-    """Each partition once: as in Kafka, where it came first and as it was wanted last."""
-    if len(topics) == 1 and len(topics[0].partitions) == 1:
-        return topics
-    merged: dict[tuple[str, UUID], dict[int, FetchPartition]] = {}
-    for topic in topics:
-        wanted = merged.setdefault((topic.topic, topic.topic_id), {})
-        wanted.update((one.partition, one) for one in topic.partitions)
-    return [FetchTopic(name, topic_id, list(wanted.values())) for (name, topic_id), wanted in merged.items()]
 
 
 def _aborted(log: PartitionLog, start: int, batches: Sequence[Buffer]) -> list[AbortedTransaction]:

@@ -7,7 +7,9 @@ log_reader.py      what a start makes of the segments it finds
 repair.py          what it then changes in them
 damage.py          what it refuses
 stored_batches.py  the batches of a partition, in segments
-journal.py         entries by key: topics, offsets, transactions, everything that is not a record
+frames.py          entries by key, as files have them
+journal.py         the entries: topics, offsets, transactions, everything that is not a record
+journal_copy.py    their file written anew, a piece at a time
 cluster_store.py   what these entries are, and how a restart uses them
 data_directory.py  both of them, and what has changed since the last commit
 commit.py          one group commit: what is written, in which order, and synced

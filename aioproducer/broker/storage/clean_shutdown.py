@@ -13,7 +13,7 @@ from typing import Any
 
 from aioproducer.broker.log_checkpoint import LogCheckpoint, SegmentCheckpoint
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.storage.journal import Key, frame, read_frames
+from aioproducer.broker.storage.frames import Key, frame, read_frames
 
 CLEAN_SHUTDOWN = "clean.shutdown"
 _NEW = "clean.shutdown.new"

@@ -37,7 +37,7 @@ from aioproducer.broker.partition_log import PartitionLog
 from aioproducer.broker.resource_configs import Owner
 from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
 from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
-from aioproducer.broker.storage.journal import Key, Value
+from aioproducer.broker.storage.frames import Key, Value
 from aioproducer.broker.storage.stored_batches import StoredBatches
 from aioproducer.broker.topic import Partition, Topic
 from aioproducer.broker.topic_config import TopicConfig

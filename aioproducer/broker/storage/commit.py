@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.storage.journal import JOURNAL, JournalWrite, Key
+from aioproducer.broker.storage.frames import Key
+from aioproducer.broker.storage.journal import JournalWrite
+from aioproducer.broker.storage.journal_copy import JOURNAL
 from aioproducer.broker.storage.recovery_points import RecoveryPoints
 from aioproducer.broker.storage.stored_batches import SegmentWrite, StoredBatches
 from aioproducer.records.record_batch import RecordBatch
@@ -69,7 +71,7 @@ class Commit:
         if self.journal is not None:
             self.journal_size = self.journal.run(files, sync=self.sync)
             unsynced.points[self.journal_point] = self.journal_size
-            if not self.sync and self.journal.everything is None:
+            if not self.sync and self.journal.copy is None:
                 unsynced.files[JOURNAL] = None
         if (self.renames or self.removals) and JOURNAL in unsynced.files:
             # It says why they are no longer there.

@@ -12,6 +12,7 @@ from functools import partial
 
 from aioproducer.broker.storage.commit import Commit
 from aioproducer.broker.storage.data_directory import DataDirectory
+from aioproducer.broker.storage.journal_copy import JournalCopy
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,8 @@ class Committer:
     """Runs one commit after the other in its own thread, as long as there is something to commit.
 
     Whatever changes meanwhile is in the next one, with a single sync for everything: that is the group commit. The loop
-    never waits for a disk, but to read.
+    never waits for a disk, but to read. While the journal is copied, a piece of the copy follows each commit, so what
+    is to be acknowledged waits for one piece at most.
     """
 
     def __init__(self, directory: DataDirectory, policy: FlushPolicy, interval_ms: int) -> None:
@@ -45,6 +47,7 @@ class Committer:
         self._sync_due = False
         self._idle = asyncio.Event()
         self._idle.set()
+        self._closing = False
         directory.on_change = self._schedule
 
     def when_committed(self, callback: Callable[[bool], object]) -> None:
@@ -70,6 +73,7 @@ class Committer:
 
     async def close(self) -> None:
         """Commits what there is, and closes. Raises OSError if the commit is the first to fail, but still closes."""
+        self._closing = True
         try:
             if self._directory.failure is None:
                 await self.commit()
@@ -93,26 +97,53 @@ class Committer:
             return
         commit = directory.begin(sync=self._policy is FlushPolicy.ALWAYS or self._sync_due)
         self._sync_due = False
-        self._idle.clear()
-        self._running = self._loop.run_in_executor(self._executor, commit.run)
-        self._running.add_done_callback(partial(self._ended, commit))
+        self._run(commit.run, partial(self._ended, commit))
 
-    def _ended(self, commit: Commit, run: asyncio.Future[None]) -> None:
+    def _run(self, write: Callable[[], None], then: Callable[[OSError | None], None]) -> None:
+        self._idle.clear()
+        self._running = self._loop.run_in_executor(self._executor, write)
+        self._running.add_done_callback(partial(self._has_run, then))
+
+    def _has_run(self, then: Callable[[OSError | None], None], run: asyncio.Future[None]) -> None:
         self._running = None
         error = run.exception()
         if error is not None and not isinstance(error, OSError):
             log.error("a commit failed otherwise than by its files", exc_info=error)
             error = OSError(repr(error))
+        self._idle.set()
+        then(error)
+
+    def _ended(self, commit: Commit, error: OSError | None) -> None:
         self._directory.end(commit, error)
         self._committed = commit.changes
-        self._idle.set()
-        while self._waiting and (error is not None or self._waiting[0][0] <= self._committed):
-            self._waiting.popleft()[1](error is None)
+        self._tell()
         if error is None:
-            if self._committed < self._directory.changes:
+            if not self._copy() and self._committed < self._directory.changes:
                 self._schedule()
             if self._policy is FlushPolicy.INTERVAL and self._sync_timer is None and self._directory.has_unsynced:
                 self._sync_timer = self._loop.call_later(self._interval_ms / 1000, self._sync)
+
+    def _tell(self) -> None:
+        failed = self._directory.failure is not None
+        while self._waiting and (failed or self._waiting[0][0] <= self._committed):
+            self._waiting.popleft()[1](not failed)
+
+    def _copy(self) -> bool:
+        """Writes a piece of the journal's copy, if there is one; whether it does."""
+        copy = self._directory.journal.copy
+        if copy is None or self._running is not None or self._closing:
+            return False
+        self._run(partial(copy.advance, self._directory.files), partial(self._copied, copy))
+        return True
+
+    def _copied(self, copy: JournalCopy, error: OSError | None) -> None:
+        if error is not None:
+            self._directory.fail(error)
+            self._tell()
+        elif copy.is_ready or self._sync_due or self._committed < self._directory.changes:
+            self._schedule()
+        else:
+            self._copy()
 
     def _sync(self) -> None:
         self._sync_timer = None

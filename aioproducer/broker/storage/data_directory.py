@@ -15,7 +15,9 @@ from aioproducer.broker.storage.clean_shutdown import read_clean_shutdown, remov
 from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, Unsynced
 from aioproducer.broker.storage.damage import damaged
 from aioproducer.broker.storage.files import LOCK_FILE, Files
-from aioproducer.broker.storage.journal import GENERATION, JOURNAL, Key, MetadataJournal
+from aioproducer.broker.storage.frames import Key
+from aioproducer.broker.storage.journal import GENERATION, MetadataJournal
+from aioproducer.broker.storage.journal_copy import JOURNAL
 from aioproducer.broker.storage.recovery_points import RECOVERY_POINTS, RecoveryPoints
 from aioproducer.broker.storage.repair import DAMAGED, TORN, Keep, Remove, Repair, Restore
 from aioproducer.broker.storage.stored_batches import Recovered, StoredBatches
@@ -296,16 +298,18 @@ class DataDirectory:
     def end(self, commit: Commit, error: OSError | None = None) -> None:
         """It has run, or failed."""
         if error is not None:
-            if self.failure is None:
-                log.error(
-                    "%s has failed, nothing is acknowledged any more until it is opened anew: %s", self.files, error
-                )
-                self.failure = error
-                self.on_failure()
+            self.fail(error)
             return
         self.journal.written(commit.journal, commit.journal_size, commit.passing)
         for batches, writes in commit.logs:
             batches.written(writes)
+
+    def fail(self, error: OSError) -> None:
+        """Nothing can be written any more."""
+        if self.failure is None:
+            log.error("%s has failed, nothing is acknowledged any more until it is opened anew: %s", self.files, error)
+            self.failure = error
+            self.on_failure()
 
     @property
     def has_unsynced(self) -> bool:

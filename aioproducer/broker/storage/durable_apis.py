@@ -28,7 +28,7 @@ class DurableApis:
     def is_supported(self, api_key: int, api_version: int) -> bool:
         return self._apis.is_supported(api_key, api_version)
 
-    def handle(self, request: Request, frame: bytes, body_at: int) -> None:
+    def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
         self._apis.handle(_DurableRequest(request, self._committer), frame, body_at)
 
 

@@ -1,29 +1,20 @@
 """The metadata of a cluster on disk: entries by key, of which the last one counts.
 
-The file is a row of frames: the length of what follows the checksum, its CRC-32C (four bytes each, big-endian), and the
-entries that one commit changed, as JSON: ``[[key, value], …]``. A value of null takes an entry back. A commit is one
-frame, so all of its changes are there after a crash, or none. When the file has grown too large it is written anew, a
-frame for each entry, and put in the old one's place by renaming.
+A commit appends one frame with the entries that it changed, so all of its changes are there after a crash, or none. A
+value of null takes an entry back. When the file has grown too large, :class:`JournalCopy` takes its place.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import struct
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aioproducer.broker.storage.files import Files
-from aioproducer.records.crc32c import crc32c
+from aioproducer.broker.storage.frames import Key, Value, frame, read_frames
+from aioproducer.broker.storage.journal_copy import JOURNAL, PIECE, JournalCopy, remove_copy
 
 log = logging.getLogger(__name__)
-
-JOURNAL = "metadata.journal"
-_NEW = "metadata.journal.new"
-_FRAME = struct.Struct(">II")
-_BEGINS = b"[["
-"""The first bytes of every payload."""
 
 GENERATION = "journal"
 """The key of the first entry in a file: how often it was written anew."""
@@ -31,83 +22,22 @@ GENERATION = "journal"
 _SMALL = 1024 * 1024
 """A file of fewer bytes is never written anew."""
 
-Key = tuple[str | int, ...]
-Value = Any
-"""Anything that JSON has; None stands for no entry."""
-
 
 class JournalWrite(NamedTuple):
-    """What one commit writes: its changes or, where the file is to be written anew, all entries."""
+    """What one commit writes: its changes or, if there is a copy that has them, what is left of that."""
 
     changes: Mapping[Key, Value]
-    everything: Mapping[Key, Value] | None
+    copy: JournalCopy | None
 
     def run(self, files: Files, *, sync: bool) -> int:
         """Returns how many bytes the file has then. Raises OSError."""
-        if self.everything is None:
+        if self.copy is not None:
+            self.copy.replace(files)
+        else:
             files.append(JOURNAL, [frame(self.changes)])
             if sync:
                 files.sync(JOURNAL)
-            return files.size(JOURNAL)
-        files.remove(_NEW)
-        # A frame each: damage to one costs the others nothing.
-        files.append(_NEW, [frame({key: value}) for key, value in self.everything.items()])
-        # Whatever the policy is: a new name for what is not there yet would lose the old file as well.
-        files.sync(_NEW)
-        files.rename(_NEW, JOURNAL)
-        files.sync_directory("")
         return files.size(JOURNAL)
-
-
-def frame(entries: Mapping[Key, Value]) -> bytes:
-    """The entries as they lie in the file."""
-    payload = json.dumps([[key, value] for key, value in entries.items()], separators=(",", ":")).encode()
-    return _FRAME.pack(len(payload), crc32c(payload)) + payload
-
-
-class Frame(NamedTuple):
-    """Part of a file: its place, and its entries; None for bytes that are no frame."""
-
-    start: int
-    end: int
-    entries: list[tuple[Key, Value]] | None
-
-
-def read_frames(data: bytes) -> Iterator[Frame]:
-    """All of a file, in order. Behind bytes that are no frame comes the next good one."""
-    start = 0
-    while start < len(data):
-        payload = _payload(data, start)
-        if payload is None:
-            end = _next_frame(data, start)
-            yield Frame(start, end, None)
-        else:
-            end = start + _FRAME.size + len(payload)
-            yield Frame(start, end, [(tuple(key), value) for key, value in json.loads(payload)])
-        start = end
-
-
-def _payload(data: bytes, start: int) -> bytes | None:
-    """That of the frame that begins here; None if it is no good frame."""
-    if start + _FRAME.size > len(data):
-        return None
-    length, crc = _FRAME.unpack_from(data, start)
-    start += _FRAME.size
-    # An empty one would be what a hole full of zeros looks like.
-    if not 0 < length <= len(data) - start:
-        return None
-    payload = data[start : start + length]
-    return payload if crc32c(payload) == crc else None
-
-
-def _next_frame(data: bytes, bad: int) -> int:
-    """Where the first good frame behind a bad one begins; where the data ends if there is none."""
-    at = data.find(_BEGINS, bad + 1 + _FRAME.size)
-    while at >= 0:
-        if _payload(data, at - _FRAME.size) is not None:
-            return at - _FRAME.size
-        at = data.find(_BEGINS, at + 1)
-    return len(data)
 
 
 class Damage(NamedTuple):
@@ -122,6 +52,9 @@ class Damage(NamedTuple):
 class MetadataJournal:
     """The entries of a cluster. What is put is in the file after the next commit."""
 
+    piece = PIECE
+    """Bytes of a copy that are written at once."""
+
     def __init__(self) -> None:
         self._entries: dict[Key, Value] = {}
         self._changes: dict[Key, Value] = {}
@@ -129,6 +62,8 @@ class MetadataJournal:
         self._size = 0
         self._limit = 0
         self._generation = 0
+        self.copy: JournalCopy | None = None
+        """The next file, while it is written: commits continue meanwhile, and the one that finds it ready ends it."""
 
     def follow(self, generation: int) -> None:
         """The next file is a newer one than this, though it may be unknown which one is here."""
@@ -145,7 +80,7 @@ class MetadataJournal:
         ``synced`` says how many bytes were certainly on disk. A crash may have torn what lies behind them: that is
         ignored, and disappears with the next commit, which writes the file anew.
         """
-        files.remove(_NEW)
+        remove_copy(files)
         self._size = files.size(JOURNAL)
         end = 0
         for found in read_frames(files.read(JOURNAL, 0, self._size) if self._size else b""):
@@ -195,20 +130,31 @@ class MetadataJournal:
     def take(self) -> tuple[JournalWrite | None, list[Key]]:
         """What the next commit writes, and the keys of passing entries that are done with after it."""
         passing, self._passing = self._passing, []
-        if not self._changes:
-            return None, passing
         changes, self._changes = self._changes, {}
-        if self._size < self._limit:
-            return JournalWrite(changes, None), passing
-        self._generation += 1
-        return JournalWrite(changes, {(GENERATION,): self._generation, **self._entries}), passing
+        if self.copy is not None:
+            self.copy.follow(changes)
+        elif not self._limit or (changes and self._size >= self._limit):
+            first: dict[Key, Value] = {(GENERATION,): self._generation + 1}
+            self.copy = JournalCopy({**first, **self._entries}, self.piece)
+        # The first file of a start replaces what it has read, whose end may be bad, before anything is served.
+        if self.copy is not None and (self.copy.is_ready or not self._limit):
+            self._generation += 1
+            return JournalWrite(changes, self.copy), passing
+        return (JournalWrite(changes, None) if changes else None), passing
 
     def written(self, write: JournalWrite | None, size: int, passed: list[Key]) -> None:
         """What :meth:`take` gave is in the file, which has ``size`` bytes now."""
         if write is not None:
+            if write.copy is not None:
+                self.copy = None
+                self._limit = self.limit(size)
+            elif self.copy is not None:
+                self.copy.fall_behind(size - self._size)
             self._size = size
-            if write.everything is not None:
-                self._limit = max(_SMALL, 4 * size)
         for key in passed:
             if key not in self._changes:
                 self._entries.pop(key, None)
+
+    def limit(self, size: int) -> int:
+        """The bytes at which a new file of this size is copied."""
+        return max(_SMALL, 4 * size)

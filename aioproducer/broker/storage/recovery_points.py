@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.storage.journal import Key, frame, read_frames
+from aioproducer.broker.storage.frames import Key, frame, read_frames
 
 RECOVERY_POINTS = "recovery.points"
 _NEW = "recovery.points.new"

@@ -8,13 +8,14 @@ from uuid import uuid4
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker import EmbeddedCluster, long_work
 from aioproducer.broker.kafka_apis import MAX_ELEMENTS
 from aioproducer.broker.partition_log import PartitionLog
+from aioproducer.broker.purgatories import MOST_WATCHED, PartitionPurgatory
 from aioproducer.broker.response_memory import SIZE
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
-from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.record_batch import RecordBatch, read_batches
@@ -229,10 +230,12 @@ class TestErrors:
 
 
 class TestSessions:
-    @pytest.mark.parametrize("epoch", [0, -1])
-    async def test_are_declined(self, cluster: EmbeddedCluster, client: RawClient, epoch: int) -> None:
+    """What the rules are is for ``test_fetch_sessions.py``."""
+
+    @pytest.mark.parametrize("version", [4, 7, 18])
+    async def test_none_is_asked_for(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
         append(cluster, b"a")
-        response = await client.request(fetch(cluster, 0, session_epoch=epoch), 18)
+        response = await client.request(fetch(cluster, 0, session_epoch=-1), version)
         assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
         assert values(response.responses[0].partitions[0].records) == [b"a"]
 
@@ -240,6 +243,80 @@ class TestSessions:
         response = await client.request(fetch(cluster, 0, session_id=5, session_epoch=3), 18)
         assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         assert response.responses == []
+
+    def more(self, session_id: int, epoch: int, **more: Any) -> FetchRequest:
+        return FetchRequest(**{"session_id": session_id, "session_epoch": epoch, "max_wait_ms": 0, **more})
+
+    async def session(self, cluster: EmbeddedCluster, client: RawClient, version: int = 18) -> int:
+        """Of both partitions, from their beginning."""
+        response = await client.request(fetch(cluster, 0, 0, session_epoch=0), version)
+        assert len(response.responses[0].partitions) == 2
+        assert response.session_id > 0
+        return cast(int, response.session_id)
+
+    @pytest.mark.parametrize("version", [7, 12, 13, 18])
+    async def test_tell_what_has_changed(self, cluster: EmbeddedCluster, client: RawClient, version: int) -> None:
+        session = await self.session(cluster, client, version)
+        response = await client.request(self.more(session, 1), version)
+        assert (response.error_code, response.session_id, response.responses) == (ErrorCode.NONE, session, [])
+        append(cluster, b"a", b"b", partition=1)
+        (topic,) = (await client.request(self.more(session, 2), version)).responses
+        assert (topic.topic == "t") if version < 13 else (topic.topic_id == cluster.topic("t").id)
+        (partition,) = topic.partitions
+        assert (partition.partition_index, values(partition.records)) == (1, [b"a", b"b"])
+        topic_id = cluster.topic("t").id
+        moved = [FetchTopic("t", topic_id, [FetchPartition(1, fetch_offset=2, partition_max_bytes=2**20)])]
+        response = await client.request(self.more(session, 3, topics=moved), version)
+        assert response.responses == []
+        append(cluster, b"c")
+        forget = [ForgottenTopic("t", topic_id, [0])]
+        assert (await client.request(self.more(session, 4, forgotten_topics_data=forget), version)).responses == []
+        forget = [ForgottenTopic("t", topic_id, [1])]
+        response = await client.request(self.more(session, 5, forgotten_topics_data=forget), version)
+        assert (response.session_id, response.responses) == (0, []), "nothing is left of it"
+        assert not cluster.metrics().select("FetchSessionCache")["NumIncrementalFetchSessions"]
+
+    async def test_wait_for_all_of_their_partitions(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        session = await self.session(cluster, client)
+        await client.send(self.more(session, 1, max_wait_ms=LONG_MS, min_bytes=1), 18)
+        while not cluster.delayed_fetches:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0)
+        await (await connect()).request(produce(cluster, b"a", partition=1), 13)
+        _, response = await client.receive(ApiKey.FETCH, 18)
+        assert [one.partition_index for one in response.responses[0].partitions] == [1]
+
+    async def test_errors(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        session = await self.session(cluster, client)
+        response = await client.request(self.more(session, 2), 18)
+        assert response.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        response = await client.request(self.more(session, 1), 12)
+        assert response.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        response = await client.request(fetch(cluster, 0, session_id=session, session_epoch=-1), 18)
+        assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
+        response = await client.request(self.more(session, 1), 18)
+        assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+    async def test_tell_of_errors_again_and_again(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        session = await self.session(cluster, client)
+        cluster.delete_topic("t")
+        for epoch in (1, 2):
+            (topic,) = (await client.request(self.more(session, epoch, max_wait_ms=LONG_MS), 18)).responses
+            assert [one.error_code for one in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
+
+    async def test_are_of_one_node(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await self.session(cluster, client)
+        figures = cluster.metrics().select("FetchSessionCache", node_id="node-0")
+        assert figures["NumIncrementalFetchSessions"] == 1
+        assert figures["NumIncrementalFetchPartitionsCached"] == 2
+        assert figures["IncrementalFetchSessionEvictionsPerSec"] == 0
+
+    @pytest.mark.parametrize("cluster", [{"configs": {"max.incremental.fetch.session.cache.slots": 0}}], indirect=True)
+    async def test_have_no_slots(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        append(cluster, b"a")
+        response = await client.request(fetch(cluster, 0, session_epoch=0), 18)
+        assert (response.error_code, response.session_id) == (ErrorCode.NONE, 0)
 
 
 class TestLongPolling:
@@ -352,6 +429,110 @@ class TestLongPolling:
         partition = cluster.topic("t").partitions[0]
         await cluster.close()
         assert not partition._watchers
+
+
+class TestManyPartitions:
+    """A fetch that waits for many partitions looks at them in slices, and an append may come in between."""
+
+    COUNT = 500
+
+    @pytest.fixture(autouse=True)
+    def wide(self, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+        cluster.create_topic("wide", partitions=self.COUNT)
+        # Every slice has one step: some thirty partitions.
+        monkeypatch.setattr(long_work, "FIRST_SLICE", 0)
+        monkeypatch.setattr(long_work, "SLICE", 0)
+
+    def request(self, cluster: EmbeddedCluster, *more: int, **fields: Any) -> FetchRequest:
+        partitions = [
+            FetchPartition(index, fetch_offset=0, partition_max_bytes=2**20) for index in (*range(self.COUNT), *more)
+        ]
+        topics = [FetchTopic("wide", cluster.topic("wide").id, partitions)]
+        return FetchRequest(topics=topics, **{"max_wait_ms": LONG_MS, "min_bytes": 1, **fields})
+
+    def append(self, cluster: EmbeddedCluster, index: int) -> None:
+        partition = cluster.topic("wide").partitions[index]
+        partition.log.append(RecordBatch(make_batch(b"a")), leader_epoch=0, now_ms=NOW_MS)
+        partition.notify()
+
+    def purgatory(self, cluster: EmbeddedCluster) -> PartitionPurgatory:
+        (server,) = cluster._servers.values()
+        return server.context.purgatories.fetch
+
+    async def all_watched(self, cluster: EmbeddedCluster) -> None:
+        while self.purgatory(cluster).watched < self.COUNT:  # noqa: ASYNC110 - the broker has no event for this
+            await asyncio.sleep(0)
+
+    async def forgotten(self, cluster: EmbeddedCluster) -> None:
+        """Nothing is left of fetches that have ended."""
+        purgatory = self.purgatory(cluster)
+        while purgatory.watched or purgatory.places < MOST_WATCHED:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert purgatory.places == MOST_WATCHED
+
+    async def test_records_that_come_while_it_waits(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await client.send(self.request(cluster), 18)
+        await self.all_watched(cluster)
+        assert self.purgatory(cluster).places == MOST_WATCHED - self.COUNT
+        self.append(cluster, 7)
+        _, response = await client.receive(ApiKey.FETCH, 18)
+        assert values(response.responses[0].partitions[7].records) == [b"a"]
+        await self.forgotten(cluster)
+
+    @pytest.mark.parametrize("index", [0, 250, 499])
+    async def test_records_that_come_between_two_slices(
+        self, cluster: EmbeddedCluster, client: RawClient, index: int
+    ) -> None:
+        await client.send(self.request(cluster), 18)
+        while not (watched := self.purgatory(cluster).watched):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert watched < 100, "it has looked at a part"
+        self.append(cluster, index)
+        _, response = await client.receive(ApiKey.FETCH, 18)
+        assert values(response.responses[0].partitions[index].records) == [b"a"]
+        await self.forgotten(cluster)
+
+    async def test_its_time_is_up(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        response = await client.request(self.request(cluster, max_wait_ms=1), 18)
+        assert len(response.responses[0].partitions) == self.COUNT
+        await self.forgotten(cluster)
+
+    async def test_what_fails_is_answered_at_once(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        response = await client.request(self.request(cluster, self.COUNT), 18)
+        assert response.responses[0].partitions[-1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        await self.forgotten(cluster)
+
+    @pytest.mark.parametrize("rounds", [0, 5, 100])
+    async def test_the_client_leaves(self, cluster: EmbeddedCluster, connect: Connect, rounds: int) -> None:
+        client = await connect()
+        await client.send(self.request(cluster), 18)
+        while not self.purgatory(cluster).watched:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        await client.close()
+        await self.forgotten(cluster)
+
+    async def test_without_places_it_is_answered_at_once(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect
+    ) -> None:
+        purgatory = self.purgatory(cluster)
+        purgatory.places = 2 * self.COUNT - 1
+        await client.send(self.request(cluster), 18)
+        await self.all_watched(cluster)
+        other = await connect()
+        response = await other.request(self.request(cluster), 18)
+        assert len(response.responses[0].partitions) == self.COUNT
+        purgatory.places += MOST_WATCHED - 2 * self.COUNT + 1
+        self.append(cluster, 0)
+        await client.receive(ApiKey.FETCH, 18)
+        await self.forgotten(cluster)
+
+    async def test_the_broker_stops(self, cluster: EmbeddedCluster, client: RawClient) -> None:
+        await client.send(self.request(cluster), 18)
+        await self.all_watched(cluster)
+        await cluster.close()
+        assert not any(partition._watchers for partition in cluster.topic("wide").partitions)
 
 
 class TestDivergence:

@@ -24,6 +24,7 @@ from aioproducer.broker.storage.clean_shutdown import write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit
 from aioproducer.broker.storage.data_directory import DataDirectory
+from aioproducer.broker.storage.journal import MetadataJournal
 from aioproducer.broker.storage.stored_batches import StoredBatches
 from aioproducer.broker.topic import NewTopic, Partition
 from aioproducer.broker.topic_config import TopicConfig
@@ -48,7 +49,20 @@ class _SmallSegments(StoredBatches):
         self._segment_bytes = SEGMENT_BYTES
 
 
+class _EagerJournal(MetadataJournal):
+    """Is copied again and again, in pieces of a few entries."""
+
+    piece = 1000
+
+    def limit(self, size: int) -> int:
+        return size
+
+
 class _Directory(DataDirectory):
+    def __init__(self, files: FaultyFiles) -> None:
+        super().__init__(files)
+        self.journal = _EagerJournal()
+
     def batches(self, topic: str, topic_id: UUID, index: int, config: TopicConfig) -> StoredBatches:
         return _SmallSegments(self.files, f"{topic}-{index}", (topic_id.hex, index), self, config)
 
@@ -277,6 +291,8 @@ class CrashMachine(RuleBasedStateMachine):
         self.directory.end(commit)
         self.acknowledged, self.in_flight = promise, None
         self._read_everything()
+        if self.directory.journal.copy is not None:
+            self.directory.journal.copy.advance(self.files)
 
     @rule()
     def commit_all(self) -> None:

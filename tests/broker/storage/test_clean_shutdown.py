@@ -18,7 +18,7 @@ from aioproducer.broker.storage.clean_shutdown import (
     remove_clean_shutdown,
     write_clean_shutdown,
 )
-from aioproducer.broker.storage.journal import Key, frame
+from aioproducer.broker.storage.frames import Key, frame
 from aioproducer.errors import DataDirectoryException
 from tests.broker.storage.faulty_files import Crash, FaultyFiles
 

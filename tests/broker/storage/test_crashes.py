@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from aioproducer.broker.storage import journal
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit, Unsynced
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.files import Files
+from aioproducer.broker.storage.frames import Key, Value
 from aioproducer.broker.storage.journal import JournalWrite
+from aioproducer.broker.storage.journal_copy import JournalCopy
 from aioproducer.broker.storage.repair import Cut
 from aioproducer.errors import KafkaError
 from tests.broker.storage.crash_machine import CrashMachine
@@ -66,17 +67,22 @@ class _WithoutSync:
 
 @planted
 def a_new_journal_is_renamed_before_it_is_synced(patch: pytest.MonkeyPatch) -> None:
-    def run(self: JournalWrite, files: Files, *, sync: bool) -> int:
-        if self.everything is None:
-            return right(self, files, sync=sync)
-        files.remove(journal._NEW)
-        files.append(journal._NEW, [journal.frame(self.everything)])
-        files.rename(journal._NEW, journal.JOURNAL)
-        files.sync_directory("")
-        return files.size(journal.JOURNAL)
+    right = JournalCopy._append
+    patch.setattr(JournalCopy, "_append", lambda self, files, frames: right(self, _WithoutSync(files), frames))
 
-    right = JournalWrite.run
-    patch.setattr(JournalWrite, "run", run)
+
+@planted
+def a_new_journal_lacks_what_has_changed_meanwhile(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(JournalCopy, "follow", lambda self, changes: None)
+
+
+@planted
+def what_is_gone_meanwhile_is_in_the_new_journal(patch: pytest.MonkeyPatch) -> None:
+    def follow(self: JournalCopy, changes: Mapping[Key, Value]) -> None:
+        right(self, {key: value for key, value in changes.items() if value is not None})
+
+    right = JournalCopy.follow
+    patch.setattr(JournalCopy, "follow", follow)
 
 
 @planted

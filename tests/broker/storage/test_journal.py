@@ -1,10 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from aioproducer.broker.storage.journal import JOURNAL, Damage, Key, MetadataJournal, frame
+from aioproducer.broker.storage.frames import Key, frame
+from aioproducer.broker.storage.journal import Damage, MetadataJournal
+from aioproducer.broker.storage.journal_copy import JOURNAL, PIECE
+from aioproducer.protocol.primitives import Buffer
 from tests.broker.storage.faulty_files import FaultyFiles
 
 
@@ -117,3 +120,88 @@ def test_each_file_has_a_point_of_its_own() -> None:
     second.put(("topic", 0), 2)
     commit(second, files)
     assert opened(files).point == ("journal", 100)
+
+
+class _RecordingFiles(FaultyFiles):
+    """Knows how much was appended at once, and to what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.appended: list[tuple[str, int]] = []
+
+    def append(self, path: str, parts: Sequence[Buffer]) -> None:
+        self.appended.append((path, sum(map(len, parts))))
+        super().append(path, parts)
+
+
+ENTRY = 50_000
+
+
+def large_journal(files: FaultyFiles, entries: int) -> MetadataJournal:
+    """One that has grown enough to be copied; the copy has just begun."""
+    journal = opened(files)
+    journal.put(("a",), 0)
+    commit(journal, files)
+    journal.put(("gone",), "x" * ENTRY)
+    commit(journal, files)
+    journal.put(("gone",), None)
+    for number in range(entries):
+        journal.put(("large", number), "x" * ENTRY)
+    commit(journal, files)
+    journal.put(("begins",), True)
+    commit(journal, files)
+    assert journal.copy is not None
+    return journal
+
+
+def test_a_journal_is_copied_in_pieces_while_commits_go_on() -> None:
+    files = _RecordingFiles()
+    journal = large_journal(files, 100)
+    before, files.appended = files.size(JOURNAL), []
+    journal.put(("large", 1), None)
+    commit(journal, files)
+    pieces = 0
+    while journal.copy is not None:
+        if not journal.copy.is_ready:
+            journal.copy.advance(files)
+        pieces += 1
+        journal.put(("large", 2), None)
+        journal.put(("new", pieces), pieces)
+        commit(journal, files)
+    assert 5 <= pieces <= 6
+    assert max(size for _, size in files.appended) <= PIECE + 2 * ENTRY
+    assert files.size(JOURNAL) < before
+    again = opened(files)
+    assert again.point == journal.point
+    assert again.of_kind("large") == {("large", number): "x" * ENTRY for number in (0, *range(3, 100))}
+    assert len(again.of_kind("new")) == pieces
+    assert (again.get("a"), again.get("begins")) == (0, True)
+
+
+def test_a_copy_ends_though_each_commit_adds_more_than_a_piece() -> None:
+    files = _RecordingFiles()
+    journal = large_journal(files, 400)
+    number = commits = 0
+    while journal.copy is not None:
+        if not journal.copy.is_ready:
+            journal.copy.advance(files)
+        for _ in range(PIECE // ENTRY * 2):
+            number += 1
+            journal.put(("large", 1000 + number), "y" * ENTRY)
+        commit(journal, files)
+        commits += 1
+        assert commits < 50
+    assert len(opened(files).of_kind("large")) == 400 + number
+    assert max(size for _, size in files.appended[-2 * commits :]) < 6 * PIECE
+
+
+def test_a_copy_that_a_crash_interrupts_is_forgotten() -> None:
+    files = FaultyFiles()
+    journal = large_journal(files, 100)
+    assert journal.copy is not None
+    journal.copy.advance(files)
+    assert len(files.names("")) == 2
+    files.crash()
+    again = opened(files)
+    assert files.names("") == [JOURNAL]
+    assert len(again.of_kind("large")) == 100

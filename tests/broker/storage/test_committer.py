@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from aioproducer.broker.storage.committer import Committer, FlushPolicy
+from aioproducer.broker.storage.data_directory import DataDirectory
+from aioproducer.broker.storage.journal import MetadataJournal
+from aioproducer.broker.storage.journal_copy import JOURNAL
+from aioproducer.protocol.primitives import Buffer
+from tests.broker.storage.faulty_files import FaultyFiles
+
+PIECE = 1000
+NEW = "metadata.journal.new"
+
+
+class _Journal(MetadataJournal):
+    piece = PIECE
+
+    def limit(self, size: int) -> int:
+        return size + 20 * PIECE
+
+
+class _Files(FaultyFiles):
+    def __init__(self) -> None:
+        super().__init__()
+        self.appended: list[str] = []
+        self.no_room_for = ""
+
+    def append(self, path: str, parts: Sequence[Buffer]) -> None:
+        if path == self.no_room_for:
+            raise OSError(errno.ENOSPC, "no room")
+        self.appended.append(path)
+        super().append(path, parts)
+
+
+class _Committing:
+    def __init__(self) -> None:
+        self.files = _Files()
+        self.directory = DataDirectory(self.files)
+        self.journal = self.directory.journal = _Journal()
+        self.committer = Committer(self.directory, FlushPolicy.ALWAYS, 1000)
+
+    async def committed(self, number: int, size: int = 10) -> bool:
+        """Changes an entry; whether that is on disk."""
+        self.journal.put(("entry", number), "x" * size)
+        self.directory.changed()
+        told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.committer.when_committed(told.set_result)
+        return await told
+
+    async def idle(self) -> None:
+        """Returns when the write that runs has ended, or soon."""
+        await self.committer._idle.wait()
+        await asyncio.sleep(0)
+
+    async def begin_copy(self) -> None:
+        """The copy takes 25 pieces at least."""
+        for number in range(26):
+            assert await self.committed(number, PIECE)
+        assert self.journal.copy is not None
+        self.files.appended.clear()
+
+
+@pytest.fixture
+async def committing() -> AsyncIterator[_Committing]:
+    committing = _Committing()
+    await committing.committer.commit()
+    yield committing
+    await committing.committer.close()
+
+
+async def test_a_commit_waits_for_one_piece_of_a_copy(committing: _Committing) -> None:
+    await committing.begin_copy()
+    waited_for: list[int] = []
+    for number in range(10):
+        before = committing.files.appended.count(NEW)
+        committing.journal.put(("entry", 0), number)
+        committing.directory.changed()
+        told = asyncio.Event()
+
+        def committed(right: bool, before: int = before, told: asyncio.Event = told) -> None:
+            assert right
+            waited_for.append(committing.files.appended.count(NEW) - before)
+            told.set()
+
+        committing.committer.when_committed(committed)
+        await told.wait()
+    assert committing.journal.copy is not None, "it has more pieces than there were commits"
+    assert max(waited_for) <= 1
+
+
+async def test_a_copy_ends_without_any_more_commits(committing: _Committing) -> None:
+    await committing.begin_copy()
+    before = committing.files.size(JOURNAL)
+    while committing.journal.copy is not None:
+        await committing.idle()
+    assert committing.files.names("") == [JOURNAL, "recovery.points"]
+    assert committing.files.size(JOURNAL) <= before
+    again = MetadataJournal()
+    assert not list(again.load(committing.files, lambda key: 0))
+    assert again.of_kind("entry") == committing.journal.of_kind("entry")
+
+
+async def test_a_copy_does_not_outlive_the_committer() -> None:
+    committing = _Committing()
+    await committing.committer.commit()
+    await committing.begin_copy()
+    assert await committing.committed(30)
+    await committing.committer.close()
+    pieces = committing.files.appended.count(NEW)
+    assert pieces < 20
+    again = MetadataJournal()
+    assert not list(again.load(committing.files, lambda key: 0))
+    assert again.of_kind("entry") == committing.journal.of_kind("entry")
+
+
+async def test_a_copy_that_fails_is_a_failure_of_the_directory() -> None:
+    committing = _Committing()
+    await committing.committer.commit()
+    await committing.begin_copy()
+    committing.files.no_room_for = NEW
+    failed = asyncio.Event()
+    committing.directory.on_failure = failed.set
+    await failed.wait()
+    with pytest.raises(OSError, match="no room"):
+        await committing.committer.commit()
+    assert not await committing.committed(0)
+    assert committing.directory.failure is not None
+    await committing.committer.close()
