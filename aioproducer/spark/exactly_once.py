@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from aioproducer import KafkaProducer
 from aioproducer.errors import (
     InvalidProducerEpochException,
     InvalidTxnStateException,
@@ -22,6 +21,7 @@ from aioproducer.spark.ledger import KafkaLedger, open_ledger
 from aioproducer.spark.marker import Marker
 from aioproducer.spark.prepared import ONGOING, Outcome, Prepared, TooManyOpenException, name_of_slot
 from aioproducer.spark.read_ahead import read_ahead
+from aioproducer.spark.task_producer import task_producer
 from aioproducer.spark.topic_streams import send_rows
 from aioproducer.spark.two_phases import write
 from aioproducer.spark.way_out import with_way_out
@@ -89,7 +89,7 @@ class _TaskRows:
         slot = await self._free_slot()
         name = ledger.transactional_id(name_of_slot(task.partition, slot))
         time = asyncio.get_running_loop().time
-        async with KafkaProducer.from_config({**options.configs, "transactional.id": name}) as producer:
+        async with task_producer(options, name) as producer:
             await producer.init_transactions()
             began = time()
             try:

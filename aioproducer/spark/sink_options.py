@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -9,13 +10,14 @@ from typing import Self
 from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text, without_ignored
+from aioproducer.spark.task_producer import TOPIC
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 
 DEFAULT_PREFIX = "aioproducer"
 
 _EXACTLY_ONCE_ONLY = ("writeId", "writeEpoch", "markerTopic", "transactionalIdPrefix", "allowMissingMarker")
-OPTIONS = ("topic", "deliveryGuarantee", *_EXACTLY_ONCE_ONLY)
+OPTIONS = ("topic", "deliveryGuarantee", "deliveryLog", *_EXACTLY_ONCE_ONLY)
 
 _COLUMNS_ARE_BYTES = "columns are written as they are: cast them, to string or binary, before"
 _REFUSED = {
@@ -28,6 +30,8 @@ _IGNORED = {
     "includeHeaders": 'headers are written if there is a column "headers"',
     "kafka.group.id": "a sink has no consumer group",
 }
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 _LONGEST_TRANSACTION_MS = "900000"
 """What brokers allow by default (transaction.max.timeout.ms), so that a task may take long."""
@@ -55,6 +59,8 @@ class SinkOptions:
     prefix: str
     allow_missing_marker: bool
     """Whether an epoch is written although the markers of those before it are gone."""
+    delivery_log: str | None
+    """A directory, or ``topic:`` and a name: where tasks write down what becomes of their rows."""
 
     @classmethod
     def of(cls, given: Mapping[str, str], *, streaming: bool) -> Self:
@@ -73,6 +79,7 @@ class SinkOptions:
             marker_topic=text(options, "markerTopic") or topic,
             prefix=text(options, "transactionalIdPrefix") or DEFAULT_PREFIX,
             allow_missing_marker=flag(options, "allowMissingMarker"),
+            delivery_log=_delivery_log(options, topic),
         )
         named = [name for name in _EXACTLY_ONCE_ONLY if text(options, name) is not None]
         if chosen.exactly_once:
@@ -106,3 +113,20 @@ class SinkOptions:
             raise IllegalArgumentException(
                 f'{EXACTLY_ONCE} with a column "topic" needs option "markerTopic": a topic to attach offsets to'
             )
+
+
+def _delivery_log(options: Mapping[str, str], topic: str | None) -> str | None:
+    given = text(options, "deliveryLog")
+    if given is None:
+        return None
+    name = given.removeprefix(TOPIC)
+    if name == given and _SCHEME.match(given):
+        raise IllegalArgumentException(
+            f'option "deliveryLog" is "{given}"; it must be {TOPIC} and the name of a topic, or a directory that the '
+            "tasks find in their own file system"
+        )
+    if name != given and (not name or name == topic):
+        raise IllegalArgumentException(
+            f'option "deliveryLog" is "{given}"; it must name a topic, another one than that of the rows'
+        )
+    return given

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from aioproducer import KafkaProducer
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.event_loop import new_event_loop
 from aioproducer.spark.epoch_commit import abort_epoch, commit_epoch
 from aioproducer.spark.exactly_once import write_once
 from aioproducer.spark.for_tasks import ForTasks
 from aioproducer.spark.prepared import Outcome, prepared_of
+from aioproducer.spark.reachable import check_reachable
 from aioproducer.spark.read_ahead import read_ahead
 from aioproducer.spark.sink_options import SinkOptions
 from aioproducer.spark.sink_schema import record_columns
 from aioproducer.spark.task import Task
+from aioproducer.spark.task_producer import task_producer
 from aioproducer.spark.topic_streams import send_rows
 from aioproducer.spark.whole_input import input_of_worker, whole
 
@@ -82,7 +83,7 @@ class SinkWrite:
             _run(abort_epoch(self.options, task.write, task.epoch, prepared_of(outcomes)))
 
     async def _at_least_once(self, task: Task, batches: Iterator[RecordBatch]) -> int:
-        async with KafkaProducer.from_config(self.options.configs) as producer:
+        async with task_producer(self.options) as producer:
             return await send_rows(producer, read_ahead(batches), self.columns, self.options.topic, str(task))
 
 
@@ -107,7 +108,9 @@ class _Writer(ForTasks):
 
     @classmethod
     def of(cls, options: Mapping[str, str], schema: StructType, overwrite: bool) -> Self:
-        return cls(SinkWrite.of(options, schema, overwrite, streaming=cls.streaming))
+        write = SinkWrite.of(options, schema, overwrite, streaming=cls.streaming)
+        _run(check_reachable(write.options))
+        return cls(write)
 
     def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
         return self._write.run(iterator)

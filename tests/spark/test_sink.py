@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -218,3 +219,27 @@ def test_a_driver_that_is_killed(
     run_query(spark, "aioproducer", servers, topic, tmp_path, partitions)
     expected = sorted(f"{number} {row}" for number in range(2) for row in range(500))
     assert sorted(values(servers, topic, 3)) == expected
+
+
+def closed_port() -> str:
+    """An address at which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_an_unreachable_broker_is_one_error_before_any_task(spark: Any, tmp_path: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    options = {"kafka.bootstrap.servers": closed_port(), "kafka.max.block.ms": "500", "topic": "t"}
+    frame = spark.range(10).selectExpr("CAST(id AS STRING) AS value")
+    with pytest.raises(PySparkException, match="before any task began") as batch:
+        frame.write.format("aioproducer").options(**options).mode("append").save()
+    rows = spark.readStream.format("rate").load().selectExpr("CAST(value AS STRING) AS value")
+    writer = rows.writeStream.format("aioproducer").options(**options)
+    query = writer.option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(PySparkException, match="before any task began") as streamed:
+        query.awaitTermination()
+    for raised in (batch, streamed):
+        assert "Task failed" not in str(raised.value)
+        assert "TimeoutException" in str(raised.value)

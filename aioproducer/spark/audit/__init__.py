@@ -14,5 +14,7 @@ data frames to a data frame of findings (``finding.py``), in its own file:
 | `equal.py` | no two records are equal |
 | `latencies.py`, `partitions.py`, `keys.py` | how long records took; where they went |
 
-They start from `observations.py` (one narrow row for each record) or `batches.py` (one for each batch).
+They start from `observations.py` (one narrow row for each record), and mostly from what is made of it: `slices.py` (one
+row for each batch and stream), `batches.py`, `spans.py` (of numbers) and the doubtful rows of `ledger.py`. Where these
+leave a doubt, `matching.py` looks records up. `checks.py` says what could be checked, and so what the verdict is worth.
 """

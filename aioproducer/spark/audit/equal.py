@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.ledger import RECORD, write_digest
+from aioproducer.spark.audit.matching import matching
 from aioproducer.spark.audit.tell import ONE_RECORD, tell
 
 _CONTENT = ["topic", "content", "content_too"]
@@ -25,7 +26,7 @@ def equal_records(observations: DataFrame) -> DataFrame:
         F.count("*").alias("equal"), F.min("record").alias("one"), F.max("record").alias("other")
     )
     return tell(
-        compared.join(several.where("one <> other").select(*_CONTENT, "equal"), _CONTENT),
+        matching(compared, several.where("one <> other").select(*_CONTENT, "equal"), _CONTENT),
         Kind.EQUAL,
         F.format_string("one of %d", "equal"),
         **ONE_RECORD,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from aioproducer.spark.audit.batches import PLACE
 from aioproducer.spark.audit.finding import Kind
+from aioproducer.spark.audit.slices import PLACE
 from aioproducer.spark.audit.tell import tell
 from aioproducer.spark.audit.transactions import ABORTED, COMMITTED, NONE, OPEN
 

@@ -2,27 +2,30 @@
 
 Each step is written before the next reads it, so Spark holds only what its tasks need, however large the topics are.
 The driver only gets sums and examples.
+
+Of all records, or of all rows of the ledger, a rule reads only what it needs, in columns: most rules look at slices,
+spans and doubtful rows, which are few, and look records up only where these leave a doubt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit.batch_sizes import batch_sizes
 from aioproducer.spark.audit.batches import batches
+from aioproducer.spark.audit.checks import Evidence, checks
 from aioproducer.spark.audit.equal import equal_records
 from aioproducer.spark.audit.events import incomplete_logs
 from aioproducer.spark.audit.examples import found_in
-from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.isolation import wrongly_read
 from aioproducer.spark.audit.keys import keys, split_keys
-from aioproducer.spark.audit.latencies import late_minutes, latencies
-from aioproducer.spark.audit.ledger import ledger, with_several_copies
+from aioproducer.spark.audit.latencies import ACKNOWLEDGED, APPENDED, late_minutes, latencies
+from aioproducer.spark.audit.ledger import doubtful, ledger, with_several_copies
 from aioproducer.spark.audit.metrics_reports import windows
 from aioproducer.spark.audit.observations import observe
 from aioproducer.spark.audit.offsets import wrong_offsets
@@ -32,9 +35,11 @@ from aioproducer.spark.audit.partitions import partitions, skewed_partitions
 from aioproducer.spark.audit.producers import producers
 from aioproducer.spark.audit.records import missing_numbers, missing_records, wrong_records
 from aioproducer.spark.audit.sequences import wrong_sequences
+from aioproducer.spark.audit.slices import slices
+from aioproducer.spark.audit.spans import spans
 from aioproducer.spark.audit.summary import Row, Summary
 from aioproducer.spark.audit.tables import Tables
-from aioproducer.spark.audit.transactions import outcomes, parts, wrong_transactions
+from aioproducer.spark.audit.transactions import matchable, outcomes, parts, wrong_transactions
 
 MINUTES: Final = 3000
 """Rows of latencies in a summary."""
@@ -67,10 +72,13 @@ def audit(
     observed = tables.keep("observations", observe(source))
     told = None if events is None else tables.keep("events", events)
     bounds = tables.keep("bounds", bounds, files=1)
-    all_batches = tables.keep("batches", batches(observed))
+    all_slices = tables.keep("slices", slices(observed))
+    all_batches = tables.keep("batches", batches(all_slices))
     ended = tables.keep("outcomes", outcomes(all_batches))
     records = observed.where("NOT control")
     written = tables.keep("ledger", ledger(records, told, bounds, options))
+    in_doubt = tables.keep("doubtful", doubtful(written))
+    by_span = tables.keep("spans", spans(written))
     all_keys = tables.keep("keys", keys(records))
     by_partition = tables.keep("partitions", partitions(ended, bounds), files=1)
     by_minute = tables.keep("latencies", latencies(records, written), files=1)
@@ -81,16 +89,16 @@ def audit(
         wrong_offsets(all_batches, bounds),
         wrong_sequences(all_batches, bounds),
         wrong_transactions(transaction_parts, options),
-        wrong_records(written, records),
-        wrong_order(records, with_several_copies(written)),
-        missing_numbers(written, told, options),
+        wrong_records(in_doubt, records),
+        wrong_order(all_slices, records, with_several_copies(in_doubt)),
+        missing_numbers(by_span, written, told, options),
         late_minutes(by_minute, options),
         skewed_partitions(by_partition, options),
     ]
     if told is not None:
-        rules += [missing_records(written, told), incomplete_logs(told)]
+        rules += [missing_records(in_doubt, told), incomplete_logs(told)]
     if committed is not None:
-        read = tables.keep("read_committed", batches(observe(committed)))
+        read = tables.keep("read_committed", batches(slices(observe(committed))))
         rules.append(wrongly_read(ended, read, bounds))
     if options.unique:
         rules.append(equal_records(records))
@@ -99,7 +107,8 @@ def audit(
     findings = tables.keep("findings", reduce(DataFrame.unionByName, rules))
 
     on_progress("summary")
-    transactions = transaction_parts.groupBy("outcome").count().collect()
+    ends = transaction_parts.groupBy("outcome").agg(F.count("*").alias("parts"), F.sum("records").alias("records"))
+    transactions = {row["outcome"]: row for row in ends.collect()}
     shown: dict[str, DataFrame] = {
         "partitions": by_partition.orderBy("topic", "partition").limit(options.examples * options.top),
         "batch_sizes": batch_sizes(ended).orderBy("topic").limit(options.top),
@@ -111,40 +120,53 @@ def audit(
         shown["windows"] = windows(reports).orderBy(F.desc("largest")).limit(options.top)
     counts = {"producers": by_producer.count(), "keys": all_keys.count(), "partitions": by_partition.count()}
     rows: dict[str, list[Row]] = {name: [row.asDict() for row in frame.collect()] for name, frame in shown.items()}
+    totals = _totals(ended, by_span)
+    seen = Evidence(
+        records=totals["records"],
+        sequenced=totals.pop("sequenced"),
+        stamped=totals["stamped"],
+        logged=totals.pop("logged"),
+        timed=_timed(by_minute),
+        transactional=sum(row["records"] for row in transactions.values()),
+        matched=_sum(transaction_parts.where(matchable()), "records"),
+        has_log=told is not None,
+        read_committed=committed is not None,
+    )
     return Summary(
         topics=sorted(row["topic"] for row in bounds.select("topic").distinct().collect()),
         now_ms=options.now_ms,
         found=found_in(findings, records, options),
-        totals=_totals(ended, written),
-        transactions={row["outcome"]: row["count"] for row in transactions},
-        unchecked=_unchecked(told=told is not None, read=committed is not None),
+        checks=checks(seen, options),
+        totals=totals,
+        transactions={outcome: row["parts"] for outcome, row in transactions.items()},
         left_out={name: count - len(rows[name]) for name, count in counts.items() if count > len(rows[name])},
         **rows,
     )
 
 
-def _unchecked(*, told: bool, read: bool) -> dict[str, list[Kind]]:
-    """What cannot be found, as its rule had nothing to look at; what is checked only on request is not among it."""
-    unchecked = {}
-    if not told:
-        of_logs = [Kind.MISSING, Kind.MISPLACED, Kind.RESURRECTED, Kind.UNENDED, Kind.INCOMPLETE_LOG]
-        unchecked["without a delivery log"] = of_logs
-    if not read:
-        unchecked["without reading as readers of committed records do"] = [Kind.ABORTED_READ, Kind.UNREAD]
-    return unchecked
+def _timed(by_minute: DataFrame) -> int:
+    """Records of which is known how long they took: by their log, or by the broker's timestamp. Some are in both."""
+    return max(_sum(by_minute.where(F.col("what") == what), "records") for what in (APPENDED, ACKNOWLEDGED))
 
 
-def _totals(ended: DataFrame, written: DataFrame) -> Row:
+def _sum(frame: DataFrame, column: str) -> int:
+    (row,) = frame.agg(F.coalesce(F.sum(column), F.lit(0)).alias("sum")).collect()
+    return int(row["sum"])
+
+
+def _totals(ended: DataFrame, by_span: DataFrame) -> dict[str, Any]:
     of_batches = ended.agg(
         F.coalesce(F.sum("records"), F.lit(0)).alias("records"),
+        F.coalesce(F.sum(F.when(F.col("base_sequence").isNotNull(), F.col("records"))), F.lit(0)).alias("sequenced"),
         F.count("*").alias("batches"),
         F.coalesce(F.sum(F.col("batch_bytes").cast("long")), F.lit(0)).alias("bytes"),
         F.min("first_ms").alias("first_ms"),
         F.max("last_ms").alias("last_ms"),
     )
-    of_ledger = written.agg(
+    of_spans = by_span.agg(
         F.coalesce(F.sum("copies"), F.lit(0)).alias("stamped"),
+        F.coalesce(F.sum("logged"), F.lit(0)).alias("logged"),
         F.count_distinct("stream").alias("streams"),
-        F.coalesce(F.sum("acked"), F.lit(0)).alias("acknowledged"),
+        F.coalesce(F.sum("acknowledged"), F.lit(0)).alias("acknowledged"),
     )
-    return {**of_batches.collect()[0].asDict(), **of_ledger.collect()[0].asDict()}
+    return {**of_batches.collect()[0].asDict(), **of_spans.collect()[0].asDict()}

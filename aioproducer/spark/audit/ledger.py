@@ -6,8 +6,8 @@
 | copies | long | how often it is in the topics |
 | first_place, last_place | long | digests of the place; equal unless there are several copies |
 | first_write, last_write | long | digests of producer id, epoch and sequence; equal copies were sequenced as one |
-| sent, acked, not_sent, unknown | long | how many events of this kind its log has |
-| due | long | acknowledgements whose record must still be there |
+| sent, acked, not_sent, unknown | boolean | whether its log has an event of this kind |
+| due | boolean | it was acknowledged, and must still be there |
 | acked_place | long | the digest of the place that was acknowledged; null if unknown |
 | sent_ms, acked_ms | long | when, by the log |
 
@@ -24,7 +24,9 @@ from pyspark.sql import functions as F
 from aioproducer.spark.audit.options import AuditOptions
 
 RECORD: Final = ("stream", "counter")
-_TOLD: Final = {"event": "string", "due": "boolean", "acked_place": "long", "time_ms": "long"}
+_EVENTS: Final = ("sent", "acked", "not_sent", "unknown")
+_FLAGS: Final = {name: 1 << bit for bit, name in enumerate((*_EVENTS, "due"))}
+_TOLD: Final = {"flags": "int", "acked_place": "long", "sent_ms": "long", "acked_ms": "long"}
 
 
 def ledger(observations: DataFrame, events: DataFrame | None, bounds: DataFrame, options: AuditOptions) -> DataFrame:
@@ -37,18 +39,21 @@ def ledger(observations: DataFrame, events: DataFrame | None, bounds: DataFrame,
     )
     if events is not None:
         rows = rows.unionByName(_told(events, bounds, options), allowMissingColumns=True)
-    return rows.groupBy(*RECORD).agg(
+    # Rows move before they are put together: where they are, hardly two of them are about the same record.
+    one = rows.repartition(*RECORD).groupBy(*RECORD)
+    told = one.agg(
         F.count("place").alias("copies"),
         F.min("place").alias("first_place"),
         F.max("place").alias("last_place"),
         F.min("write").alias("first_write"),
         F.max("write").alias("last_write"),
-        *(F.count_if(F.col("event") == name).alias(name) for name in ("sent", "acked", "not_sent", "unknown")),
-        F.count_if("due").alias("due"),
+        F.coalesce(F.bit_or("flags"), F.lit(0)).alias("flags"),
         F.max("acked_place").alias("acked_place"),
-        F.min(F.when(F.col("event") == "sent", F.col("time_ms"))).alias("sent_ms"),
-        F.min(F.when(F.col("event") == "acked", F.col("time_ms"))).alias("acked_ms"),
+        F.min("sent_ms").alias("sent_ms"),
+        F.min("acked_ms").alias("acked_ms"),
     )
+    flags = {name: F.col("flags").bitwiseAND(bit) != 0 for name, bit in _FLAGS.items()}
+    return told.withColumns(flags).drop("flags")
 
 
 def place_digest() -> Column:
@@ -69,18 +74,43 @@ def _told(events: DataFrame, bounds: DataFrame, options: AuditOptions) -> DataFr
     acked = F.col("event") == "acked"
     # What was before the first offset may have been deleted properly; for an unknown offset nobody can tell.
     kept = F.when(F.col("offset") < 0, F.col("first") == 0).otherwise(F.col("offset") >= F.col("first"))
+    due = acked & F.coalesce(kept, F.lit(True)) & (F.col("time_ms") < options.now_ms)
+    event = F.when(F.col("event") == "failed", F.col("outcome")).otherwise(F.col("event"))
+    flag = F.coalesce(*(F.when(event == name, F.lit(_FLAGS[name])) for name in _EVENTS), F.lit(0))
     return (
         events.where("counter IS NOT NULL AND event IN ('sent', 'acked', 'failed')")
         .join(topics, "topic", "left_semi")
         .join(first, ["topic", "partition"], "left")
         .select(
             *RECORD,
-            F.when(F.col("event") == "failed", F.col("outcome")).otherwise(F.col("event")).alias("event"),
-            (acked & F.coalesce(kept, F.lit(True)) & (F.col("time_ms") < options.now_ms)).alias("due"),
+            (flag + F.when(due, _FLAGS["due"]).otherwise(0)).alias("flags"),
             F.when(acked & (F.col("offset") >= 0), place_digest()).alias("acked_place"),
-            "time_ms",
+            F.when(F.col("event") == "sent", F.col("time_ms")).alias("sent_ms"),
+            F.when(acked, F.col("time_ms")).alias("acked_ms"),
         )
     )
+
+
+def doubtful(ledger: DataFrame) -> DataFrame:
+    """The rows in which something is to be found; of records in order there are none."""
+    return ledger.where(
+        (F.col("copies") > 1)
+        | (F.col("not_sent") & (F.col("copies") > 0))
+        | (F.col("due") & (F.col("copies") == 0))
+        | elsewhere()
+        | without_end()
+    )
+
+
+def elsewhere() -> Column:
+    """Another place was acknowledged than that of any copy."""
+    place = F.col("acked_place")
+    return place.isNotNull() & F.col("copies").isin(1, 2) & ~place.isin(F.col("first_place"), F.col("last_place"))
+
+
+def without_end() -> Column:
+    """The log has the beginning of the record, and no end."""
+    return F.expr("sent AND NOT (acked OR not_sent OR unknown)")
 
 
 def with_several_copies(ledger: DataFrame) -> DataFrame:

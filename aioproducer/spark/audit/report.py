@@ -38,7 +38,7 @@ def html(summary: Summary) -> str:
             f"<style>{_STYLE}</style></head><body>",
             f"<h1>{escape(title)}</h1>",
             f'<p class="verdict {_color(summary)}">{escape(summary.verdict)}</p>',
-            *(f"<p>{escape(sentence)}.</p>" for sentence in summary.not_checked),
+            *_checks(summary),
             f"<p>As of {when:%Y-%m-%d %H:%M:%S} UTC.</p>",
             *_facts(summary),
             *_findings(summary.found),
@@ -55,8 +55,16 @@ def html(summary: Summary) -> str:
 
 def _color(summary: Summary) -> str:
     if summary.ok:
-        return "ok"
+        return "ok" if summary.proved else "warning"
     return "critical" if summary.found[0].kind.severity is Severity.CRITICAL else "warning"
+
+
+def _checks(summary: Summary) -> Iterator[str]:
+    yield "<h2>What was checked</h2>"
+    rows = [
+        (check.claim, check.checked, check.records, "" if check.complete else check.why_not) for check in summary.checks
+    ]
+    yield from table(("what should hold", "records checked", "of", "why not all"), rows)
 
 
 def _facts(summary: Summary) -> Iterator[str]:
@@ -66,7 +74,7 @@ def _facts(summary: Summary) -> Iterator[str]:
         ("batches", totals["batches"]),
         ("bytes in the log", totals["bytes"]),
         ("partitions", len(summary.partitions) + summary.left_out.get("partitions", 0)),
-        ("stamped records, of so many streams", f"{totals['stamped']:,}, of {totals['streams']:,}"),
+        ("stamped records", f"{totals['stamped']:,} from {totals['streams']:,} streams"),
         ("acknowledged by their delivery logs", totals["acknowledged"]),
         ("parts of transactions", _counts(summary.transactions) or "none"),
     ]
@@ -98,7 +106,7 @@ def _latencies(rows: Sequence[Row]) -> Iterator[str]:
     yield "<h2>Latency</h2>"
     if not rows:
         yield (
-            "<p>Nothing tells how long records took: they have no stamps of a DeliveryLog, or their timestamps are "
+            "<p>No latency data: records have no stamps of a DeliveryLog, or their timestamps are "
             "their producers' own (message.timestamp.type=CreateTime) and there is no delivery log.</p>"
         )
         return

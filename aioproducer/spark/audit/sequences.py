@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from aioproducer.spark.audit.batches import SEQUENCES
 from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.frames import rows_before
+from aioproducer.spark.audit.slices import SEQUENCES
 from aioproducer.spark.audit.tell import tell
 
 _PRODUCER = ("topic", "partition", "producer_id")

@@ -22,21 +22,28 @@ from aioproducer.spark.audit.offsets import wrong_offsets
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.order import wrong_order
 from aioproducer.spark.audit.sequences import wrong_sequences
-from aioproducer.spark.audit.tails import Tails, after, kept, no_tails
+from aioproducer.spark.audit.slices import slices
+from aioproducer.spark.audit.tails import KeptTails, Tails, after
 from aioproducer.spark.audit.tell import finding_of
 
+MICRO_BATCH = "micro_batch"
+"""The column of the findings that says when they were found."""
 
-def judge(tails: Tails, observations: DataFrame, batches: DataFrame, options: AuditOptions) -> DataFrame:
+
+def judge(
+    tails: Tails, observations: DataFrame, slices: DataFrame, batches: DataFrame, options: AuditOptions
+) -> DataFrame:
     """The findings in the records that follow the tails."""
     records = observations.where("NOT control")
     nothing = observations.select(*RECORD).limit(0)
+    known = tails.streams.select(*slices.columns)
     anywhere = tails.bounds.limit(0)  # a stream does not know where a log begins
     return reduce(
         DataFrame.unionByName,
         [
             wrong_offsets(batches, tails.bounds),
             wrong_sequences(batches, anywhere, tails.batches),
-            wrong_order(records.unionByName(tails.streams.select(*records.columns)), nothing),
+            wrong_order(slices.unionByName(known), records, nothing),
             late_minutes(latencies(records, None), options),
         ],
     )
@@ -46,13 +53,15 @@ class StreamAudit:
     """Takes the micro-batches of ``foreachBatch``, one after the other, and reports what it finds in each.
 
     ``on_batch`` gets the number of records, the findings (at most ``options.examples``), and how many there are.
-    With ``place`` all findings are appended to the Parquet files there.
+    ``checkpoint`` is a directory for what it must remember from one to the next. With ``place`` all findings go to the
+    Parquet files there, once for each micro-batch, even if that is taken again.
     """
 
     def __init__(
         self,
         options: AuditOptions,
         on_batch: Callable[[int, Sequence[Finding], int], None],
+        checkpoint: str,
         place: str | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -60,28 +69,29 @@ class StreamAudit:
         self._on_batch = on_batch
         self._place = place
         self._clock: Clock = SystemClock() if clock is None else clock
-        self._tails: Tails | None = None
+        self._tails = KeptTails(checkpoint)
 
     def take(self, source: DataFrame, number: int) -> None:
         """The micro-batch of this number, with the columns of ``source_schema``."""
         observations = observe(source).persist()
-        all_batches = batches(observations).persist()
+        all_slices = slices(observations).persist()
+        all_batches = batches(all_slices)
         try:
-            tails = no_tails(observations, all_batches) if self._tails is None else self._tails
-            findings = judge(tails, observations, all_batches, self._options).persist()
+            tails = self._tails.before(source.sparkSession, number)
+            findings = judge(tails, observations, all_slices, all_batches, self._options).persist()
             try:
-                self._tell(observations, findings)
+                self._tell(number, observations, findings)
             finally:
                 findings.unpersist()
-            self._tails = kept(source.sparkSession, after(tails, observations, all_batches, self._clock.time_ms()))
+            self._tails.keep(number, after(tails, all_slices, all_batches, self._clock.time_ms()))
         finally:
-            all_batches.unpersist()
+            all_slices.unpersist()
             observations.unpersist()
 
-    def _tell(self, observations: DataFrame, findings: DataFrame) -> None:
+    def _tell(self, number: int, observations: DataFrame, findings: DataFrame) -> None:
         count = findings.count()
         if count and self._place is not None:
-            findings.write.mode("append").parquet(self._place)
+            findings.write.mode("overwrite").parquet(f"{self._place}/{MICRO_BATCH}={number}")
         first = findings.orderBy("topic", "partition", "first_offset").limit(self._options.examples)
         shown = [finding_of(row) for row in first.collect()] if count else []
         self._on_batch(observations.where(~F.col("control")).count(), shown, count)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from aioproducer.spark.audit.checks import Check
 from aioproducer.spark.audit.finding import Finding, Kind
 
 Row = Mapping[str, Any]
@@ -33,6 +34,8 @@ class Summary:
     """records, batches, bytes, streams, stamped, acknowledged, first_ms, last_ms."""
     transactions: Mapping[str, int]
     """By outcome, how many parts (a transaction has one in each partition that it wrote to)."""
+    checks: Sequence[Check]
+    """What was looked for, and in how many of the records."""
     partitions: Sequence[Row] = ()
     batch_sizes: Sequence[Row] = ()
     producers: Sequence[Row] = ()
@@ -41,29 +44,35 @@ class Summary:
     windows: Sequence[Row] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By table, how many rows are not in it: Parquet has them all."""
-    unchecked: Mapping[str, Sequence[Kind]] = field(default_factory=dict)
-    """What this audit cannot find, by the reason."""
 
     @property
     def ok(self) -> bool:
-        """Nothing was found."""
+        """Nothing was found, in what could be checked."""
         return not self.found
+
+    @property
+    def proved(self) -> bool:
+        """Nothing was found, and every record was checked for all that is not optional."""
+        return self.ok and all(check.complete or check.optional for check in self.checks)
 
     @property
     def verdict(self) -> str:
         """One sentence."""
         records = f"{self.totals['records']:,} records"
-        if self.ok and self.unchecked:
-            return f"OK as far as it was checked: {records}, and nothing was found to be wrong with their delivery"
-        if self.ok:
-            return f"OK: {records}, and nothing is wrong with their delivery"
-        worst = ", ".join(f"{found.kind.value} ({found.records:,})" for found in self.found)
-        return f"{records}, and found: {worst}"
+        if not self.ok:
+            worst = ", ".join(f"{found.kind.value} ({found.records:,})" for found in self.found)
+            return f"{records}, and found: {worst}"
+        if self.proved:
+            return f"OK: {records}, and every check passed"
+        open_ones = [check.claim for check in self.checks if not (check.complete or check.optional)]
+        return f"Nothing found in {records}, but not everything could be checked; unknown: {'; '.join(open_ones)}"
+
+    @property
+    def checked(self) -> list[str]:
+        """What was checked for every record that it is about."""
+        return [check.claim for check in self.checks if check.complete and check.records]
 
     @property
     def not_checked(self) -> list[str]:
-        """A sentence for each reason why something could not be checked."""
-        return [
-            f"Not checked {reason}: {', '.join(kind.value for kind in kinds)}"
-            for reason, kinds in self.unchecked.items()
-        ]
+        """What was not, for how many records, and why."""
+        return [check.gap for check in self.checks if not check.complete]

@@ -8,6 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from aioproducer.spark.audit import sequences
+from aioproducer.spark.audit.batches import batches
+from aioproducer.spark.audit.observations import observe, source_schema
+from aioproducer.spark.audit.slices import slices
 from aioproducer.spark.audit.small import small_frame
 
 FORGOTTEN_AFTER_MS: Final = 86_400_000
@@ -24,29 +27,37 @@ class Tails(NamedTuple):
     batches: DataFrame
     """The furthest batch of each producer in each partition."""
     streams: DataFrame
-    """An observation for each stream in each partition, with its highest number."""
+    """A slice for each stream in each partition, with its highest number."""
 
 
-def no_tails(observations: DataFrame, batches: DataFrame) -> Tails:
-    """Empty tails, before anything was seen; with the columns of these."""
-    spark = observations.sparkSession
+def no_tails(spark: SparkSession) -> Tails:
+    """Empty tails, before anything was seen."""
+    columns = (F.lit(None).cast(field.dataType).alias(field.name) for field in source_schema(values=False))
+    of_nothing = slices(observe(spark.range(0).select(*columns)))
     return Tails(
         small_frame(spark, [], "topic string, partition int, first long, end long"),
-        small_frame(spark, [], _seen(batches, 0).schema),
-        small_frame(spark, [], _seen(observations, 0).schema),
+        small_frame(spark, [], _seen(batches(of_nothing), 0).schema),
+        small_frame(spark, [], _seen(of_nothing, 0).schema),
     )
 
 
-def after(tails: Tails, observations: DataFrame, batches: DataFrame, now_ms: int) -> Tails:
+def after(tails: Tails, slices: DataFrame, batches: DataFrame, now_ms: int) -> Tails:
     """The tails after these, which follow them, have been seen."""
     due = batches.select("topic", "partition", (F.col("last_offset") + 1).alias("end"))
     ends = due.unionByName(tails.bounds.select("topic", "partition", "end")).groupBy("topic", "partition")
-    stamped = observations.where("stream IS NOT NULL AND counter IS NOT NULL")
+    stamped = slices.where("stream IS NOT NULL AND last_counter IS NOT NULL")
     highest = (
         _seen(stamped, now_ms)
         .unionByName(tails.streams)
         .groupBy("topic", "partition", "stream")
-        .agg(F.max("counter").alias("counter"), F.max("offset").alias("offset"), F.max("seen_ms").alias("seen_ms"))
+        .agg(
+            F.max("last_counter").alias("last_counter"),
+            F.max("last_counter").alias("first_counter"),
+            F.max("last_offset").alias("first_offset"),
+            F.max("last_offset").alias("last_offset"),
+            F.lit(True).alias("in_order"),
+            F.max("seen_ms").alias("seen_ms"),
+        )
     )
     remembered = F.col("seen_ms") > now_ms - FORGOTTEN_AFTER_MS
     return Tails(
@@ -56,9 +67,31 @@ def after(tails: Tails, observations: DataFrame, batches: DataFrame, now_ms: int
     )
 
 
-def kept(spark: SparkSession, tails: Tails) -> Tails:
-    """The same, computed and held by the driver, so that the next ones do not depend on everything before."""
-    return Tails(*(small_frame(spark, table.collect(), table.schema) for table in tails))
+class KeptTails:
+    """The tails after each micro-batch, in a directory of the query's checkpoint: never in the driver's memory.
+
+    There are two places, which take turns. So a micro-batch that is taken again, because the query was stopped in the
+    middle of it, still finds what it was judged by before.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def before(self, spark: SparkSession, number: int) -> Tails:
+        """What micro-batch ``number`` is judged by."""
+        nothing = no_tails(spark)
+        if number == 0:
+            return nothing
+        read = zip(Tails._fields, nothing, strict=True)
+        return Tails(*(spark.read.schema(table.schema).parquet(self._path(number - 1, name)) for name, table in read))
+
+    def keep(self, number: int, tails: Tails) -> None:
+        """Those after micro-batch ``number``."""
+        for name, table in zip(Tails._fields, tails, strict=True):
+            table.coalesce(1).write.mode("overwrite").parquet(self._path(number, name))
+
+    def _path(self, number: int, name: str) -> str:
+        return f"{self._place}/{number % 2}/{name}.parquet"
 
 
 def _seen(rows: DataFrame, now_ms: int) -> DataFrame:

@@ -69,6 +69,13 @@ def parts(outcomes: DataFrame) -> DataFrame:
     )
 
 
+def matchable() -> Column:
+    """Whether it is known which parts in other partitions belong to a part."""
+    return (
+        F.coalesce(F.col("marker_epoch") > F.col("producer_epoch"), F.lit(False)) | F.col("first_counter").isNotNull()
+    )
+
+
 def wrong_transactions(parts: DataFrame, options: AuditOptions) -> DataFrame:
     """Torn transactions, and those open for too long. Younger ones may be about to end."""
     may_be_open = options.now_ms - options.transaction_ms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StreamingQuery
@@ -19,6 +20,7 @@ from aioproducer.spark.audit.source import Source
 from aioproducer.spark.audit.stream import StreamAudit
 
 FINDINGS = "watched-findings.parquet"
+TAILS = "tails"
 
 
 class ProducerWatch:
@@ -69,11 +71,17 @@ def watch_topics(
     options: AuditOptions,
     on_batch: Callable[[int, Sequence[Finding], int], None],
     place: Place,
+    checkpoint: Place,
     interval: str,
 ) -> StreamingQuery:
-    """A query that audits topics every ``interval`` (``10 seconds``); findings go to Parquet below ``place``."""
-    taking = StreamAudit(options, on_batch, f"{place}/{FINDINGS}")
+    """A query that audits topics every ``interval`` (``10 seconds``); findings go to Parquet below ``place``.
+
+    ``checkpoint`` has everything that the next query needs to follow this one: ``start`` is for the first only.
+    """
+    watch = blake2b(str(checkpoint).encode(), digest_size=8).hexdigest()
+    taking = StreamAudit(options, on_batch, f"{checkpoint}/{TAILS}", f"{place}/{FINDINGS}/watch=of-{watch}")
     stream = source.record_stream(topics, start).writeStream.queryName("audit of " + ", ".join(topics))
+    stream = stream.option("checkpointLocation", str(checkpoint))
     return stream.foreachBatch(taking.take).trigger(processingTime=interval).start()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from aioproducer import Severity
 from aioproducer.spark.audit.charts import ceiling, short
+from aioproducer.spark.audit.checks import Check
 from aioproducer.spark.audit.finding import Finding, Kind, shown
 from aioproducer.spark.audit.report import html
 from aioproducer.spark.audit.summary import Found, Summary
@@ -28,27 +29,35 @@ def finding(kind: Kind, **columns: Any) -> Finding:
 
 
 def summary(*found: Found, **more: Any) -> Summary:
-    return Summary(topics=["t"], now_ms=0, found=found, totals=TOTALS, transactions={}, **more)
+    return Summary(topics=["t"], now_ms=0, found=found, totals=TOTALS, transactions={}, **{"checks": [], **more})
+
+
+HOLDS = Check("offsets follow each other", [Kind.HOLE], 3, 3)
+UNKNOWN = Check("no record is there twice", [Kind.DUPLICATE], 1, 3, "they have no stamps")
+ASKED_FOR = Check("each key is in one partition", [Kind.SPLIT_KEY], 0, 3, "only on request", optional=True)
 
 
 def test_a_verdict_without_findings() -> None:
-    text = html(summary())
-    assert '<p class="verdict ok">OK: 3 records, and nothing is wrong with their delivery</p>' in text
+    text = html(summary(checks=[HOLDS, ASKED_FOR]))
+    assert '<p class="verdict ok">OK: 3 records, and every check passed</p>' in text
     assert "<h2>Findings</h2>" not in text
-    assert "Nothing tells how long records took" in text
+    assert "No latency data" in text
 
 
 def test_a_verdict_says_what_was_not_checked() -> None:
-    text = html(summary(unchecked={"without a delivery log": [Kind.MISSING, Kind.UNENDED]}))
-    ok = "OK as far as it was checked: 3 records, and nothing was found to be wrong with their delivery"
-    assert f'<p class="verdict ok">{ok}</p>' in text
-    assert (
-        "<p>Not checked without a delivery log: acknowledged and missing, neither acknowledged nor failed.</p>" in text
-    )
-    assert "Not checked" not in html(summary())
-    found = summary(Found(Kind.GAP, 1, 1, []), unchecked={"without a delivery log": [Kind.MISSING]})
-    assert found.verdict == "3 records, and found: gap (1)"
-    assert found.not_checked == ["Not checked without a delivery log: acknowledged and missing"]
+    """Nothing found is no proof: it is not called OK."""
+    made = summary(checks=[HOLDS, UNKNOWN, ASKED_FOR])
+    told = "Nothing found in 3 records, but not everything could be checked; unknown: no record is there twice"
+    assert (made.ok, made.proved, made.verdict) == (True, False, told)
+    assert made.checked == ["offsets follow each other"]
+    assert made.not_checked == [
+        "no record is there twice (not checked for 2 of 3 records: they have no stamps)",
+        "each key is in one partition (not checked for any record: only on request)",
+    ]
+    text = html(made)
+    assert f'<p class="verdict warning">{told}</p>' in text
+    assert "<td>they have no stamps</td>" in text
+    assert summary(Found(Kind.GAP, 1, 1, []), checks=[UNKNOWN]).verdict == "3 records, and found: gap (1)"
 
 
 @pytest.mark.parametrize(("kind", "color"), [(Kind.GAP, "critical"), (Kind.SKEW, "warning")])

@@ -233,40 +233,97 @@ TOLD: dict[str, tuple[list[tuple[str, int | None, int | None]], Told]] = {
 
 
 def test_what_was_told(spark: Any) -> None:
-    from aioproducer.spark.audit.ledger import ledger
+    from aioproducer.spark.audit.ledger import doubtful, ledger
     from aioproducer.spark.audit.records import missing_records, wrong_records
 
     records = observed(spark, {name: [1, 2] for name in TOLD})
     log = events(spark, {name: rows for name, (rows, _) in TOLD.items()})
     written = ledger(records, log, bounds(spark, dict.fromkeys(TOLD, (10, 12))), OPTIONS)
-    found = missing_records(written, log).unionByName(wrong_records(written, records))
+    in_doubt = doubtful(written)
+    found = missing_records(in_doubt, log).unionByName(wrong_records(in_doubt, records))
     assert told(found) == expected(TOLD)
 
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_what_never_ended_is_found_unless_its_end_may_be_lost(spark: Any, lost: bool) -> None:
-    from aioproducer.spark.audit.ledger import ledger
+    from aioproducer.spark.audit.ledger import doubtful, ledger
     from aioproducer.spark.audit.records import missing_records
 
     more: list[tuple[str, int | None, int | None]] = [("lost", None, None)] if lost else []
     log = events(spark, {"s": [("sent", 3, None), ("close", None, None), *more]})
     written = ledger(observed(spark, {"s": [1]}), log, bounds(spark, {"s": (0, 1)}), OPTIONS)
-    found = [(row.kind, row.stream, row.first_counter) for row in missing_records(written, log).collect()]
+    found = [(row.kind, row.stream, row.first_counter) for row in missing_records(doubtful(written), log).collect()]
     assert found == ([] if lost else [(Kind.UNENDED, "s", 3)])
 
 
 def test_numbers_that_are_nowhere_are_a_gap_of_streams_without_a_log(spark: Any) -> None:
     from aioproducer.spark.audit.ledger import ledger
     from aioproducer.spark.audit.records import missing_numbers
+    from aioproducer.spark.audit.spans import spans
 
     log = events(spark, {"logged": [("open", None, None)]})
-    records = observed(spark, {"s": [2, 3, 7], "logged": [5]})
+    records = observed(spark, {"s": [2, 3, 7, 4100, 12288], "logged": [5]})
     written = ledger(records, log, bounds(spark, {"s": (10, 13)}), OPTIONS)
-    found = [
-        (row.stream, row.first_counter, row.last_counter) for row in missing_numbers(written, log, OPTIONS).collect()
-    ]
-    assert sorted(found) == [("s", 1, 1), ("s", 4, 6)]
-    assert missing_numbers(written, log, AuditOptions(now_ms=0, partial=True)).collect() == []
+    by_span = spans(written)
+    rows = missing_numbers(by_span, written, log, OPTIONS).collect()
+    found = [(row.stream, row.first_counter, row.last_counter) for row in rows]
+    assert sorted(found) == [("s", 1, 1), ("s", 4, 6), ("s", 8, 4099), ("s", 4101, 12287)]
+    assert missing_numbers(by_span, written, log, AuditOptions(now_ms=0, partial=True)).collect() == []
+
+
+ORDERS: dict[str, tuple[list[list[int]], list[int]]] = {
+    "one after the other": ([[1, 2, 3], [4, 5]], []),
+    "with numbers that went elsewhere": ([[1, 5], [8, 20], [21]], []),
+    "swapped within a batch": ([[1, 3, 2, 4]], [2]),
+    "swapped batches": ([[3, 4], [1, 2], [5]], [1, 2]),
+    "one of a later batch is late": ([[1, 2, 6], [3, 7], [8]], [3]),
+    "late for a batch long before": ([[9], [1], [2], [10, 3, 11]], [1, 2, 3]),
+}
+"""The numbers in each batch, and those that stand behind a higher one."""
+
+
+def test_order_is_judged_by_slices_and_looked_up_where_they_leave_a_doubt(spark: Any) -> None:
+    from aioproducer.spark.audit.order import wrong_order
+    from aioproducer.spark.audit.slices import SLICE
+
+    rows, sliced = [], []
+    for topic, (given, _) in ORDERS.items():
+        offset = 0
+        for numbers in given:
+            begin = offset
+            for number in numbers:
+                rows.append((topic, 0, begin, offset, "s", number, 7, 0, None))
+                offset += 1
+            in_order = all(number - at == numbers[0] for at, number in enumerate(numbers))
+            sliced.append((topic, 0, begin, "s", begin, min(numbers), max(numbers), in_order))
+    of_records = "stream string, counter long, producer_id long, producer_epoch int, key binary"
+    records = frame(spark, rows, f"topic string, partition int, batch_offset long, offset long, {of_records}")
+    columns = "first_offset long, first_counter long, last_counter long, in_order boolean"
+    all_slices = frame(spark, sliced, f"topic string, partition int, batch_offset long, stream string, {columns}")
+    assert list(SLICE) == all_slices.columns[:4]
+    nothing = frame(spark, [], "stream string, counter long")
+    found: dict[str, list[int]] = {}
+    for row in wrong_order(all_slices, records, nothing).collect():
+        found.setdefault(row.topic, []).append(row.first_counter)
+    assert {topic: sorted(of_topic) for topic, of_topic in found.items()} == {
+        topic: late for topic, (_, late) in ORDERS.items() if late
+    }
+
+
+@pytest.mark.parametrize("most", [0, 1, 100])
+def test_many_keys_are_looked_up_as_few_are(spark: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    from aioproducer.spark.audit import matching
+
+    monkeypatch.setattr(matching, "MOST_SENT", most)
+    rows = frame(spark, [(number, number * 10) for number in range(9)], "id long, value long")
+    wanted = frame(spark, [(3, "x"), (5, "y"), (77, "z")], "id long, why string")
+    joined = matching.matching(rows, wanted, ["id"])
+    assert sorted(map(tuple, joined.collect())) == [(3, 30, "x"), (5, 50, "y")]
+    plan = joined._jdf.queryExecution().optimizedPlan().toString()
+    assert ("strategy=broadcast" in plan) == (most >= 3)
+    nothing = matching.matching(rows, wanted.limit(0), ["id"])
+    assert nothing.columns == joined.columns
+    assert nothing.collect() == []
 
 
 def test_lines_that_are_no_events(spark: Any, tmp_path: Any) -> None:

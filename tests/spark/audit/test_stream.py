@@ -37,13 +37,14 @@ def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> N
 
     heard: list[tuple[int, Sequence[Finding], int]] = []
     place = str(tmp_path / "findings.parquet")
-    watching = StreamAudit(AuditOptions(now_ms=0), lambda *told: heard.append(told), place)
     parts = (first, second.unionByName(again(12 * BATCH)), third.unionByName(again(13 * BATCH)))
-    for number, part in enumerate(parts):
-        watching.take(as_source(part), number)
+    for number in (0, 1, 1, 2):  # stopped after the second was judged, and before Spark knew
+        # Each by a new one: what it has to remember is in the checkpoint alone.
+        watching = StreamAudit(AuditOptions(now_ms=0), lambda *told: heard.append(told), str(tmp_path / "tails"), place)
+        watching.take(as_source(parts[number]), number)
     flat.unpersist()
 
-    assert [records for records, _, _ in heard] == [8 * BATCH, 16 * BATCH, 5 * BATCH]
+    assert [records for records, _, _ in heard] == [8 * BATCH, 16 * BATCH, 16 * BATCH, 5 * BATCH]
     found = [(Kind(row.kind), row.partition, row.first_offset) for row in spark.read.parquet(place).collect()]
     # The copies of records come after what their stream sent since: of a stream nobody knows more.
     late = [(Kind.REORDERED, 1, copy * BATCH + place) for copy in (12, 13) for place in range(BATCH)]
@@ -54,24 +55,24 @@ def test_what_follows_is_judged_by_what_went_by(spark: Any, tmp_path: Path) -> N
         (Kind.DUPLICATE, 1, 13 * BATCH),
     ]
     assert sorted(found) == sorted([*planted, *late])
-    assert [count for _, _, count in heard] == [0, 2 + BATCH, 2 + BATCH]
+    assert [count for _, _, count in heard] == [0, 2 + BATCH, 2 + BATCH, 2 + BATCH]
 
 
-def test_who_wrote_nothing_for_a_day_is_forgotten(spark: Any) -> None:
+def test_who_wrote_nothing_for_a_day_is_forgotten(spark: Any, tmp_path: Path) -> None:
     """What is kept goes by the producers of a day, however many there ever were."""
     from aioproducer.spark.audit.batches import batches
     from aioproducer.spark.audit.observations import observe
-    from aioproducer.spark.audit.tails import FORGOTTEN_AFTER_MS, after, kept, no_tails
+    from aioproducer.spark.audit.slices import slices
+    from aioproducer.spark.audit.tails import FORGOTTEN_AFTER_MS, KeptTails, after
     from benchmarks.audited_topics import BATCH, Shape, as_source, orders
 
     flat = orders(spark, Shape(1)).where("partition = 0").coalesce(1)
-    tails = None
+    kept = KeptTails(str(tmp_path))
     # Each producer writes one batch, and is then heard of no more.
     for turn, now_ms in enumerate((0, 1, FORGOTTEN_AFTER_MS)):
-        came = observe(as_source(flat.where(f"batch_offset = {turn * BATCH}")))
-        judged = batches(came)
-        tails = kept(spark, after(tails or no_tails(came, judged), came, judged, now_ms))
-    assert tails is not None
+        came = slices(observe(as_source(flat.where(f"batch_offset = {turn * BATCH}"))))
+        kept.keep(turn, after(kept.before(spark, turn), came, batches(came), now_ms))
+    tails = kept.before(spark, 3)
     assert sorted(row.producer_id for row in tails.batches.collect()) == [1001, 1002]
     assert sorted(row.stream for row in tails.streams.collect()) == ["stream-1", "stream-2"]
     assert [(row.partition, row.end) for row in tails.bounds.collect()] == [(0, 3 * BATCH)]

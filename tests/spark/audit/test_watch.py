@@ -72,7 +72,14 @@ def cluster() -> Iterator[ThreadedCluster]:
 
 
 def audit_of(spark: Any, cluster: ThreadedCluster, terminal: Terminal, place: Path | str, **wanted: Any) -> Audit:
-    more = {"delivery_logs": [], "metrics_topic": None, "read_committed": False, **wanted}
+    checkpoint = str(Path(str(place).removeprefix("file:")) / "checkpoint")
+    more = {
+        "delivery_logs": [],
+        "metrics_topic": None,
+        "read_committed": False,
+        "checkpoint": checkpoint,
+        **wanted,
+    }
     asked = Wanted(["orders"], output=str(place), start=Start.EARLIEST, every=1, **more)
     return Audit(spark, {"bootstrap.servers": cluster.bootstrap_servers}, asked, AuditOptions(now_ms=0), terminal)
 
@@ -128,6 +135,23 @@ def test_a_gap_and_the_silence_of_a_producer_are_told(spark: Any, cluster: Threa
     assert any(line.endswith(f"sequence {RECORDS + LOST} where {RECORDS} was due") for line in heard.lines)
     (found,) = spark.read.parquet(str(tmp_path / "watched-findings.parquet")).collect()
     assert (found.kind, found.records) == ("gap", LOST)
+
+
+def test_the_next_watch_follows_the_last(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:
+    """What was there before is known, and not watched again."""
+    fill(cluster, "orders", RECORDS)
+    first, second = Heard(), Heard()
+    committed = tmp_path / "checkpoint" / "commits" / "0"
+
+    async def first_is_over() -> None:
+        while not committed.exists():  # noqa: ASYNC110 - Spark writes it
+            await asyncio.sleep(0.02)
+
+    assert asyncio.run(watch(audit_of(spark, cluster, first, tmp_path), first_is_over())) == 0
+    assert first.lines[-1] == f"{RECORDS} records watched, 0 findings"
+    cluster.call(lose_some)
+    status = asyncio.run(watch(audit_of(spark, cluster, second, tmp_path), second.wait_for("gap · orders-0@")))
+    assert (status, second.lines[-1]) == (FAILED, "1 record watched, 1 finding")
 
 
 def test_an_error_of_sparks_is_told_in_a_line(spark: Any, cluster: ThreadedCluster, tmp_path: Path) -> None:

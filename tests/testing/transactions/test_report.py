@@ -49,7 +49,7 @@ def test_what_the_audit_finds_is_a_problem_unless_it_is_only_slow() -> None:
     finding = Finding(Kind.GAP, "campaign", 3, 17, 17, 5, 0, None, None, None, None, 2, "sequence 7 where 5 was due")
     late = replace(finding, kind=Kind.LATE)
     found = [Found(one.kind, 1, one.records, [one]) for one in (finding, late)]
-    audit = Summary(["campaign"], 0, found, {"records": 1500}, {})
+    audit = Summary(["campaign"], 0, found, {"records": 1500}, {}, [])
     assert replace(report(), audit=replace(audit, found=found[1:])).problems() == []
     audited = replace(report(), audit=audit)
     assert audited.problems() == [f"the audit found: {finding}"]

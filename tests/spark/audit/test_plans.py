@@ -1,0 +1,89 @@
+"""How often an audit reads all records, and what Spark holds in its driver: by the plans that it has executed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioproducer.spark.audit.options import AuditOptions
+
+pytestmark = pytest.mark.conformance
+
+ROUNDS = 10
+RECORDS = 50_600
+
+
+def audited(spark: Any, made: Any, place: Path) -> Any:
+    from aioproducer.spark.audit.events import events_of_files
+    from aioproducer.spark.audit.job import audit
+    from benchmarks.audited_topics import Shape, as_lines
+
+    log = f"{place}/deliveries.jsonl"
+    as_lines(made.events.coalesce(2)).write.text(log)
+    return audit(
+        made.source.coalesce(2),
+        made.bounds(),
+        f"{place}/audit",
+        AuditOptions(now_ms=Shape(ROUNDS).now_ms),
+        events=events_of_files(spark, [log]),
+        committed=made.committed.coalesce(2),
+    )
+
+
+def scans(nodes: list[Any], place: Path) -> Counter[str]:
+    """How often each table of the audit was read."""
+    names = [
+        table.name.removesuffix(".parquet")
+        for node in nodes
+        if node.name.startswith("Scan")
+        for table in (place / "audit").iterdir()
+        if f"{table.name}]" in node.text or f"{table.name}," in node.text
+    ]
+    return Counter(names)
+
+
+def test_records_are_read_once_for_each_table_made_of_them(spark: Any, tmp_path: Path) -> None:
+    """Once each for slices, ledger, keys and latencies, a few columns of them; for findings not at all."""
+    from benchmarks.audited_topics import Shape, topics
+
+    from .plans import executed
+
+    with executed(spark) as nodes:
+        summary = audited(spark, topics(spark, Shape(ROUNDS)), tmp_path)
+    assert summary.ok
+    counted = scans(nodes(), tmp_path)
+    assert counted["observations"] == 4, counted
+    assert counted["ledger"] == 3, counted  # doubtful, spans, latencies
+
+
+def test_a_large_table_of_findings_stays_out_of_the_driver(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each order is there twice: more keys to look up than are sent to all tasks."""
+    from aioproducer.spark.audit import matching
+    from aioproducer.spark.audit.finding import Kind
+    from benchmarks.audited_topics import Shape, Topics, all_of, as_source, events, orders
+
+    from .plans import executed
+
+    monkeypatch.setattr(matching, "MOST_SENT", 1000)
+    shape = Shape(ROUNDS)
+    once = orders(spark, shape)
+    end = shape.orders // 6
+    again = once.selectExpr(
+        *(column for column in once.columns if column not in ("offset", "batch_offset", "sequence")),
+        f"offset + {end} AS offset",
+        f"batch_offset + {end} AS batch_offset",
+        f"sequence + {shape.rounds * 100} AS sequence",
+    )
+    twice = all_of(once, again.select(*once.columns))
+    with executed(spark) as nodes:
+        summary = audited(spark, Topics(twice, events(once), as_source(twice)), tmp_path)
+    found = {found.kind: found.records for found in summary.found}
+    assert found[Kind.DUPLICATE] == 2 * shape.orders
+    sent = [node.rows for node in nodes() if node.name == "BroadcastExchange"]
+    assert sent, "small tables are"
+    assert max(rows or 0 for rows in sent) <= 1000
