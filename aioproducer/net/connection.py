@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import socket
+import struct
+import sys
 from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeVar, cast, final
@@ -24,6 +27,9 @@ R = TypeVar("R", bound=Response)
 
 _SIZE_BYTES: Final = 4
 """In front of every frame."""
+
+_NO_LINGER: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+"""SO_LINGER: closing a socket drops what the kernel has not sent, and resets the connection."""
 
 
 @final
@@ -155,7 +161,8 @@ class Connection:
     def close(self, error: KafkaError, *, graceful: bool = False) -> None:
         """Ends the connection; everything still in flight ends with ``error`` as the reason.
 
-        What is written but not sent is dropped, unless ``graceful``: nobody waits for it any more.
+        What is written but not sent is dropped, also by the kernel, unless ``graceful``: a request that is sent again over
+        another connection must not reach the broker after that.
         """
         if self.error is not None:
             return
@@ -169,7 +176,7 @@ class Connection:
         elif graceful:
             self._transport.close()
         else:
-            self._transport.abort()
+            _abort(self._transport)
         self._read = None
         self._unread.clear()
         unanswered, self.in_flight = self.in_flight, deque()
@@ -187,7 +194,7 @@ class Connection:
     def abort(self) -> None:
         """Lets go of the socket without waiting for what was written to leave it."""
         if self._transport is not None:
-            self._transport.abort()
+            _abort(self._transport)
 
     def _tell(self, request: InFlightRequest, error: KafkaError | None) -> None:
         try:
@@ -224,7 +231,7 @@ class Connection:
             self._transport = transport
             self._metrics.connected(self._loop.time())
             if self.error is not None:  # given up before it was made
-                transport.abort()
+                _abort(transport)
                 return
             transport.set_write_buffer_limits(high=self._write_buffer)
             self.writable = True
@@ -357,3 +364,13 @@ class Connection:
             self._stuck_at = math.inf
             self.writable = self.error is None
             self._on_room()
+
+
+def _abort(transport: asyncio.Transport) -> None:
+    opened = transport.get_extra_info("socket")
+    if opened is not None:
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        except OSError:
+            pass  # it is closed already
+    transport.abort()

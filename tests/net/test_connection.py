@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+import struct
 from typing import Any
 
 import pytest
@@ -34,6 +37,17 @@ class Transport:
         self.reading = True
         self.waiting = 0
         """Bytes that the socket has not taken."""
+        self.options: list[tuple[int, int, bytes]] = []
+
+    def get_extra_info(self, name: str) -> Any:
+        """Of which there is but one: the transport is its own socket."""
+        assert name == "socket"
+        return self
+
+    def setsockopt(self, *option: Any) -> None:
+        if self.closed:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        self.options.append(option)
 
     def pause_reading(self) -> None:
         assert self.reading
@@ -405,7 +419,18 @@ async def test_a_graceful_close_lets_what_was_written_leave() -> None:
     scene.connection.close(NetworkException("the end"), graceful=True)
     await scene.connection.ended
     assert scene.transport.closed == "close"
+    assert scene.transport.options == []
     assert isinstance(told[0][1], NetworkException)
+
+
+async def test_what_the_kernel_has_not_sent_is_dropped_with_the_connection() -> None:
+    """A request that is sent again must not reach the broker over the old connection, long after it was given up."""
+    scene = Scene()
+    scene.send([])
+    scene.connection.close(NetworkException("the end"))
+    assert scene.transport.closed == "abort"
+    assert scene.transport.options == [(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))]
+    scene.connection.abort()
 
 
 async def test_what_was_never_connected_is_closed_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import zlib
 from collections import deque
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ class Endpoint:
         self.peer: Endpoint
         self.transport: SimulatedTransport | None = None
         self.closed = False
+        self.lingers = True
+        """What was sent goes on its way when the socket is closed."""
         self._network = network
         self._latency = latency
         self._arrived: deque[memoryview] = deque()
@@ -37,6 +40,10 @@ class Endpoint:
         self._severed = False
         self._in_transit = 0  # bytes on their way to the peer
         self._last_arrival = 0.0  # at the peer
+        self._under_way: deque[tuple[float, float]] = (
+            deque()
+        )  # when a piece would arrive if the line were fast, and does
+        self._dropped_from = math.inf  # pieces from then on, by the first of these times, never leave
 
     def __repr__(self) -> str:
         return f"<Endpoint {self.name}>"
@@ -114,7 +121,10 @@ class Endpoint:
         return bytes(buffer)
 
     def close(self) -> None:
-        """The process lets go of the socket. What it sent goes on its way, and then the end of the stream."""
+        """The process lets go of the socket. What it sent goes on its way, and then the end of the stream.
+
+        Unless the socket lingers: then what is not on the line yet is dropped, and the connection reset.
+        """
         if self.closed:
             return
         self.closed = True
@@ -122,7 +132,9 @@ class Endpoint:
         self._network.closed(self)
         if self._severed or self._reset:
             return
-        tell = self.peer._get_reset if self._unread else self.peer._get_eof
+        if not self.lingers:
+            self._drop_unsent()
+        tell = self.peer._get_reset if self._unread or not self.lingers else self.peer._get_eof
         self._network.at(self._when(), tell)
 
     def reset(self) -> None:
@@ -145,9 +157,17 @@ class Endpoint:
 
     def _when(self, size: int = 0) -> float:
         """When what is sent now arrives at the peer; never before what was sent earlier."""
-        sent = max(self._network.when(self, self._latency), self._last_arrival)
-        self._last_arrival = sent + size / self._network.conditions.bandwidth
+        begins = max(self._network.when(self, self._latency), self._last_arrival)
+        self._last_arrival = begins + size / self._network.conditions.bandwidth
+        if size:
+            self._under_way.append((begins, self._last_arrival))
         return self._last_arrival
+
+    def _drop_unsent(self) -> None:
+        """Of what was sent only that arrives which is on the line by now."""
+        self._dropped_from = self._network.time() + self._latency
+        on_line = [arrives for begins, arrives in self._under_way if begins <= self._dropped_from]
+        self._last_arrival = on_line[-1] if on_line else 0.0
 
     def _carry(self, piece: bytes) -> None:
         self._in_transit += len(piece)
@@ -156,7 +176,8 @@ class Endpoint:
     def _arrive(self, piece: bytes) -> None:
         peer = self.peer
         self._in_transit -= len(piece)
-        if peer._reset:
+        begins, _ = self._under_way.popleft()
+        if peer._reset or begins > self._dropped_from:
             return
         if peer.closed:
             self._network.at(peer._when(), self._get_reset)

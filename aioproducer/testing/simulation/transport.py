@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, cast
@@ -15,7 +16,7 @@ _READ_AT_ONCE = 256 * 1024
 
 
 class FakeSocket:
-    """Takes every option."""
+    """Takes every option. The one that it obeys is SO_LINGER, which is used to drop what was not sent yet."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -23,8 +24,9 @@ class FakeSocket:
     def close(self) -> None:
         self.endpoint.close()
 
-    def setsockopt(self, *option: object) -> None:
-        pass
+    def setsockopt(self, level: int, name: int, value: object) -> None:
+        if (level, name) == (socket.SOL_SOCKET, socket.SO_LINGER):
+            self.endpoint.lingers = False
 
     def getsockname(self) -> tuple[str, int]:
         return self.endpoint.address

@@ -43,6 +43,25 @@ def test_what_is_sent_arrives_after_the_latency() -> None:
     world.run(work)
 
 
+@pytest.mark.parametrize("lingers", [True, False])
+def test_what_is_not_on_the_line_is_dropped_unless_the_socket_lingers(lingers: bool) -> None:
+    """Three pieces of a second each: when the socket is closed, the second is on the line."""
+    world = World(conditions=Conditions(latency=0.01, splits=0.0, bandwidth=5))
+
+    async def work() -> None:
+        client, server = pair(world)
+        for piece in (b"first", b"other", b"third"):
+            assert send(client, piece) == 5
+        await asyncio.sleep(1.5)
+        client.lingers = lingers
+        client.close()
+        await asyncio.sleep(10)
+        assert server.receive(100) == (b"firstotherthird" if lingers else b"firstother")
+        assert server.at_eof() is lingers
+
+    world.run(work)
+
+
 def test_no_more_than_the_window_is_under_way() -> None:
     world = World(conditions=Conditions(latency=0.01, splits=0.0, window=10))
 
