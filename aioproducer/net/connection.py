@@ -161,8 +161,8 @@ class Connection:
     def close(self, error: KafkaError, *, graceful: bool = False) -> None:
         """Ends the connection; everything still in flight ends with ``error`` as the reason.
 
-        What is written but not sent is dropped, also by the kernel, unless ``graceful``: a request that is sent again over
-        another connection must not reach the broker after that.
+        What is written but not sent is dropped, also by the kernel, unless ``graceful``: a request that is sent again
+        over another connection must not reach the broker after that.
         """
         if self.error is not None:
             return

@@ -506,7 +506,7 @@ class TestInitialization:
 
     @virtual
     async def test_after_a_time_out_only_the_same_call_is_possible(self, world: World) -> None:
-        async with a_cluster() as cluster, transactional(cluster, max_block_ms=50) as producer:
+        async with a_cluster() as cluster, transactional(cluster, max_block_ms=500) as producer:
             held = Held()
             cluster.broker.always(ApiKey.INIT_PRODUCER_ID, held)
             with pytest.raises(TimeoutException, match="init_transactions has not ended"):

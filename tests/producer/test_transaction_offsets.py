@@ -91,7 +91,7 @@ async def test_what_cannot_be_is_refused_and_costs_nothing(offsets: Any, group: 
 @PROTOCOLS
 async def test_calling_again_waits_for_the_end_of_the_same_and_sends_nothing_more(protocol: int) -> None:
     """Where a round trip takes most of max.block.ms, whoever sent them anew each time would never see the end."""
-    async with a_cluster(protocol) as cluster, transactional(cluster, max_block_ms=50) as producer:
+    async with a_cluster(protocol) as cluster, transactional(cluster, max_block_ms=500) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
         held, offsets = Held(), {P: 1}
@@ -112,7 +112,7 @@ async def test_calling_again_waits_for_the_end_of_the_same_and_sends_nothing_mor
 
 
 async def test_calling_again_tells_what_the_first_call_ended_with() -> None:
-    async with a_cluster() as cluster, transactional(cluster, max_block_ms=50) as producer:
+    async with a_cluster() as cluster, transactional(cluster, max_block_ms=500) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
 

@@ -179,7 +179,7 @@ async def test_a_transaction_begins_when_an_abort_that_nobody_waits_for_has_ende
 
 
 async def test_an_abort_that_takes_too_long_keeps_the_next_transaction_from_beginning() -> None:
-    async with a_cluster() as cluster, transactional(cluster, max_block_ms=100) as producer:
+    async with a_cluster() as cluster, transactional(cluster, max_block_ms=500) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
         await producer.send("t", b"aborted", partition=0)
@@ -444,7 +444,7 @@ async def test_whoever_waits_when_the_producer_is_closed_is_told() -> None:
 
 @virtual
 async def test_an_abort_does_not_wait_for_offsets_that_nobody_takes(world: World) -> None:
-    async with a_cluster() as cluster, transactional(cluster, max_block_ms=100) as producer:
+    async with a_cluster() as cluster, transactional(cluster, max_block_ms=500) as producer:
         await producer.init_transactions()
         await producer.begin_transaction()
         with pytest.raises(TimeoutException, match="UNKNOWN_TOPIC_OR_PARTITION"):
