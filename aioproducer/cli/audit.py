@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aioproducer.admin import AdminConfig
+from aioproducer.admin import AdminConfig, KafkaAdmin
 from aioproducer.cli import report
 from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, Quiet, client_configs
 from aioproducer.cli.running import FAILED, InputError, Interrupt, run, until_interrupted
@@ -137,7 +137,8 @@ def audit(
             skew=skew,
             transaction_ms=transaction_timeout,
         )
-        configs = client_configs(bootstrap_server, config, override)
+        configs = known_to(ReaderConfig, known_to(AdminConfig, client_configs(bootstrap_server, config, override)))
+        KafkaAdmin.from_config(configs)  # a wrong config is refused before Spark starts
         Place(output).make()
         with tempfile.TemporaryDirectory(prefix="aioproducer-audit-", ignore_cleanup_errors=True) as scratch:
             kept = checkpoint or f"{scratch}/checkpoint"
@@ -194,7 +195,7 @@ class Audit:
         terminal: Terminal,
     ) -> None:
         self._spark = spark
-        self._config = known_to(ReaderConfig, known_to(AdminConfig, configs))
+        self._config = configs
         self._wanted = wanted
         self._options = options
         self._terminal = terminal

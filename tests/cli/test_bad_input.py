@@ -142,6 +142,17 @@ def test_a_wrong_config_is_a_wrong_command_line_for_every_command(run: Run, comm
         assert "GSSAPI" not in result.err
 
 
+def test_a_wrong_config_of_an_audit_is_refused_before_spark_starts(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("aioproducer.spark.audit.session.audit_session", lambda *given: pytest.fail("Spark starts"))
+    result = run("audit", "t", "--output", tmp_path / "audit", "-X", "lingr.ms=5", "--bootstrap-server", "localhost:1")
+    assert (result.status, result.out) == (2, ""), result
+    assert "lingr.ms" in result.err
+    assert not (tmp_path / "audit").exists()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [(b"linger.ms=\\uzzzz\n", "Invalid"), (b"\xff\xfe", "is not UTF-8"), (b"lingr.ms=1\n", "did you mean 'linger.ms'")],
