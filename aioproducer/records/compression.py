@@ -192,29 +192,24 @@ class Member(NamedTuple):
 
 
 def _gzip_member(data: bytes, max_size: int) -> Member:
-    member = zlib.decompressobj(31)
-    pieces: list[bytes] = []
-    while True:
-        asked = min(max_size, _PIECE)
-        piece = member.decompress(data, asked)
-        pieces.append(piece)
-        max_size -= len(piece)
-        if member.eof or len(piece) < asked or max_size == 0:
-            return Member(_joined(pieces), member.eof, member.unused_data)
-        data = member.unconsumed_tail
+    return _member(zlib.decompressobj(31), data, max_size)
 
 
 def _lz4_frame(data: bytes, max_size: int) -> Member:
-    frame = _library(CompressionType.LZ4).LZ4FrameDecompressor()
+    return _member(_library(CompressionType.LZ4).LZ4FrameDecompressor(), data, max_size)
+
+
+def _member(machine: Any, data: bytes, max_size: int) -> Member:
+    """What a decompressor of zlib or lz4 makes of ``data``, a piece at a time."""
     pieces: list[bytes] = []
     while True:
         asked = min(max_size, _PIECE)
-        piece = frame.decompress(data, asked)
+        piece = machine.decompress(data, asked)
         pieces.append(piece)
         max_size -= len(piece)
-        if frame.eof or len(piece) < asked or max_size == 0:
-            return Member(_joined(pieces), frame.eof, frame.unused_data or b"")
-        data = b""  # the decompressor keeps what is left
+        if machine.eof or len(piece) < asked or max_size == 0:
+            return Member(_joined(pieces), machine.eof, machine.unused_data or b"")
+        data = getattr(machine, "unconsumed_tail", b"")  # lz4's keeps what is left
 
 
 def _decompress_members(
