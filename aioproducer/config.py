@@ -117,7 +117,7 @@ class ProducerConfig(ClientConfig):
         Type.LONG,
         16777216,
         at_least(0),
-        "Bytes that records of send() that nobody awaits may take, including bookkeeping, while they wait for "
+        "The most bytes that unawaited records of send() may take, including bookkeeping, while they wait for "
         "serializers, metadata or memory.",
     )
     max_block_ms: int = key(

@@ -260,7 +260,7 @@ class ProducerOptions(ClientOptions, total=False):
     """
 
     parked_memory: int
-    """Bytes that records of send() that nobody awaits may take, including bookkeeping, while they wait for serializers,
+    """The most bytes that unawaited records of send() may take, including bookkeeping, while they wait for serializers,
     metadata or memory.
 
     ``parked.memory``: bytes, at least 0. Default: 16777216.

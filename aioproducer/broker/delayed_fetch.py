@@ -22,7 +22,7 @@ class Fetching(Protocol):
         """Answers the request with what there is to read."""
 
     def gone(self) -> None:
-        """There is nobody to answer any more."""
+        """The client has disconnected."""
 
 
 class DelayedFetch(DelayedOperation):

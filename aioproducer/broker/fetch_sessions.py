@@ -108,7 +108,7 @@ class CachedPartition:
             or data.preferred_read_replica >= 0
             or data.diverging_epoch.epoch >= 0
         )
-        # After an error the client is told again, even if everything is as it was before.
+        # After an error the next answer includes the partition, even if nothing has changed.
         self.high_watermark = data.high_watermark if data.error_code == ErrorCode.NONE else -1
         self.log_start_offset = data.log_start_offset
         return news
@@ -315,7 +315,7 @@ class FetchSessionCache:
         return IncrementalFetch(session)
 
     def create(self, owner: str, partitions: dict[Key, CachedPartition], now_ms: int, *, uses_topic_ids: bool) -> int:
-        """The id of a new session with these partitions, in place of the one the owner has; 0 if there is no room."""
+        """Opens a session with these partitions in place of the owner's; returns its id, or 0 if there is no room."""
         self.remove(self._owned.get(owner, NO_SESSION))
         size = len(partitions)
         while len(self._sessions) >= self._slots or self.partitions + size > MOST_OF_ALL:

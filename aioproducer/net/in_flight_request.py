@@ -1,4 +1,4 @@
-"""A request on its way to a broker, and whom its end is told."""
+"""A request on its way to a broker, and the callback for its outcome."""
 
 from __future__ import annotations
 

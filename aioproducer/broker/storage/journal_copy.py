@@ -28,7 +28,7 @@ class JournalCopy:
     """:meth:`advance` and :meth:`replace` run in the thread of commits, the others in the loop: never at once."""
 
     def __init__(self, entries: dict[Key, Value], piece: int = PIECE) -> None:
-        """``entries`` is a snapshot, and nobody else's."""
+        """``entries`` is a snapshot that the copy owns."""
         self._piece = piece
         self._left = iter(entries.items())
         self._changes: dict[Key, Value] = {}
@@ -80,5 +80,5 @@ class JournalCopy:
             self._begun = True
             files.remove(_NEW)
         files.append(_NEW, frames)
-        # Whatever the policy is: a new name for what is not there yet would lose the old file as well.
+        # Under every flush policy: renaming a file that is not on disk yet would lose the old one too.
         files.sync(_NEW)
