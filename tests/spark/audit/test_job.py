@@ -10,39 +10,29 @@ import pytest
 from aioproducer.spark.audit.finding import Kind
 from aioproducer.spark.audit.options import AuditOptions
 from aioproducer.spark.audit.report import html
+from tests.spark.audit.auditing import audited
 
 pytestmark = pytest.mark.conformance
 
 ROUNDS = 10
 
 
-def audited(spark: Any, faulty: bool, place: Path) -> Any:
-    from aioproducer.spark.audit.events import events_of_files
-    from aioproducer.spark.audit.job import audit
-    from benchmarks.audited_topics import Shape, as_lines, topics
+def audit(spark: Any, faulty: bool, place: Path) -> Any:
+    from benchmarks.audited_topics import Shape, topics
     from benchmarks.planted_faults import faulty_topics
 
     shape = Shape(ROUNDS)
     made = (faulty_topics if faulty else topics)(spark, shape)
-    log = f"{place}/deliveries.jsonl"
-    as_lines(made.events.coalesce(2)).write.text(log)
-    return audit(
-        made.source.coalesce(2),
-        made.bounds(),
-        f"{place}/audit",
-        AuditOptions(now_ms=shape.now_ms, unique=True, keyed=True),
-        events=events_of_files(spark, [log]),
-        committed=made.committed.coalesce(2),
-    )
+    return audited(spark, made, place, AuditOptions(now_ms=shape.now_ms, unique=True, keyed=True))
 
 
 @pytest.fixture(scope="module")
 def faulty(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return audited(spark, True, tmp_path_factory.mktemp("faulty"))
+    return audit(spark, True, tmp_path_factory.mktemp("faulty"))
 
 
 def test_nothing_is_found_where_all_is_in_order(spark: Any, tmp_path: Path) -> None:
-    summary = audited(spark, False, tmp_path)
+    summary = audit(spark, False, tmp_path)
     assert [str(finding) for found in summary.found for finding in found.examples] == []
     assert summary.ok
     stamped = summary.totals["stamped"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aioproducer.spark.audit.options import AuditOptions
+from tests.spark.audit.auditing import audited
 
 pytestmark = pytest.mark.conformance
 
@@ -16,21 +17,10 @@ ROUNDS = 10
 RECORDS = 50_600
 
 
-def audited(spark: Any, made: Any, place: Path) -> Any:
-    from aioproducer.spark.audit.events import events_of_files
-    from aioproducer.spark.audit.job import audit
-    from benchmarks.audited_topics import Shape, as_lines
+def audit(spark: Any, made: Any, place: Path) -> Any:
+    from benchmarks.audited_topics import Shape
 
-    log = f"{place}/deliveries.jsonl"
-    as_lines(made.events.coalesce(2)).write.text(log)
-    return audit(
-        made.source.coalesce(2),
-        made.bounds(),
-        f"{place}/audit",
-        AuditOptions(now_ms=Shape(ROUNDS).now_ms),
-        events=events_of_files(spark, [log]),
-        committed=made.committed.coalesce(2),
-    )
+    return audited(spark, made, place, AuditOptions(now_ms=Shape(ROUNDS).now_ms))
 
 
 def scans(nodes: list[Any], place: Path) -> Counter[str]:
@@ -52,7 +42,7 @@ def test_records_are_read_once_for_each_table_made_of_them(spark: Any, tmp_path:
     from .plans import executed
 
     with executed(spark) as nodes:
-        summary = audited(spark, topics(spark, Shape(ROUNDS)), tmp_path)
+        summary = audit(spark, topics(spark, Shape(ROUNDS)), tmp_path)
     assert summary.ok
     counted = scans(nodes(), tmp_path)
     assert counted["observations"] == 4, counted
@@ -81,7 +71,7 @@ def test_a_large_table_of_findings_stays_out_of_the_driver(
     )
     twice = all_of(once, again.select(*once.columns))
     with executed(spark) as nodes:
-        summary = audited(spark, Topics(twice, events(once), as_source(twice)), tmp_path)
+        summary = audit(spark, Topics(twice, events(once), as_source(twice)), tmp_path)
     found = {found.kind: found.records for found in summary.found}
     assert found[Kind.DUPLICATE] == 2 * shape.orders
     sent = [node.rows for node in nodes() if node.name == "BroadcastExchange"]
