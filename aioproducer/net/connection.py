@@ -161,8 +161,9 @@ class Connection:
     def close(self, error: KafkaError, *, graceful: bool = False) -> None:
         """Ends the connection; everything still in flight ends with ``error`` as the reason.
 
-        What is written but not sent is dropped, also by the kernel, unless ``graceful``: a request that is sent again
-        over another connection must not reach the broker after that.
+        What the socket has not taken is dropped, unless ``graceful``. So is what the kernel has not sent while a request
+        waits for its answer: sent again over another connection, the request must not reach the broker once more. A
+        connection without one may carry the last records of acks=0, which nobody sends again: the kernel delivers them.
         """
         if self.error is not None:
             return
@@ -175,8 +176,10 @@ class Connection:
             self.ended.set_result(None)
         elif graceful:
             self._transport.close()
-        else:
+        elif self.in_flight:
             _abort(self._transport)
+        else:
+            self._transport.abort()
         self._read = None
         self._unread.clear()
         unanswered, self.in_flight = self.in_flight, deque()

@@ -433,6 +433,15 @@ async def test_what_the_kernel_has_not_sent_is_dropped_with_the_connection() -> 
     scene.connection.abort()
 
 
+async def test_the_kernel_sends_the_rest_of_a_connection_on_which_no_answer_is_due() -> None:
+    """With acks=0 these are records that nobody sends again."""
+    scene = Scene()
+    scene.send([], expect_response=False)
+    scene.connection.close(NetworkException("idle"))
+    assert scene.transport.closed == "abort"
+    assert scene.transport.options == []
+
+
 async def test_what_was_never_connected_is_closed_at_once() -> None:
     scene = Scene(connected=False)
     scene.connection.close(NetworkException("the end"), graceful=True)

@@ -95,14 +95,15 @@ async def appended(records: int) -> int:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         servers = cluster.bootstrap_servers
-        async with KafkaProducer(bootstrap_servers=servers, acks=0, connections_max_idle_ms=200) as producer:
+        async with KafkaProducer(bootstrap_servers=servers, acks=0, connections_max_idle_ms=400) as producer:
             for _ in range(records):
                 await producer.send("t", bytes(1000))
             await asyncio.sleep(10)
         return cluster.log("t", 0).log_end_offset
 
 
-def test_a_connection_is_not_idle_while_bytes_leave_it() -> None:
-    network = Network(Random(0), Conditions(bandwidth=10_000, latency=0.05, window=2000), NetworkFaults(), Trace())
-    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(0), network)) as runner:
+@pytest.mark.parametrize("seed", range(20))
+def test_a_connection_is_not_idle_while_bytes_leave_it(seed: int) -> None:
+    network = Network(Random(seed), Conditions(bandwidth=10_000, latency=0.05, window=2000), NetworkFaults(), Trace())
+    with asyncio.Runner(loop_factory=lambda: SimulatedLoop(Random(seed), network)) as runner:
         assert runner.run(appended(20)) == 20
