@@ -44,15 +44,23 @@ class DeadlyWriter(BatchWriter):
 
     def write(self, iterator: Any) -> Any:
         written = super().write(iterator)
-        if is_first_attempt_of(1):
+        if is_first_to_come("lost", 1):
             kill_executor()
         return written
 
 
-def is_first_attempt_of(partition: int) -> bool:
+def is_first_to_come(job: str, partition: int) -> bool:
+    """Whether this is an attempt of that task, and none before it came so far. One that Spark had sent to an executor
+    that was lost never began, so the first attempt that Spark counts need not be the first that comes."""
     context = TaskContext.get()
     assert context is not None
-    return (context.partitionId(), context.attemptNumber()) == (partition, 0)
+    if context.partitionId() != partition:
+        return False
+    try:
+        Path(directory, f"{job}-{partition}-in-trouble").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 def kill_executor() -> None:
@@ -63,7 +71,7 @@ def kill_executor() -> None:
 
 
 def troubled(frame: Any, job: str, trouble: Callable[[], None]) -> Any:
-    """The first attempt of the first task has trouble when half of its rows were handed on."""
+    """The first task has trouble once, when half of its rows were handed on."""
 
     def pass_on(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
@@ -73,7 +81,7 @@ def troubled(frame: Any, job: str, trouble: Callable[[], None]) -> Any:
         for batch in batches:
             yield batch
             passed += batch.num_rows
-            if passed == ROWS // 2 and is_first_attempt_of(0):
+            if passed == ROWS // 2 and is_first_to_come(job, 0):
                 trouble()
 
     return frame.mapInArrow(pass_on, frame.schema)
