@@ -127,11 +127,12 @@ class BatchCompleter:
             code, batch, sequences, now, retries=self._config.retries, expired=expired, separable=bool(parts)
         )
         if action is SUCCEED or action is SUCCEED_DUPLICATE:
-            if stamped is not None:
-                stamped.resolve(batch)
             known = action is SUCCEED
             if batch.attempts > 1 and append_time == batch.max_timestamp:
                 append_time = -1  # a broker that recognised the retry answers with the batch's own latest timestamp
+            if stamped is not None:
+                stamped.append_time = append_time >= 0
+                stamped.resolve(batch)
             self._succeed(batch, base_offset if known else -1, append_time if known else -1, now)
         elif action is Action.FAIL:
             if stamped is not None:

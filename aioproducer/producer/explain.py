@@ -183,6 +183,12 @@ def _in_the_queue(
         return Obstacle(reason, "an earlier batch is under way, and max.in.flight.requests.per.connection is 1")
     sequences = queue.sequences
     if sequences is not None and reason is Reason.WINDOW:
+        if not sequences.remembered:
+            return Obstacle(
+                reason,
+                "batches of records older than half a day go one at a time: their broker may forget the producer "
+                "(producer.id.expiration.ms)",
+            )
         if sequences.identity is None or sequences.identity.producer_id != sequences.known_id:
             return Obstacle(reason, "the partition's first batch under this producer id has to be in the log before it")
         return Obstacle(

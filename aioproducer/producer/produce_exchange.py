@@ -76,7 +76,8 @@ class InFlightBatches(InFlightRequest):
 
 @final
 class ProduceExchange:
-    """Sends requests and takes their answers in. ``time()`` is the loop's, ``wake()`` rings for the Sender."""
+    """Sends requests and takes their answers in. ``time()`` is the loop's, ``now_ms()`` the wall clock's, ``wake()``
+    rings for the Sender."""
 
     def __init__(
         self,
@@ -90,6 +91,7 @@ class ProduceExchange:
         metrics: ProducerMetrics,
         *,
         time: Callable[[], float],
+        now_ms: Callable[[], i64],
         wake: Callable[[], object],
         pipeline: Pipeline | None,
     ) -> None:
@@ -102,6 +104,7 @@ class ProduceExchange:
         self._lines = lines
         self._metrics = metrics
         self._time = time
+        self._now_ms = now_ms
         self._wake = wake
         self._pipeline = pipeline
         self._acks = config.required_acks
@@ -112,8 +115,9 @@ class ProduceExchange:
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
         """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
+        now_ms = self._now_ms()
         for one in drained:
-            self._prepare(one.queue, one.batch, link, now)
+            self._prepare(one.queue, one.batch, link, now, now_ms)
         names, has_ids = _topic_ids(drained, self._topics.topics)
         try:
             version = link.api_versions.latest_usable_version(ProduceRequest, self._newest(has_ids=has_ids))
@@ -147,7 +151,7 @@ class ProduceExchange:
             return self.transactions.newest_produce
         return None if has_ids else FIRST_WITH_TOPIC_IDS - 1
 
-    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
+    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float, now_ms: i64) -> None:
         if batch.drain_order < 0:
             self._drained += 1
             batch.drain_order = self._drained
@@ -156,7 +160,7 @@ class ProduceExchange:
             if batch.has_sequence():
                 sequences.sent_again(now)
             else:
-                sequences.stamp(batch, now)
+                sequences.stamp(batch, now, now_ms)
             batch.log = sequences.log
         self._sealer.seal(batch)
         batch.in_flight = True

@@ -164,6 +164,7 @@ class Sender:
             lines,
             metrics,
             time=self._loop.time,
+            now_ms=accumulator.now_ms,
             wake=self._alarm.ring,
             pipeline=pipeline,
         )

@@ -15,7 +15,8 @@ log that has forgotten the producer would accept them before it. A log that is p
 A broker accepts any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
 log, batches go one at a time: otherwise the second could be accepted where the first was refused, and order be lost.
 A broker forgets producers that write nothing for long. So batches go one at a time after a pause, too, and while one
-has to be sent again.
+has to be sent again. For a broker, the time of a batch is the newest timestamp in it: behind a batch of old records
+nothing is drained until it is resolved, as the broker may forget the producer right after it.
 
 Rules only: no asyncio, no clock.
 """
@@ -31,6 +32,10 @@ from aioproducer.producer.producer_batch import ProducerBatch
 MAX_EPOCH = 2**15 - 1
 WINDOW = 5
 """Batches a broker remembers per producer and partition, unless it says otherwise (``NUM_BATCHES_TO_RETAIN``)."""
+
+REMEMBERED_MS: Final = 12 * 3600 * 1000
+"""The age of a record's timestamp in milliseconds up to which its broker remembers the producer: half of the default of
+``producer.id.expiration.ms``."""
 
 KNOWN_FOR: Final = 1.0
 """Seconds for which a broker certainly does not forget a producer (``producer.id.expiration.ms``, a day by default)."""
@@ -88,6 +93,7 @@ class PartitionSequences:
         "_places",
         "_stamped",
         "_void",
+        "append_time",
         "broken",
         "by_name",
         "identity",
@@ -95,6 +101,7 @@ class PartitionSequences:
         "known_id",
         "log",
         "next_sequence",
+        "remembered",
         "unresolved",
         "window",
     )
@@ -114,6 +121,10 @@ class PartitionSequences:
         """The producer id under which the present log has appended a batch."""
         self._known_at: float = 0.0
         """When the present log was known to know the producer."""
+        self.append_time = False
+        """The log gives its records timestamps of its own (``message.timestamp.type=LogAppendTime``)."""
+        self.remembered = True
+        """The batch that was stamped last is so new that its broker will remember the producer."""
         self.log: i64 = 0
         """Counts the logs that the partition has had."""
         self.by_name = False
@@ -152,10 +163,16 @@ class PartitionSequences:
     def transactional(self) -> bool:
         return self._ids.transactional
 
-    def stamp(self, batch: ProducerBatch, now: float) -> None:
-        """Gives a batch without a sequence its identity and sequence; ``may_drain_new`` must hold."""
+    def stamp(self, batch: ProducerBatch, now: float, now_ms: i64) -> None:
+        """Gives a batch without a sequence its identity and sequence; ``may_drain_new`` must hold.
+
+        ``now_ms``: the wall clock's time. In a transaction brokers forget nobody.
+        """
         assert self._ids.current is not None
-        if not self.unresolved and now - self._known_at > KNOWN_FOR:
+        self.remembered = (
+            batch.max_timestamp >= now_ms - REMEMBERED_MS or self.append_time or self._ids.transactional
+        )
+        if not self.remembered or (not self.unresolved and now - self._known_at > KNOWN_FOR):
             self.known_id = -1
         if self.identity is None:
             self.identity = self._ids.current
@@ -239,7 +256,7 @@ class PartitionSequences:
 
     def resolve(self, batch: ProducerBatch) -> None:
         """The batch's sequences are used in the log."""
-        if batch.log == self.log:
+        if batch.log == self.log and self.remembered:
             self.known_id = batch.producer_id
             self._known_at = batch.sent_at
         self._remove(batch)

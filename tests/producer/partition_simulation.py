@@ -181,7 +181,7 @@ class PartitionSimulation(Accumulation):
         if queue.sequences is not None and batch.has_sequence():
             queue.sequences.sent_again(self.loop.now)
         elif queue.sequences is not None:
-            queue.sequences.stamp(batch, self.loop.now)
+            queue.sequences.stamp(batch, self.loop.now, 0)
             self.stamped.append((batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
         self.sealer.seal(batch)
         batch.in_flight = True

@@ -200,7 +200,7 @@ class RulesSimulation(Accumulation):
             if queue.sequences is not None and again:
                 queue.sequences.sent_again(self.loop.now)
             elif queue.sequences is not None:
-                queue.sequences.stamp(batch, self.loop.now)
+                queue.sequences.stamp(batch, self.loop.now, 0)
             self.sealer.seal(batch)
             if queue.sequences is not None:
                 request = broker_model.seen(batch.header + batch.body)

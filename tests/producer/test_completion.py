@@ -59,7 +59,7 @@ class Case:
         for _ in range(place + 1):
             self.batch = make_batch(Loop(), records=1)
             if self.sequences is not None:
-                self.sequences.stamp(self.batch, 0.0)
+                self.sequences.stamp(self.batch, 0.0, 0)
         self.batch.attempts = attempts
         self.batch.maybe_appended = maybe_appended
 

@@ -236,7 +236,7 @@ def test_at_most_a_window_of_batches_is_unresolved(window: int) -> None:
     sent = []
     while drained := here.drain():
         sent.append(drained[0].batch)
-        sequences_of(queue).stamp(sent[-1], 0.0)
+        sequences_of(queue).stamp(sent[-1], 0.0, 0)
     assert len(sent) == window
     sequences_of(queue).resolve(sent[0])
     here.make_ready(0)

@@ -120,7 +120,7 @@ class Scene(Accumulation):
         batch = self.full()
         self.queue.batches.remove(batch)
         batch.drain_order, batch.attempts, batch.sent_at, batch.sent_to = 1, 1, self.loop.now, 1
-        self.sequences.stamp(batch, 0.0)
+        self.sequences.stamp(batch, 0.0, 0)
         return batch
 
     def park(self, topic: str, partition: int | None = None) -> None:

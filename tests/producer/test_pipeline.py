@@ -38,7 +38,7 @@ class Scene:
             self.pipeline.answered(NODE, self.round_trip)
             if by_this_partition:
                 batch = make_batch(Loop(), records=1)
-                self.sequences.stamp(batch, 0.0)
+                self.sequences.stamp(batch, 0.0, 0)
                 batch.sent_at = when
         return self
 

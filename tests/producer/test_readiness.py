@@ -73,7 +73,7 @@ def test_a_new_batch_needs_a_place_in_the_window_and_a_retry_has_one() -> None:
     sent = [make_batch(Loop(), records=1) for _ in range(5)]
     for order, batch in enumerate(sent):
         assert why(queue) is None
-        sequences.stamp(batch, 0.0)
+        sequences.stamp(batch, 0.0, 0)
         batch.drain_order = order
     assert why(queue) is Reason.WINDOW
     queue.insert_retry(sent[3])
@@ -93,7 +93,7 @@ def test_after_a_gap_new_batches_and_those_that_lost_their_sequence_wait_for_the
     first, second, third = (make_batch(Loop(), records=1) for _ in range(3))
     for order, batch in enumerate((first, second, third)):
         batch.drain_order = order
-        sequences.stamp(batch, 0.0)
+        sequences.stamp(batch, 0.0, 0)
     sequences.abandon(first)
     queue = queue_with(make_batch(Loop(), records=1), sequences=sequences)
     assert why(queue) is Reason.RECOVERY

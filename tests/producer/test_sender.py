@@ -329,7 +329,8 @@ async def test_what_expired_under_way_keeps_its_memory_until_its_answer_comes(wo
         assert [(b.producer_epoch, b.base_sequence) for b in cluster.log("t").batches()] == [(0, 0), (0, 1), (1, 0)]
 
 
-async def test_delivery_timeout_without_a_leader() -> None:
+@virtual
+async def test_delivery_timeout_without_a_leader(world: World) -> None:
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[1], [0]])
         async with make_producer(cluster.bootstrap_servers, **SHORT) as producer:
@@ -344,7 +345,8 @@ async def test_delivery_timeout_without_a_leader() -> None:
         assert all_memory_free(producer)
 
 
-async def test_delivery_timeout_with_all_brokers_down() -> None:
+@virtual
+async def test_delivery_timeout_with_all_brokers_down(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         async with make_producer(cluster.bootstrap_servers, **SHORT) as producer:
@@ -357,7 +359,8 @@ async def test_delivery_timeout_with_all_brokers_down() -> None:
         assert all_memory_free(producer)
 
 
-async def test_delivery_timeout_in_the_queue_is_proven_not_sent() -> None:
+@virtual
+async def test_delivery_timeout_in_the_queue_is_proven_not_sent(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.script(ApiKey.PRODUCE, edited(throttled(3_600_000)))
@@ -372,7 +375,8 @@ async def test_delivery_timeout_in_the_queue_is_proven_not_sent() -> None:
         assert cluster.values("t") == [b"0"]
 
 
-async def test_delivery_timeout_without_a_producer_id() -> None:
+@virtual
+async def test_delivery_timeout_without_a_producer_id(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.always(ApiKey.INIT_PRODUCER_ID, error(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
@@ -383,7 +387,8 @@ async def test_delivery_timeout_without_a_producer_id() -> None:
             assert "no producer id" in str(ended)
 
 
-async def test_the_message_of_a_timeout_tells_attempts_and_the_last_error() -> None:
+@virtual
+async def test_the_message_of_a_timeout_tells_attempts_and_the_last_error(world: World) -> None:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.NOT_ENOUGH_REPLICAS))
@@ -892,7 +897,8 @@ def _forbidden(response: Any) -> None:
         topic.error_code, topic.partitions = ErrorCode.TOPIC_AUTHORIZATION_FAILED, []
 
 
-async def test_memory_that_an_expired_batch_held_goes_to_who_waits() -> None:
+@virtual
+async def test_memory_that_an_expired_batch_held_goes_to_who_waits(world: World) -> None:
     """What expires in the queue frees memory in the very pass in which nothing else happens."""
     async with ScriptedCluster(2) as cluster:
         cluster.create_topic("t", assignments=[[0], [1]])

@@ -8,6 +8,7 @@ from aioproducer.producer.producer_batch import ProducerBatch
 from aioproducer.producer.sequences import (
     KNOWN_FOR,
     MAX_EPOCH,
+    REMEMBERED_MS,
     WINDOW,
     PartitionSequences,
     ProducerIdAndEpoch,
@@ -28,14 +29,14 @@ def ids_of(producer_id: int = 7, epoch: int = 0) -> ProducerIds:
 def stamped(sequences: PartitionSequences, records: int = 1) -> ProducerBatch:
     assert sequences.may_drain_new()
     batch = make_batch(Loop(), records=records)
-    sequences.stamp(batch, 0.0)
+    sequences.stamp(batch, 0.0, 0)
     return batch
 
 
 def send(sequences: PartitionSequences, batch: ProducerBatch) -> None:
     """As the Sender prepares a batch; it is not marked as under way."""
     if not batch.has_sequence():
-        sequences.stamp(batch, 0.0)
+        sequences.stamp(batch, 0.0, 0)
     batch.log = sequences.log
 
 
@@ -211,14 +212,64 @@ def test_after_a_pause_one_batch_goes_alone() -> None:
     """Its broker may have forgotten the producer (``producer.id.expiration.ms``)."""
     sequences = known(ids_of())
     batch = make_batch(Loop(), records=1)
-    sequences.stamp(batch, KNOWN_FOR + 0.001)
+    sequences.stamp(batch, KNOWN_FOR + 0.001, 0)
     assert not sequences.may_drain_new()
     batch.sent_at = 2.0
     sequences.resolve(batch)
     for _ in range(2):
         assert sequences.may_drain_new()
-        sequences.stamp(make_batch(Loop(), records=1), 2.0 + KNOWN_FOR)
+        sequences.stamp(make_batch(Loop(), records=1), 2.0 + KNOWN_FOR, 0)
     assert sequences.may_drain_new()
+
+
+NOW_MS = 1_700_000_000_000
+
+
+def of_age(age_ms: int) -> ProducerBatch:
+    batch = make_batch(Loop(), records=1)
+    batch.max_timestamp = NOW_MS - age_ms
+    return batch
+
+
+def test_behind_a_batch_of_old_records_nothing_goes_until_it_is_resolved() -> None:
+    """Its broker may forget the producer right after it: ``producer.id.expiration.ms`` counts from timestamps."""
+    sequences = known(ids_of())
+    sequences.stamp(of_age(REMEMBERED_MS), 0.0, NOW_MS)
+    assert sequences.may_drain_new()
+    new = sequences.unresolved[0]
+    old = of_age(REMEMBERED_MS + 1)
+    sequences.stamp(old, 0.0, NOW_MS)
+    assert not sequences.may_drain_new()
+    sequences.resolve(new)
+    assert not sequences.may_drain_new()
+    sequences.resolve(old)
+    for age in (REMEMBERED_MS + 1, 0):
+        batch = of_age(age)
+        sequences.stamp(batch, 0.0, NOW_MS)
+        assert not sequences.may_drain_new(), "the first one behind it goes alone, too"
+        sequences.resolve(batch)
+    sequences.stamp(of_age(0), 0.0, NOW_MS)
+    assert sequences.may_drain_new()
+
+
+def test_old_records_go_as_others_where_the_log_gives_them_timestamps() -> None:
+    sequences = known(ids_of())
+    sequences.append_time = True
+    for _ in range(2):
+        sequences.stamp(of_age(10 * REMEMBERED_MS), 0.0, NOW_MS)
+        assert sequences.may_drain_new()
+
+
+def test_old_records_go_as_others_in_a_transaction() -> None:
+    """A broker does not forget a producer whose transaction is open."""
+    ids = ids_of()
+    ids.transactional = True
+    sequences = PartitionSequences(ids)
+    sequences.joined = ids.transaction
+    sequences.resolve(stamped(sequences))
+    for _ in range(2):
+        sequences.stamp(of_age(10 * REMEMBERED_MS), 0.0, NOW_MS)
+        assert sequences.may_drain_new()
 
 
 def test_while_a_batch_has_to_be_sent_again_no_new_one_goes_beside_it() -> None:
@@ -277,7 +328,7 @@ def test_a_batch_that_lost_its_sequence_is_as_if_new() -> None:
     assert not second.has_sequence()
     assert second.header == b""
     assert sequences.unresolved == []
-    sequences.stamp(second, 0.0)
+    sequences.stamp(second, 0.0, 0)
     assert stamp_of(second) == (7, 1, 0)
     assert stamp_of(stamped(sequences)) == (7, 1, 3)
 

@@ -137,7 +137,7 @@ def test_what_waits_for_a_topic_created_anew_gets_new_stamps_if_its_id_proves_th
     waits, later = (make_batch(Loop(), records=1) for _ in range(2))
     for order, batch in enumerate((waits, later)):
         batch.drain_order = order
-        sequences_of(first).stamp(batch, 0.0)
+        sequences_of(first).stamp(batch, 0.0, 0)
         first.insert_retry(batch)
     exhaust(scene.directory.following(cluster(1, topic_id=SECOND if proven else zero), 0.0))
     assert [batch.has_sequence() for batch in (waits, later)] == [not proven] * 2

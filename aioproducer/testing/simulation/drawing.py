@@ -135,14 +135,16 @@ def draw(
         rates=possible({kind: rate for kind, rate in drawn.items() if kind in kinds} | dict(rates or {})),
         faults_until=timing.uniform(0.5, 1.5) * duration + timing.choice((0.0, 1.0)),
     )
-    return _with_rests(scenario) if "expiry" in (drawn if rates is None else drawn | dict(rates)) else scenario
+    if "expiry" in (drawn if rates is None else drawn | dict(rates)):
+        return _with_reasons_to_forget(scenario, old=of("old records").choice((0.0, 0.0, 0.1, 1.0)))
+    return scenario
 
 
-def _with_rests(scenario: Scenario) -> Scenario:
-    """There is time to forget producers, and faults are not over before that."""
+def _with_reasons_to_forget(scenario: Scenario, old: float) -> Scenario:
+    """Producers rest for so long that brokers may forget them, and faults are not over before that."""
     return replace(
         scenario,
-        work=[replace(plan, rests=2) for plan in scenario.work],
+        work=[replace(plan, rests=2, old=old) for plan in scenario.work],
         faults_until=scenario.faults_until + 2 * scenario.expiry,
     )
 

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, ReceivedRequest, RequestFault, Topic
+from aioproducer.broker.producer_state import MAX_SEQUENCE
 from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.error_code import ErrorCode
 from aioproducer.producer.sequences import MAX_EPOCH
@@ -17,6 +18,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.endpoint import Endpoint
+from aioproducer.testing.simulation.loop import EPOCH_MS
 from aioproducer.testing.simulation.network import Address, Fate, NetworkFaults
 from aioproducer.testing.simulation.releases import Releases
 from aioproducer.testing.simulation.trace import Trace
@@ -48,7 +50,7 @@ KINDS: Mapping[str, str] = {
     "replicas": "replicas leave those in sync, and come back",
     "truncation": "replicas are elected that have not copied all, and what they lack is lost",
     "retention": "logs lose their beginning",
-    "expiry": "brokers forget producers that have written nothing for long",
+    "expiry": "brokers forget producers that have written nothing, or only old records, for long",
     "windows": "brokers remember more or fewer batches of a producer than before",
     "limits": "topics take larger or only smaller batches than before",
 }
@@ -124,6 +126,8 @@ PRODUCE_SINCE_2_4 = 8
 """Brokers of older versions forget a producer when the last of its records is deleted (KIP-360)."""
 PRODUCE_SINCE_2_5 = 9
 """Brokers of older versions refuse to go on with a producer that they do not know (KIP-360)."""
+EXPIRATION_MS = 24 * 3600 * 1000
+"""The default of ``producer.id.expiration.ms``."""
 FOR_GOOD = 0.1
 """How many of the errors are not retriable."""
 
@@ -267,7 +271,7 @@ class SimulatedFaults(Faults, NetworkFaults):
         self.on_batch(partition, batch)
         identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
         if "expiry" in self._rates:
-            self._forget(partition.log, batch.producer_id)
+            self._forget(partition.log, batch)
         state = partition.log.producer_state
         repeated = state.find_duplicate(*identity, batch.last_sequence) is not None
         fault = self._append_fault(repeated) if self.strikes("codes") else None
@@ -288,13 +292,30 @@ class SimulatedFaults(Faults, NetworkFaults):
             return AppendFault(self._one_of(REFUSED_FOR_GOOD), appended=False)
         return AppendFault(self._one_of(REFUSED_FOR_NOW), appended=False)
 
-    def _forget(self, log: PartitionLog, producer_id: int) -> None:
-        """The producer, if it has been idle for long. Kafka does so some time later, when it looks at all of them."""
+    def _forget(self, log: PartitionLog, batch: RecordBatch) -> None:
+        """The batch's producer, if it has been idle for long. Kafka does so some time later, when it looks at all of
+        them."""
+        producer_id = batch.producer_id
         last, now = self._written.get((log, producer_id)), self.now()
         self._written[log, producer_id] = now
-        if last is not None and now - last > self.expiry and self.strikes("expiry"):
+        idle = last is not None and now - last > self.expiry
+        if (idle or self._wrote_old_records(log, batch)) and self.strikes("expiry"):
             self._trace("forget", log.name, producer_id)
             log.producer_state.expire(producer_id)
+
+    def _wrote_old_records(self, log: PartitionLog, batch: RecordBatch) -> bool:
+        """Whether the last batch is too old by its timestamp: for Kafka, a producer was idle since that.
+
+        Not if this is a batch that is in the log, or of an epoch before the log's: no producer can keep a broker that
+        has forgotten it from appending such a batch again.
+        """
+        entry = log.producer_state.entry(batch.producer_id)
+        if entry is None or not entry.batches or batch.producer_epoch < entry.producer_epoch:
+            return False
+        ahead = (batch.base_sequence - entry.last_sequence) & MAX_SEQUENCE
+        if batch.producer_epoch == entry.producer_epoch and not 0 < ahead <= MAX_SEQUENCE // 2:
+            return False
+        return entry.batches[-1].timestamp < EPOCH_MS + self.now() * 1000 - EXPIRATION_MS
 
     def _unknown_producer(self, node_id: int) -> AppendFault | None:
         """What a broker answers that knows nothing of the producer of a batch that is not its first: before Kafka 2.5

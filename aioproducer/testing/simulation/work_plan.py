@@ -26,6 +26,8 @@ class WorkPlan:
     """How probable it is that many are sent at once."""
     rests: int = 0
     """How often it sends nothing for so long that brokers may forget the producer."""
+    old: float = 0.0
+    """How probable a record is whose timestamp is so old that brokers may forget the producer right after it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Entry, Ledger
+from aioproducer.testing.simulation.faults import EXPIRATION_MS
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
 from aioproducer.testing.simulation.scenario import KEYS, LARGE, LARGEST, Scenario, TopicPlan
 from aioproducer.testing.simulation.violations import Violations
@@ -127,6 +128,8 @@ class Work:
             fields["key"] = random.choice(KEYS)
         if random.random() < 0.1:
             fields["timestamp_ms"] = EPOCH_MS + random.randrange(1000)
+        if self._plan.old and random.random() < self._plan.old:
+            fields["timestamp_ms"] = EPOCH_MS - 2 * EXPIRATION_MS
         if random.random() < 0.1:
             fields["headers"] = (("null", None),)
         return topic.name, fields

@@ -214,6 +214,14 @@ def resting(scenario: Scenario) -> Scenario | None:
     )
 
 
+def of_old_records(scenario: Scenario) -> Scenario | None:
+    """Crowded, and the producer may be forgotten between any two batches."""
+    found = crowded(scenario)
+    if found is None or found.log_append_time:
+        return None
+    return replace(found, work=[replace(plan, old=1.0) for plan in found.work])
+
+
 def crowded(scenario: Scenario) -> Scenario | None:
     """Many batches are under way to one partition at a time, and it matters in which order they get there."""
     if scenario.applications or scenario.promise is not Promise.EXACTLY_ONCE:

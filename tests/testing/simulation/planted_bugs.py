@@ -40,6 +40,7 @@ from .circumstances import (
     held_up,
     near_the_end_of_sequences,
     of_many_records,
+    of_old_records,
     of_topics_with_ids,
     on_slow_lines,
     only,
@@ -370,6 +371,11 @@ def what_is_behind_a_batch_that_is_stamped_anew_keeps_its_stamp(monkeypatch: pyt
 @bug(only(resting, expiry=1.0, codes=0.3))
 def a_producer_is_known_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequences, "KNOWN_FOR", float("inf"))
+
+
+@bug(only(of_old_records, expiry=1.0, codes=0.3))
+def producers_of_old_records_are_taken_as_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequences, "REMEMBERED_MS", 10**15)
 
 
 @bug(only(any_scenario, upgrades=0.3))

@@ -29,6 +29,7 @@ from aioproducer.testing.simulation.faults import (
     REFUSED_FOR_NOW,
     SimulatedFaults,
 )
+from aioproducer.testing.simulation.loop import EPOCH_MS
 from aioproducer.testing.simulation.network import Fate
 from aioproducer.testing.simulation.releases import BEFORE_KIP_1269, NEWEST, OLD, Release, Releases
 from aioproducer.testing.simulation.trace import Trace
@@ -205,6 +206,24 @@ def test_a_producer_that_was_idle_for_long_is_forgotten(partition: Partition, id
         assert (entry is None) == (sequence == 0 or forgotten)
         partition.log.append(batch, leader_epoch=0, now_ms=batch.max_timestamp)
         now[0] += idle
+
+
+@pytest.mark.parametrize(("days", "forgotten"), [(0, False), (2, True)])
+@pytest.mark.parametrize(
+    ("epoch", "sequence", "ahead"), [(4, 7, True), (4, 8, True), (4, 6, False), (4, 5, False), (5, 0, True), (3, 9, False)]
+)
+def test_a_producer_of_old_records_is_forgotten_before_a_batch_that_is_not_in_the_log(
+    partition: Partition, days: int, forgotten: bool, epoch: int, sequence: int, ahead: bool
+) -> None:
+    faults = make("expiry")
+    faults.expiry = 10.0
+    time = {"base_timestamp": EPOCH_MS - days * 86_400_000, "max_timestamp": EPOCH_MS - days * 86_400_000}
+    first = RecordBatch(make_batch(b"v", **time, producer_id=3, producer_epoch=4, base_sequence=6))
+    assert faults.on_append(0, partition, first, None) is None
+    partition.log.append(first, leader_epoch=0, now_ms=first.max_timestamp)
+    batch = RecordBatch(make_batch(b"v", producer_id=3, producer_epoch=epoch, base_sequence=sequence))
+    assert faults.on_append(0, partition, batch, None) is None
+    assert (partition.log.producer_state.entry(3) is None) == (forgotten and ahead)
 
 
 def test_a_batch_that_comes_again_may_be_known_without_its_offset(partition: Partition) -> None:

@@ -82,6 +82,7 @@ def test_who_may_be_forgotten_rests_for_so_long() -> None:
         if "expiry" in after.rates and "expiry" not in SCENARIOS[seed].rates:
             assert not any(plan.rests for plan in before.work)
             assert all(plan.rests for plan in after.work)
+            assert len({plan.old for plan in after.work}) == 1
             assert after.faults_until == before.faults_until + 2 * after.expiry
             assert after.expiry > 2 * after.milliseconds("delivery_timeout_ms")
 
