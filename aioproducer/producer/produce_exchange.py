@@ -37,6 +37,9 @@ from aioproducer.records.record_batch_header import BATCH_OVERHEAD
 _PRODUCE: Final = ApiKey.PRODUCE
 _NONE: Final = ErrorCode.NONE
 
+CLOCK_READ_EVERY: Final = 60.0
+"""Seconds. Records are compared with the wall clock as to whether they are older than half a day."""
+
 UNKNOWN_OFFSET: Final = -1
 """The base offset of a batch that is in the log where the broker does not know (Kafka's ``INVALID_OFFSET``)."""
 
@@ -104,7 +107,10 @@ class ProduceExchange:
         self._lines = lines
         self._metrics = metrics
         self._time = time
-        self._now_ms = now_ms
+        self._read_clock = now_ms
+        self._now_ms: i64 = 0
+        """The wall clock's time when it was read last."""
+        self._read_again_at: float = 0.0
         self._wake = wake
         self._pipeline = pipeline
         self._acks = config.required_acks
@@ -115,9 +121,10 @@ class ProduceExchange:
 
     def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
         """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
-        now_ms = self._now_ms()
+        if now >= self._read_again_at:
+            self._now_ms, self._read_again_at = self._read_clock(), now + CLOCK_READ_EVERY
         for one in drained:
-            self._prepare(one.queue, one.batch, link, now, now_ms)
+            self._prepare(one.queue, one.batch, link, now)
         names, has_ids = _topic_ids(drained, self._topics.topics)
         try:
             version = link.api_versions.latest_usable_version(ProduceRequest, self._newest(has_ids=has_ids))
@@ -151,7 +158,7 @@ class ProduceExchange:
             return self.transactions.newest_produce
         return None if has_ids else FIRST_WITH_TOPIC_IDS - 1
 
-    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float, now_ms: i64) -> None:
+    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
         if batch.drain_order < 0:
             self._drained += 1
             batch.drain_order = self._drained
@@ -160,7 +167,7 @@ class ProduceExchange:
             if batch.has_sequence():
                 sequences.sent_again(now)
             else:
-                sequences.stamp(batch, now, now_ms)
+                sequences.stamp(batch, now, self._now_ms)
             batch.log = sequences.log
         self._sealer.seal(batch)
         batch.in_flight = True

@@ -52,10 +52,10 @@ def epochs_are_not_counted(patch: pytest.MonkeyPatch) -> None:
 def sequences_go_on_over_epochs(patch: pytest.MonkeyPatch) -> None:
     right = PartitionSequences.stamp
 
-    def wrong(self: PartitionSequences, batch: ProducerBatch, now: float) -> None:
+    def wrong(self: PartitionSequences, batch: ProducerBatch, now: float, now_ms: int) -> None:
         if self._ids.transactional and self.identity is not None:
             self.identity = self._ids.current
-        right(self, batch, now)
+        right(self, batch, now, now_ms)
 
     patch.setattr(PartitionSequences, "stamp", wrong)
 
