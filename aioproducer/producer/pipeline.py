@@ -6,8 +6,9 @@ waits for the first answer; sending slower makes records wait for nothing. So a 
 before, and at once if that was longer ago: a record that comes alone does not wait.
 
 With many places that time is short, and batches would be small for little gain. While more records are to be expected,
-a batch therefore waits for a PATIENCE-th of the round trip, which is hardly felt. Full batches wait for nothing, and
-have all the places. ``linger.ms`` and ``batch.size`` bound it all.
+a batch therefore waits for a PATIENCE-th of the round trip, which is hardly felt. If so much comes that the batch is
+full within SOON, it waits up to twice as long: smaller ones would cost the broker more. Full batches wait for nothing,
+and have all the places. ``linger.ms`` and ``batch.size`` bound it all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ PATIENCE: Final = 16
 
 SHORTEST: Final = 0.001
 """… and for this many seconds, however short the round trip is: loops' timers are no finer."""
+
+SOON: Final = 0.002
+"""… and for twice this many seconds if as much as fills a batch comes in that time, which may be in bursts."""
 
 GAIN: Final = 0.125
 """The weight of the newest observation in an average, as TCP has it for round trips (RFC 6298)."""
@@ -38,14 +42,17 @@ class Line:
         """When the last request left."""
         self.records: float = 0.0
         """In a request, on average; 0 before the second."""
+        self.size: float = 0.0
+        """Their bytes, on average, not compressed."""
         self.interval: float = 0.0
         """Between requests, on average."""
 
-    def sent(self, records: int, now: float) -> None:
-        """A request with this many records leaves."""
+    def sent(self, records: int, size: int, now: float) -> None:
+        """A request leaves with this many records, which have so many bytes before they are compressed."""
         if self.departed > -math.inf:
             gain = GAIN if self.records else 1.0
             self.records += gain * (records - self.records)
+            self.size += gain * (size - self.size)
             self.interval += gain * (now - self.departed - self.interval)
         self.departed = now
 
@@ -57,21 +64,27 @@ class Line:
         """Records that come within that time, if they come as before."""
         return self.records / self.interval * seconds if self.interval > 0.0 else self.records
 
+    def fills(self, size: int, seconds: float) -> bool:
+        """Whether that many bytes come within that time, if they come as before."""
+        return self.size * seconds >= size * self.interval > 0.0
+
 
 @final
 class Pipeline:
-    """The lines to all nodes. ``linger`` is in seconds, ``max_in_flight`` the requests of a connection."""
+    """The lines to all nodes. ``linger`` is in seconds, ``max_in_flight`` the requests of a connection, ``batch_size``
+    the bytes of a full batch."""
 
-    def __init__(self, linger: float, max_in_flight: int) -> None:
+    def __init__(self, linger: float, max_in_flight: int, batch_size: int) -> None:
         self._linger = linger
+        self._batch_size = batch_size
         self._max_in_flight = max_in_flight
         self._lines: dict[int, Line] = {}
 
-    def sent(self, node: int, records: int, now: float) -> None:
+    def sent(self, node: int, records: int, size: int, now: float) -> None:
         line = self._lines.get(node)
         if line is None:
             line = self._lines[node] = Line()
-        line.sent(records, now)
+        line.sent(records, size, now)
 
     def answered(self, node: int, seconds: float) -> None:
         self._lines[node].answered(seconds)
@@ -93,6 +106,8 @@ class Pipeline:
             last = created if ahead else sequences.unresolved[-1].sent_at
             turn = max(turn, last + line.round_trip / sequences.window)
         patient = departed + max(line.round_trip / PATIENCE, SHORTEST)
+        if line.fills(self._batch_size, SOON):
+            patient = max(patient, created + 2 * SOON)
         if patient > turn and line.expected(patient - created) >= 1.0:
             turn = patient
         # In whole milliseconds of the clock, so that batches of several partitions have one turn, and share a request.

@@ -179,21 +179,24 @@ class ProduceExchange:
 
     def _measure(self, drained: list[Drained], link: BrokerLink, now: float) -> None:
         records: i64 = 0
+        size: i64 = 0
         for one in drained:
             batch = one.batch
             records += batch.count
+            uncompressed = batch.size()
+            size += uncompressed
             self._metrics.batch_sent(
                 one.queue.topic,
                 records=batch.count,
                 size=BATCH_OVERHEAD + len(batch.body),
-                uncompressed=BATCH_OVERHEAD + batch.size(),
+                uncompressed=BATCH_OVERHEAD + uncompressed,
                 largest=batch.largest,
                 queued_ms=(now - batch.created) * 1000,
                 now=now,
             )
         self._metrics.request_sent(records, now)
         if self._pipeline is not None:
-            self._pipeline.sent(link.node_id, records, now)
+            self._pipeline.sent(link.node_id, records, size, now)
 
     def failed(self, request: InFlightBatches, error: KafkaError) -> None:
         """There is no answer: what became of the batches is not known."""

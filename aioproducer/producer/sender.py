@@ -84,7 +84,7 @@ class Sender:
         linger = config.linger_ms / 1000
         pipeline: Pipeline | None = None
         if config.pipeline == "auto":
-            pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection)
+            pipeline = Pipeline(linger, config.max_in_flight_requests_per_connection, config.batch_size)
         self._schedule = Schedule(
             linger,
             wake=self._alarm.ring,

@@ -66,7 +66,7 @@ class RulesSimulation(Accumulation):
         self.woken = False
         self.wake_times: list[float] = []
         self.linger = linger
-        self.pipeline = Pipeline(linger, max_in_flight) if auto else None
+        self.pipeline = Pipeline(linger, max_in_flight, 1000) if auto else None
         tick = LoopClock(self.loop).tick
         self.schedule = Schedule(
             linger, wake=self._wake, wake_at=self.wake_times.append, tick=tick, pipeline=self.pipeline
@@ -219,7 +219,7 @@ class RulesSimulation(Accumulation):
         assert size <= MAX_REQUEST_SIZE or len(drained) == 1
         self.wire[node].append(drained)
         if self.pipeline is not None:
-            self.pipeline.sent(node, sum(one.batch.count for one in drained), self.loop.now)
+            self.pipeline.sent(node, sum(one.batch.count for one in drained), size, self.loop.now)
 
     # The brokers and the network
 

@@ -165,8 +165,8 @@ def test_linger() -> None:
         "t-0: its batch is not full and lingers for another 30 ms (linger.ms); 2 records in 1 batch, "
         f"{explained.bytes} bytes, the head for 20 ms"
     )
-    here.pipeline = Pipeline(1.0, 5)
-    here.pipeline.sent(1, 10, 99.0)
+    here.pipeline = Pipeline(1.0, 5, 16384)
+    here.pipeline.sent(1, 10, 1000, 99.0)
     here.pipeline.answered(1, 0.15)
     assert "for another 30 ms (pipeline=auto, with 150 ms to an answer)" in str(here.explain())
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.pipeline import PATIENCE, SHORTEST, Line, Pipeline
+from aioproducer.producer.pipeline import PATIENCE, SHORTEST, SOON, Line, Pipeline
 from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
 from benchmarks import pipeline_run
 from benchmarks.pipeline_run import AUTO, PACED
@@ -15,6 +15,7 @@ from tests.support.scripted_broker import ScriptedCluster
 from .parts import Loop, make_batch
 
 LINGER = 0.1
+BATCH_SIZE = 16384
 NODE = 1
 
 
@@ -24,7 +25,7 @@ class Scene:
     def __init__(
         self, *, round_trip: float = 0.15, max_in_flight: int = 50, window: int = 5, linger: float = LINGER
     ) -> None:
-        self.pipeline = Pipeline(linger, max_in_flight)
+        self.pipeline = Pipeline(linger, max_in_flight, BATCH_SIZE)
         ids = ProducerIds()
         ids.current = ProducerIdAndEpoch(7, 0)
         self.sequences = PartitionSequences(ids, window)
@@ -34,7 +35,7 @@ class Scene:
 
     def sent(self, *times: float, records: int = 1, by_this_partition: bool = True) -> Scene:
         for when in times:
-            self.pipeline.sent(NODE, records, when)
+            self.pipeline.sent(NODE, records, 100 * records, when)
             self.pipeline.answered(NODE, self.round_trip)
             if by_this_partition:
                 batch = make_batch(Loop(), records=1)
@@ -80,6 +81,13 @@ def test_and_is_not_when_none_are_to_be_expected() -> None:
 def test_patience_is_a_millisecond_on_the_shortest_line() -> None:
     scene = Scene(round_trip=0.0001, window=50).sent(9.9999, 10.0)
     assert scene.wait(10.0) == pytest.approx(SHORTEST * 1000)
+
+
+def test_a_batch_that_is_soon_full_is_waited_for() -> None:
+    scene = Scene(round_trip=0.0001, window=50).sent(9.999, 10.0, records=100)
+    assert scene.wait(10.0005) == pytest.approx(2 * SOON * 1000, abs=0.6), "10 MB/s: 16 KiB in 1.6 ms"
+    scene = Scene(round_trip=0.0001, window=50).sent(9.999, 10.0, records=80)
+    assert scene.wait(10.0005) == pytest.approx(0.5), "8 MB/s: 16 KiB in 2.05 ms"
 
 
 def test_a_batch_that_stands_behind_full_ones_has_its_turn_after_them() -> None:
@@ -133,7 +141,7 @@ def test_averages_begin_with_the_first_and_follow_the_newest() -> None:
     assert line.round_trip == pytest.approx(0.9)
     assert line.expected(10.0) == 0, "one request tells nothing of how they come"
     for when in (1.0, 3.0, 5.0):
-        line.sent(4, when)
+        line.sent(4, 400, when)
     assert line.expected(10.0) == pytest.approx(20)
 
 

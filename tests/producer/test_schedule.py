@@ -172,9 +172,9 @@ def test_a_later_batch_has_its_own_time(out: Callable[[Scene], None]) -> None:
 
 def lingering() -> tuple[Scene, ProducerBatch]:
     """A batch of one record that lingers as the pipeline says."""
-    pipeline = Pipeline(LINGER, max_in_flight=5)
-    pipeline.sent(1, 10, now=99.0)
-    pipeline.sent(1, 10, now=100.0)
+    pipeline = Pipeline(LINGER, max_in_flight=5, batch_size=16384)
+    pipeline.sent(1, 10, 1000, now=99.0)
+    pipeline.sent(1, 10, 1000, now=100.0)
     pipeline.answered(1, 20.0)
     scene = Scene(pipeline=pipeline)
     batch = scene.open(created=100.5)
