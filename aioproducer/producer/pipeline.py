@@ -7,8 +7,9 @@ before, and at once if that was longer ago: a record that comes alone does not w
 
 With many places that time is short, and batches would be small for little gain. While more records are to be expected,
 a batch therefore waits for a PATIENCE-th of the round trip, which is hardly felt. If so much comes that the batch is
-full within SOON, it waits up to twice as long: smaller ones would cost the broker more. Full batches wait for nothing,
-and have all the places. ``linger.ms`` and ``batch.size`` bound it all.
+full within SOON, it waits up to twice as long: smaller ones would cost the broker more. That is not so where records are
+awaited, since those who wait send nothing meanwhile. Full batches wait for nothing, and have all the places.
+``linger.ms`` and ``batch.size`` bound it all.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ SHORTEST: Final = 0.001
 SOON: Final = 0.002
 """… and for twice this many seconds if as much as fills a batch comes in that time, which may be in bursts."""
 
+AWAITED_FOR: Final = 0.1
+"""Seconds for which a line counts as one whose records are awaited, after a batch of such records."""
+
 GAIN: Final = 0.125
 """The weight of the newest observation in an average, as TCP has it for round trips (RFC 6298)."""
 
@@ -40,6 +44,8 @@ class Line:
         """From a request to its answer, on average; 0 while there was none."""
         self.departed: float = -math.inf
         """When the last request left."""
+        self.awaited: float = -math.inf
+        """When a batch left last because its records were awaited."""
         self.records: float = 0.0
         """In a request, on average; 0 before the second."""
         self.size: float = 0.0
@@ -89,6 +95,12 @@ class Pipeline:
     def answered(self, node: int, seconds: float) -> None:
         self._lines[node].answered(seconds)
 
+    def awaited(self, node: int, now: float) -> None:
+        """A batch for this node leaves because its records are awaited."""
+        line = self._lines.get(node)
+        if line is not None:
+            line.awaited = now
+
     def line(self, node: int) -> Line | None:
         """What is known of the line to this node; None before the first request."""
         return self._lines.get(node)
@@ -106,7 +118,7 @@ class Pipeline:
             last = created if ahead else sequences.unresolved[-1].sent_at
             turn = max(turn, last + line.round_trip / sequences.window)
         patient = departed + max(line.round_trip / PATIENCE, SHORTEST)
-        if line.fills(self._batch_size, SOON):
+        if created - line.awaited > AWAITED_FOR and line.fills(self._batch_size, SOON):
             patient = max(patient, created + 2 * SOON)
         if patient > turn and line.expected(patient - created) >= 1.0:
             turn = patient

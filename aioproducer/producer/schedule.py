@@ -148,6 +148,8 @@ class Schedule:
             if queue.open is not batch or queue.due:
                 continue
             if batch.result.number_waiting() >= batch.count or batch.count == one.count:
+                if self._pipeline is not None:
+                    self._pipeline.awaited(queue.leader, now)
                 self._due(queue, now)
             elif one.count == 0 or one.again:
                 one.count = batch.count

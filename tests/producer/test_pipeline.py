@@ -90,6 +90,14 @@ def test_a_batch_that_is_soon_full_is_waited_for() -> None:
     assert scene.wait(10.0005) == pytest.approx(0.5), "8 MB/s: 16 KiB in 2.05 ms"
 
 
+def test_a_batch_that_is_soon_full_is_not_waited_for_where_records_are_awaited() -> None:
+    scene = Scene(round_trip=0.0001, window=50).sent(9.999, 10.0, records=100)
+    scene.pipeline.awaited(NODE, 9.95)
+    assert scene.wait(10.0005) == pytest.approx(0.5)
+    scene.pipeline.awaited(NODE + 1, 9.95)  # nothing is known of this line
+    assert scene.wait(10.0504) > 3
+
+
 def test_a_batch_that_stands_behind_full_ones_has_its_turn_after_them() -> None:
     scene = Scene(window=5).sent(9.9, 10.0)
     scene.queue.batches.append(make_batch(Loop(), records=1))
