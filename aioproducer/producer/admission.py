@@ -20,9 +20,8 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.bulk_result import FailedRun
 from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.failure_log import FailureLog
+from aioproducer.producer.failure_log import FailedRun, FailureLog
 from aioproducer.producer.hooks import Hooks
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot

@@ -7,9 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from aioproducer.errors import DeliveryError
-
-FailedRun = tuple[Sequence[int], DeliveryError]
-"""Indices, ascending, and the error that all of them ended with."""
+from aioproducer.producer.failure_log import FailedRun
 
 
 class OffsetRange(NamedTuple):

@@ -17,10 +17,11 @@ from aioproducer.errors import (
     SerializationException,
 )
 from aioproducer.producer.admission import Admission
-from aioproducer.producer.bulk_result import BulkResult, FailedRun
+from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.bulk_rows import Rows
 from aioproducer.producer.bulk_tally import BulkTally
 from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.failure_log import FailedRun
 from aioproducer.producer.parked_record import ParkedRecord
 from aioproducer.producer.parking import ParkingLot
 from aioproducer.producer.placement import placed

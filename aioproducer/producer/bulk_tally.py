@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, final
 from mypy_extensions import i64
 
 from aioproducer.errors import DeliveryError
-from aioproducer.producer.bulk_result import BulkResult, FailedRun, OffsetRange
+from aioproducer.producer.bulk_result import BulkResult, OffsetRange
+from aioproducer.producer.failure_log import FailedRun
 from aioproducer.producer.produce_result import FORWARDED, SPAN, SUCCEEDED, Loop, ProduceResult
 from aioproducer.types import TopicPartition
 

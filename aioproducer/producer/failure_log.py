@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from aioproducer.errors import DeliveryError, TransactionAbortedException
 from aioproducer.log_interval import LogInterval
@@ -14,6 +14,9 @@ log = logging.getLogger(__name__)
 
 Cause = tuple[str, str, str]
 """Topic, name of the error, outcome."""
+
+FailedRun = tuple[Sequence[int], DeliveryError]
+"""Indices of records of a bulk call, ascending, and the error that all of them ended with."""
 
 
 class _Failed:

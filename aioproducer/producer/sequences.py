@@ -169,9 +169,7 @@ class PartitionSequences:
         ``now_ms``: the wall clock's time. In a transaction brokers forget nobody.
         """
         assert self._ids.current is not None
-        self.remembered = (
-            batch.max_timestamp >= now_ms - REMEMBERED_MS or self.append_time or self._ids.transactional
-        )
+        self.remembered = batch.max_timestamp >= now_ms - REMEMBERED_MS or self.append_time or self._ids.transactional
         if not self.remembered or (not self.unresolved and now - self._known_at > KNOWN_FOR):
             self.known_id = -1
         if self.identity is None:

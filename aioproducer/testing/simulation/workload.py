@@ -18,8 +18,8 @@ from aioproducer.errors import (
 from aioproducer.producer.bulk_result import BulkResult
 from aioproducer.producer.delivery import Delivery
 from aioproducer.producer.producer import KafkaProducer
-from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.faults import EXPIRATION_MS
+from aioproducer.testing.simulation.ledger import Entry, Ledger
 from aioproducer.testing.simulation.loop import EPOCH_MS, SimulatedLoop
 from aioproducer.testing.simulation.scenario import KEYS, LARGE, LARGEST, Scenario, TopicPlan
 from aioproducer.testing.simulation.violations import Violations

@@ -210,7 +210,8 @@ def test_a_producer_that_was_idle_for_long_is_forgotten(partition: Partition, id
 
 @pytest.mark.parametrize(("days", "forgotten"), [(0, False), (2, True)])
 @pytest.mark.parametrize(
-    ("epoch", "sequence", "ahead"), [(4, 7, True), (4, 8, True), (4, 6, False), (4, 5, False), (5, 0, True), (3, 9, False)]
+    ("epoch", "sequence", "ahead"),
+    [(4, 7, True), (4, 8, True), (4, 6, False), (4, 5, False), (5, 0, True), (3, 9, False)],
 )
 def test_a_producer_of_old_records_is_forgotten_before_a_batch_that_is_not_in_the_log(
     partition: Partition, days: int, forgotten: bool, epoch: int, sequence: int, ahead: bool
