@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from aioproducer.errors import DeliveryError, KafkaError, Outcome
     from aioproducer.metrics import MetricName, MetricsReporter, MetricsSnapshot
     from aioproducer.partitioners import Partitioner, RoundRobinPartitioner
-    from aioproducer.producer.bulk_result import BulkResult, OffsetRange
-    from aioproducer.producer.delivery import Delivery
-    from aioproducer.producer.explanation import Explanation, Obstacle
-    from aioproducer.producer.health import HealthFinding, HealthThresholds, Severity
-    from aioproducer.producer.interceptors import ProducerInterceptor
+    from aioproducer.producer.accumulator.delivery import Delivery
+    from aioproducer.producer.accumulator.wait_all import wait_all
+    from aioproducer.producer.bulk.result import BulkResult, OffsetRange
+    from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle
+    from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, Severity
+    from aioproducer.producer.diagnosis.reason import Reason
+    from aioproducer.producer.hooks.interceptors import ProducerInterceptor
     from aioproducer.producer.producer import KafkaProducer
-    from aioproducer.producer.reason import Reason
-    from aioproducer.producer.wait_all import wait_all
     from aioproducer.record_metadata import RecordMetadata
     from aioproducer.serializers import Serializer
     from aioproducer.types import (
@@ -74,37 +74,37 @@ __all__ = [
 # Nothing is imported before it is asked for: the command line, the embedded broker and the pytest plugin live in this
 # package too, and none of them needs the producer to start.
 _HOMES = {
-    "BulkResult": "aioproducer.producer.bulk_result",
+    "BulkResult": "aioproducer.producer.bulk.result",
     "ConsumerGroupMetadata": "aioproducer.types",
-    "Delivery": "aioproducer.producer.delivery",
+    "Delivery": "aioproducer.producer.accumulator.delivery",
     "DeliveryError": "aioproducer.errors",
-    "Explanation": "aioproducer.producer.explanation",
-    "HealthFinding": "aioproducer.producer.health",
-    "HealthThresholds": "aioproducer.producer.health",
+    "Explanation": "aioproducer.producer.diagnosis.explanation",
+    "HealthFinding": "aioproducer.producer.diagnosis.health",
+    "HealthThresholds": "aioproducer.producer.diagnosis.health",
     "KafkaError": "aioproducer.errors",
     "KafkaProducer": "aioproducer.producer.producer",
     "LedgerEntry": "aioproducer.types",
     "MetricName": "aioproducer.metrics",
     "MetricsReporter": "aioproducer.metrics",
     "MetricsSnapshot": "aioproducer.metrics",
-    "Obstacle": "aioproducer.producer.explanation",
+    "Obstacle": "aioproducer.producer.diagnosis.explanation",
     "OffsetAndMetadata": "aioproducer.types",
-    "OffsetRange": "aioproducer.producer.bulk_result",
+    "OffsetRange": "aioproducer.producer.bulk.result",
     "Outcome": "aioproducer.errors",
     "PartitionInfo": "aioproducer.types",
     "Partitioner": "aioproducer.partitioners",
     "ProducerConfigs": "aioproducer.config_types",
-    "ProducerInterceptor": "aioproducer.producer.interceptors",
+    "ProducerInterceptor": "aioproducer.producer.hooks.interceptors",
     "ProducerRecord": "aioproducer.types",
-    "Reason": "aioproducer.producer.reason",
+    "Reason": "aioproducer.producer.diagnosis.reason",
     "RecordMetadata": "aioproducer.record_metadata",
     "RoundRobinPartitioner": "aioproducer.partitioners",
     "Serializer": "aioproducer.serializers",
-    "Severity": "aioproducer.producer.health",
+    "Severity": "aioproducer.producer.diagnosis.health",
     "TimestampType": "aioproducer.types",
     "TopicPartition": "aioproducer.types",
     "TopicPartitions": "aioproducer.types",
-    "wait_all": "aioproducer.producer.wait_all",
+    "wait_all": "aioproducer.producer.accumulator.wait_all",
 }
 
 

@@ -14,16 +14,16 @@ import logging
 from typing import Any
 from uuid import uuid4
 
-from aioproducer.client_config import ClientConfig
-from aioproducer.clock import Clock, SystemClock
-from aioproducer.config import ProducerConfig
+from aioproducer.configs.client_config import ClientConfig
+from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
 from aioproducer.metrics.metric_name import TOPIC_GROUP
-from aioproducer.own_task import start_task
-from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.health import HealthFinding
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.diagnosis.health import HealthFinding
 from aioproducer.producer.producer import KafkaProducer
+from aioproducer.tasks.own_task import start_task
+from aioproducer.timing.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
 

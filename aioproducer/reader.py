@@ -17,9 +17,9 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
-from aioproducer.client_config import UNSUPPORTED_BY_CLIENTS, client_config
-from aioproducer.config_def import INT_MAX, Type, at_least, between, key, one_of
 from aioproducer.config_types import ReaderOptions
+from aioproducer.configs.client_config import UNSUPPORTED_BY_CLIENTS, client_config
+from aioproducer.configs.config_def import INT_MAX, Type, at_least, between, key, one_of
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     CorruptRecordException,

@@ -14,11 +14,11 @@ import sys
 from contextlib import AbstractAsyncContextManager
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.cluster_nodes import Node
-from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.handlers import produce
+from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, Api
-from aioproducer.broker.request import Request
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.cluster_nodes import Node
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.produce import (

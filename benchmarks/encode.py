@@ -15,14 +15,14 @@ from random import Random
 from statistics import median
 from typing import Any, Final
 
-from aioproducer.producer.buffer_pool import BufferPool
-from aioproducer.producer.built_in_partitioner import Partitioning
-from aioproducer.producer.bulk_columns import Columns
-from aioproducer.producer.bulk_tally import BulkTally
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
-from aioproducer.producer.table_columns import TableColumns
+from aioproducer.producer.accumulator.buffer_pool import BufferPool
+from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.bulk.columns import Columns
+from aioproducer.producer.bulk.table_columns import TableColumns
+from aioproducer.producer.bulk.tally import BulkTally
 from benchmarks import alone
 from benchmarks.alone import Verdict
 from benchmarks.arguments import positive

@@ -13,7 +13,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from aioproducer.producer import record_accumulator
+from aioproducer.producer.accumulator import record_accumulator
 
 
 def best_loop() -> str:

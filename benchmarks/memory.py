@@ -20,15 +20,15 @@ from typing import Any
 
 from aioproducer import Delivery, KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.faults import Faults, ReceivedRequest, RequestFault
+from aioproducer.broker.faults.faults import Faults, ReceivedRequest, RequestFault
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
-from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.parked_record import PARKED_COST, ParkedRecord
-from aioproducer.producer.parking import TRIAL, ParkingLot
-from aioproducer.producer.produce_result import ProduceResult
-from aioproducer.producer.producer_batch import BATCH_COST, ProducerBatch
-from aioproducer.producer.record_accumulator import RecordAccumulator
+from aioproducer.producer.accumulator.buffer_pool import SPARE_BYTES, BatchBuffer, BufferPool
+from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.accumulator.producer_batch import BATCH_COST, ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.parking.parked_record import PARKED_COST, ParkedRecord
+from aioproducer.producer.parking.parking_lot import TRIAL, ParkingLot
 from aioproducer.protocol.api_key import ApiKey
 from benchmarks.arguments import positive
 from benchmarks.quiet import quiet

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from aioproducer.broker.broker_config import BROKER_CONFIGS
-from aioproducer.broker.dynamic_configs import UpdateMode, update_mode
-from aioproducer.broker.listeners import LISTENER_CONFIGS, LISTENER_LIMITS, LISTENER_STORES
-from aioproducer.broker.topic_config import SERVER_NAMES, TOPIC_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
-from aioproducer.config_def import ConfigKey, as_text
+from aioproducer.broker.configs.broker_config import BROKER_CONFIGS
+from aioproducer.broker.configs.dynamic_configs import UpdateMode, update_mode
+from aioproducer.broker.configs.listeners import LISTENER_CONFIGS, LISTENER_LIMITS, LISTENER_STORES
+from aioproducer.broker.configs.topic_config import SERVER_NAMES, TOPIC_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
+from aioproducer.configs.config_def import ConfigKey, as_text
 
 TARGET = Path(__file__).parent.parent / "docs" / "broker-configuration.md"
 
@@ -19,7 +19,7 @@ HEAD = """\
 The broker's configs, with Kafka's names: `EmbeddedCluster(configs={"num.partitions": 6})` or
 `aioproducer broker -X num.partitions=6`. All nodes share them. A name that is not in this table and an invalid value
 raise `ConfigException`. Written by `python scripts/broker_configuration.py` from the tables in
-`aioproducer/broker/broker_config.py`; do not edit.
+`aioproducer/broker/configs/broker_config.py`; do not edit.
 
 Configs marked **dynamic** can be changed while the broker runs, for one node or for all: by
 `cluster.alter_broker_configs({"max.connections": 100}, node_id=0)`, or by clients with IncrementalAlterConfigs (Kafka's

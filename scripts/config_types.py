@@ -9,9 +9,9 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
-from aioproducer.client_config import ClientConfig
-from aioproducer.config import ProducerConfig
-from aioproducer.config_def import ConfigKey, Type, table
+from aioproducer.configs.client_config import ClientConfig
+from aioproducer.configs.config_def import ConfigKey, Type, table
+from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.net.retrying_client import RetryingConfig
 from aioproducer.reader import ReaderConfig
 
@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from ssl import SSLContext
 from typing import Literal, Required, TypedDict
 
-from aioproducer.password import Password
-from aioproducer.plugin_types import InterceptorLike, PartitionerLike, ReporterLike
+from aioproducer.security.password import Password
+from aioproducer.configs.plugin_types import InterceptorLike, PartitionerLike, ReporterLike
 '''
 
 NAMED_BY_THE_CALL = {"key.serializer", "value.serializer"}

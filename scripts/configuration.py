@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
-from aioproducer.config import UNSUPPORTED, ProducerConfig
-from aioproducer.config_def import ConfigKey, table
+from aioproducer.configs.config_def import ConfigKey, table
+from aioproducer.configs.producer_config import UNSUPPORTED, ProducerConfig
 
 TARGET = Path(__file__).parent.parent / "docs" / "configuration.md"
 
@@ -16,7 +16,8 @@ HEAD = """\
 
 The producer's configs, with Kafka's names: `KafkaProducer(linger_ms=5)` or
 `KafkaProducer.from_config({"linger.ms": 5})`. A name that is not in this table and an invalid value raise
-`ConfigException`. Written by `python scripts/configuration.py` from `aioproducer/config.py`; do not edit.
+`ConfigException`. Written by `python scripts/configuration.py` from `aioproducer/configs/producer_config.py`;
+do not edit.
 
 | config | type | default | allowed | what it does |
 |---|---|---|---|---|

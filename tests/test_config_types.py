@@ -10,11 +10,11 @@ import pytest
 
 from aioproducer import ProducerInterceptor
 from aioproducer.admin import AdminConfig
-from aioproducer.config import ProducerConfig
-from aioproducer.config_def import ConfigKey, checked, table
 from aioproducer.config_types import AdminConfigs, ProducerConfigs, ReaderOptions
-from aioproducer.password import Password
+from aioproducer.configs.config_def import ConfigKey, checked, table
+from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.reader import ReaderConfig
+from aioproducer.security.password import Password
 
 EXAMPLES: dict[str, list[Any]] = {
     "interceptor.classes": [ProducerInterceptor, [ProducerInterceptor(), print], "aioproducer.ProducerInterceptor"],

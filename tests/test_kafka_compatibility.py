@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from aioproducer import errors
-from aioproducer.config import UNSUPPORTED, ProducerConfig, producer_config
-from aioproducer.config_def import Type, parse, table
+from aioproducer.configs.config_def import Type, parse, table
+from aioproducer.configs.producer_config import UNSUPPORTED, ProducerConfig, producer_config
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, ConfigException, error_class
-from aioproducer.producer.murmur2 import murmur2
+from aioproducer.producer.accumulator.murmur2 import murmur2
 from tests.support.java_source import java_command
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]
@@ -140,7 +140,7 @@ STRICTER = {
 
 
 RULES = {"sasl.mechanism", "batch.size", "max.in.flight.requests.per.connection"}
-"""Differences that show only with other configs: tests/test_config.py has them."""
+"""Differences that show only with other configs: tests/configs/test_producer_config.py has them."""
 
 
 def test_every_difference_is_documented() -> None:

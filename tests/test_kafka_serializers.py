@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from aioproducer import serializers
-from aioproducer.plugins import JAVA_CLASSES
+from aioproducer.configs.plugins import JAVA_CLASSES
 from tests.support.java_source import java_command
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(600)]

@@ -9,7 +9,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster, Partition, PartitionLog
-from aioproducer.broker.faults import Faults, ReceivedRequest, RequestFault
+from aioproducer.broker.faults.faults import Faults, ReceivedRequest, RequestFault
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ConfigException,

@@ -13,9 +13,9 @@ from aioproducer.admin.offset_calls import OffsetCalls
 from aioproducer.admin.quota_calls import QuotaCalls
 from aioproducer.admin.topic_calls import TopicCalls
 from aioproducer.admin.transaction_calls import TransactionCalls
-from aioproducer.client_config import client_config
-from aioproducer.config_def import read_properties
 from aioproducer.config_types import AdminConfigs
+from aioproducer.configs.client_config import client_config
+from aioproducer.configs.config_def import read_properties
 
 
 class KafkaAdmin(TopicCalls, ConfigCalls, OffsetCalls, QuotaCalls, TransactionCalls, AclCalls):

@@ -80,13 +80,13 @@ It shares messages and record batches with the producer (``protocol``, ``records
 
 from __future__ import annotations
 
-from aioproducer.broker.authorizer import Authorizer, Client
-from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.authorization.authorizer import Authorizer, Client
 from aioproducer.broker.cluster import EmbeddedCluster
-from aioproducer.broker.faults import AppendFault, Faults, ReceivedRequest, RequestFault
-from aioproducer.broker.partition_log import LogAppendInfo, PartitionLog
-from aioproducer.broker.topic import Partition, Topic
-from aioproducer.broker.topic_config import TopicConfig
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.faults.faults import AppendFault, Faults, ReceivedRequest, RequestFault
+from aioproducer.broker.log.partition_log import LogAppendInfo, PartitionLog
+from aioproducer.broker.state.topic import Partition, Topic
 
 __all__ = [
     "AppendFault",

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from aioproducer.broker.broker_server import BrokerServer
-from aioproducer.broker.broker_topic_metrics import RATES
-from aioproducer.broker.client_quota_manager import Client
-from aioproducer.broker.request_metrics import HISTOGRAMS
+from aioproducer.broker.quotas.client_quota_manager import Client
+from aioproducer.broker.requests.broker_topic_metrics import RATES
+from aioproducer.broker.requests.request_metrics import HISTOGRAMS
 from aioproducer.error_code import ErrorCode
 from aioproducer.metrics.histogram import Histogram
 from aioproducer.metrics.metric_name import MetricName, Tags

@@ -6,24 +6,24 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection
 
-from aioproducer.broker import request_log
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.connection_gate import Arrival, ConnectionGate
-from aioproducer.broker.connection_quotas import ConnectionLimits, ConnectionQuotas
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.end_point import EndPoint
-from aioproducer.broker.error_counts import error_counts
-from aioproducer.broker.faults import NO_FAULTS
-from aioproducer.broker.faulty_gate import FaultyGate
-from aioproducer.broker.gate import Gate
-from aioproducer.broker.listener_changes import ListenerChanges
-from aioproducer.broker.listening_socket import Listen
-from aioproducer.broker.rate_quota import QuotaWindow
-from aioproducer.broker.request import Request
-from aioproducer.broker.request_handler import KafkaRequestHandlerPool, RequestHandler
-from aioproducer.broker.request_metrics import RequestMetrics, RequestTimes
-from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
-from aioproducer.broker.socket_server import NOTHING_TO_WAIT_FOR, SocketServer
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.end_point import EndPoint
+from aioproducer.broker.faults.faults import NO_FAULTS
+from aioproducer.broker.faults.faulty_gate import FaultyGate
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.network.connection_gate import Arrival, ConnectionGate
+from aioproducer.broker.network.gate import Gate
+from aioproducer.broker.network.listener_changes import ListenerChanges
+from aioproducer.broker.network.listening_socket import Listen
+from aioproducer.broker.network.socket_server import NOTHING_TO_WAIT_FOR, SocketServer
+from aioproducer.broker.quotas.connection_quotas import ConnectionLimits, ConnectionQuotas
+from aioproducer.broker.quotas.rate_quota import QuotaWindow
+from aioproducer.broker.requests import request_log
+from aioproducer.broker.requests.error_counts import error_counts
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool, RequestHandler
+from aioproducer.broker.requests.request_metrics import RequestMetrics, RequestTimes
+from aioproducer.broker.requests.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.fetch import FetchResponse
 

@@ -12,42 +12,42 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from aioproducer.broker.authorizer import Authorizer, authorizer_of
-from aioproducer.broker.batch_scanner import BatchScanner
-from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.authorization.authorizer import Authorizer, authorizer_of
 from aioproducer.broker.broker_metrics import broker_metrics
 from aioproducer.broker.broker_server import BrokerServer
-from aioproducer.broker.broker_topic_metrics import BrokerTopicMetrics
-from aioproducer.broker.cleanup import Cleanup
 from aioproducer.broker.cluster_contents import ClusterContents
-from aioproducer.broker.cluster_journal import IN_MEMORY
-from aioproducer.broker.cluster_nodes import Node
-from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.end_point import EndPoint
-from aioproducer.broker.faults import NO_FAULTS, Faults
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.end_point import EndPoint
+from aioproducer.broker.configs.listeners import DEFAULT_LISTENERS
+from aioproducer.broker.coordinators.group_coordinator import GroupCoordinator
+from aioproducer.broker.coordinators.group_offsets import GroupOffsets
+from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
+from aioproducer.broker.faults.faults import NO_FAULTS, Faults
 from aioproducer.broker.faulty_apis import FaultyApis
-from aioproducer.broker.fetch_sessions import FetchSessionCache
-from aioproducer.broker.group_coordinator import GroupCoordinator
-from aioproducer.broker.group_offsets import GroupOffsets
 from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.handlers.fetch_sessions import FetchSessionCache
 from aioproducer.broker.kafka_apis import KafkaApis
-from aioproducer.broker.listeners import DEFAULT_LISTENERS
-from aioproducer.broker.listening_socket import Listen, listen
-from aioproducer.broker.long_work import LongWork
-from aioproducer.broker.purgatories import Purgatories
-from aioproducer.broker.quota_managers import QuotaManagers
-from aioproducer.broker.request_handler import RequestHandler
-from aioproducer.broker.request_order import RequestOrder
-from aioproducer.broker.response_memory import ResponseMemory
+from aioproducer.broker.log.batch_scanner import BatchScanner
+from aioproducer.broker.network.listening_socket import Listen, listen
+from aioproducer.broker.purgatory.purgatories import Purgatories
+from aioproducer.broker.quotas.quota_managers import QuotaManagers
+from aioproducer.broker.requests.broker_topic_metrics import BrokerTopicMetrics
+from aioproducer.broker.requests.long_work import LongWork
+from aioproducer.broker.requests.request_handler import RequestHandler
+from aioproducer.broker.requests.request_order import RequestOrder
+from aioproducer.broker.requests.response_memory import ResponseMemory
+from aioproducer.broker.state.cleanup import Cleanup
+from aioproducer.broker.state.cluster_journal import IN_MEMORY
+from aioproducer.broker.state.cluster_nodes import Node
+from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.broker.storage.storage import Storage
-from aioproducer.broker.transaction_coordinator import TransactionCoordinator
-from aioproducer.clock import Clock, SystemClock
-from aioproducer.config_def import INT_MAX
+from aioproducer.configs.config_def import INT_MAX
 from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
-from aioproducer.to_the_end import to_the_end
+from aioproducer.tasks.to_the_end import to_the_end
+from aioproducer.timing.clock import Clock, SystemClock
 
 
 class EmbeddedCluster(ClusterContents):

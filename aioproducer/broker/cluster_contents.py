@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from aioproducer.acls import AclBinding, AclBindingFilter
-from aioproducer.broker.client_quotas import entity as quota_entity
-from aioproducer.broker.cluster_configs import ALL_NODES
-from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.config_changes import ConfigChange, OpType
-from aioproducer.broker.partition_log import PartitionLog
-from aioproducer.broker.scram_credentials import MIN_ITERATIONS, ScramCredential, ScramMechanism
-from aioproducer.broker.topic import NewTopic, Topic
-from aioproducer.broker.transaction_coordinator import TransactionCoordinator
-from aioproducer.config_def import as_text
-from aioproducer.password import Password
+from aioproducer.broker.configs.cluster_configs import ALL_NODES
+from aioproducer.broker.configs.config_changes import ConfigChange, OpType
+from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
+from aioproducer.broker.log.partition_log import PartitionLog
+from aioproducer.broker.quotas.client_quotas import entity as quota_entity
+from aioproducer.broker.security.scram_credentials import MIN_ITERATIONS, ScramCredential, ScramMechanism
+from aioproducer.broker.state.cluster_state import ClusterState
+from aioproducer.broker.state.topic import NewTopic, Topic
+from aioproducer.configs.config_def import as_text
+from aioproducer.security.password import Password
 from aioproducer.types import TopicPartition
 
 

@@ -6,10 +6,10 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.faults import ReceivedRequest, RequestFault
-from aioproducer.broker.request import Request, WrappedRequest
-from aioproducer.broker.request_handler import RequestHandler
+from aioproducer.broker.faults.faults import ReceivedRequest, RequestFault
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request, WrappedRequest
+from aioproducer.broker.requests.request_handler import RequestHandler
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from aioproducer.broker.authentication_failure import fail
-from aioproducer.broker.context import BrokerContext
 from aioproducer.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -51,9 +49,11 @@ from aioproducer.broker.handlers import (
     sync_group,
     txn_offset_commit,
 )
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
-from aioproducer.broker.sasl_server_authenticator import Admission
+from aioproducer.broker.handlers.authentication_failure import fail
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.security.sasl_server_authenticator import Admission
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES
 from aioproducer.protocol.codec import decode_prefix

@@ -19,7 +19,7 @@ from aioproducer.cli import report
 from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, Quiet, client_configs
 from aioproducer.cli.running import FAILED, InputError, Interrupt, run, until_interrupted
 from aioproducer.cli.terminal import Terminal
-from aioproducer.config import known_to
+from aioproducer.configs.producer_config import known_to
 from aioproducer.reader import ReaderConfig
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from aioproducer.cli.proof import Proof, digest
 from aioproducer.cli.running import FAILED, InputError, explain, run, until_interrupted
 from aioproducer.cli.sending import Sending
 from aioproducer.cli.terminal import Terminal
-from aioproducer.config import known_to
+from aioproducer.configs.producer_config import known_to
 from aioproducer.errors import UnknownTopicOrPartitionException
 from aioproducer.reader import PartitionReader, ReaderConfig
 

@@ -16,7 +16,7 @@ from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, clie
 from aioproducer.cli.running import InputError, run, until_interrupted
 from aioproducer.cli.start import EARLIEST, HELP, Start
 from aioproducer.cli.terminal import Terminal
-from aioproducer.config import known_to
+from aioproducer.configs.producer_config import known_to
 from aioproducer.errors import KafkaError
 from aioproducer.reader import PartitionReader, ReaderConfig, Record
 

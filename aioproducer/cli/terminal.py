@@ -24,7 +24,7 @@ PLAIN_PROGRESS_EVERY = 5.0
 _NAME_WIDTH = 14
 
 # What these loggers say is part of every command's own report.
-_TOLD_OTHERWISE = frozenset({"aioproducer.producer.failure_log"})
+_TOLD_OTHERWISE = frozenset({"aioproducer.producer.diagnosis.failure_log"})
 
 
 class Meter(Protocol):

@@ -13,7 +13,7 @@ from aioproducer.admin import AdminConfig, ConfigResource, KafkaAdmin, NewTopic,
 from aioproducer.cli.options import BootstrapServer, ConfigFile, Overrides, client_configs, pairs
 from aioproducer.cli.running import FAILED, explain, run, until_interrupted
 from aioproducer.cli.terminal import Terminal
-from aioproducer.config import known_to
+from aioproducer.configs.producer_config import known_to
 from aioproducer.errors import KafkaError
 
 app = typer.Typer(help="List, create, describe, alter and delete topics.", no_args_is_help=True)

@@ -20,7 +20,7 @@ from aioproducer.delivery_log.events import (
 )
 from aioproducer.delivery_log.file_sink import FileSink
 from aioproducer.errors import DeliveryError, IllegalArgumentException, Outcome
-from aioproducer.producer.interceptors import ProducerInterceptor
+from aioproducer.producer.hooks.interceptors import ProducerInterceptor
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.types import Headers, ProducerRecord, TopicPartition
 

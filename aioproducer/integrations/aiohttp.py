@@ -23,8 +23,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from aioproducer import HealthThresholds, KafkaError, KafkaProducer
-from aioproducer.config import with_serializers
 from aioproducer.config_types import ProducerConfigs
+from aioproducer.configs.producer_config import with_serializers
 from aioproducer.errors import IllegalStateException
 from aioproducer.integrations.answer import RETRY_AFTER, Answer, Answers
 from aioproducer.integrations.running import CLOSE_TIMEOUT, running

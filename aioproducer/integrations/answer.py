@@ -33,7 +33,7 @@ from aioproducer.errors import (
     SerializationException,
     TimeoutException,
 )
-from aioproducer.log_interval import LogInterval
+from aioproducer.timing.log_interval import LogInterval
 
 log = logging.getLogger(__name__)
 

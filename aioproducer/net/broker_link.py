@@ -9,12 +9,12 @@ from enum import Enum
 from typing import Final, TypeVar, final
 
 from aioproducer.errors import KafkaError, NetworkException
-from aioproducer.loop_clock import LoopClock
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection
 from aioproducer.net.in_flight_request import InFlightRequest
 from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.protocol.schema import Request, Response
+from aioproducer.timing.loop_clock import LoopClock
 
 R = TypeVar("R", bound=Response)
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import TypeVar
 
-from aioproducer.backoff import ExponentialBackoff
-from aioproducer.client_config import ClientConfig
+from aioproducer.configs.client_config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     AuthenticationException,
@@ -27,17 +26,18 @@ from aioproducer.metrics.registry import MetricRegistry
 from aioproducer.net.addresses import Address, parse_addresses
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.cluster import Cluster, Node
+from aioproducer.net.cluster_changes import News
 from aioproducer.net.host_addresses import canonical
 from aioproducer.net.link_task import LinkTask, close
 from aioproducer.net.metadata import Metadata
-from aioproducer.net.news import News
 from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.security import ClientSecurity
 from aioproducer.net.supervisor import Supervisor
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Request, Response
-from aioproducer.turn import Turn
+from aioproducer.timing.backoff import ExponentialBackoff
+from aioproducer.timing.turn import Turn
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from aioproducer.protocol.big_endian import int32_at
 from aioproducer.protocol.frame_reader import FrameReader
 from aioproducer.protocol.framing import RequestFrames
 from aioproducer.protocol.schema import Request, Response
-from aioproducer.turn import Turn
+from aioproducer.timing.turn import Turn
 
 R = TypeVar("R", bound=Response)
 
@@ -161,9 +161,9 @@ class Connection:
     def close(self, error: KafkaError, *, graceful: bool = False) -> None:
         """Ends the connection; everything still in flight ends with ``error`` as the reason.
 
-        What the socket has not taken is dropped, unless ``graceful``. So is what the kernel has not sent while a request
-        waits for its answer: sent again over another connection, the request must not reach the broker once more. A
-        connection without one may carry the last records of acks=0, which nobody sends again: the kernel delivers them.
+        What the socket has not taken is dropped, unless ``graceful``. While a request waits for its answer, so is what
+        the kernel has not sent: sent again over another connection, the request must not reach the broker twice. A
+        connection without one may carry the last records of acks=0, which nobody sends again: the kernel sends them.
         """
         if self.error is not None:
             return

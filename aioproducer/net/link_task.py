@@ -15,11 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 from random import Random
 from typing import Final
 
-from aioproducer.backoff import ExponentialBackoff
-from aioproducer.client_config import ClientConfig
+from aioproducer.configs.client_config import ClientConfig
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import AuthenticationException, KafkaError, NetworkException, TimeoutException, error_for
-from aioproducer.loop_clock import LoopClock
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.net.broker_link import BrokerLink, LinkState
 from aioproducer.net.connection import Connection
@@ -29,6 +27,8 @@ from aioproducer.net.node_api_versions import NodeApiVersions
 from aioproducer.net.security import ClientSecurity
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from aioproducer.timing.backoff import ExponentialBackoff
+from aioproducer.timing.loop_clock import LoopClock
 
 log = logging.getLogger(__name__)
 

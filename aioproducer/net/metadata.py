@@ -11,7 +11,6 @@ import math
 import operator
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, Node, TopicMetadata
@@ -22,6 +21,7 @@ from aioproducer.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from aioproducer.timing.backoff import ExponentialBackoff
 from aioproducer.types import PartitionInfo
 
 LAST_VERSION_WITHOUT_EPOCHS = 6

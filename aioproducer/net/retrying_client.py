@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from aioproducer.backoff import ExponentialBackoff
-from aioproducer.client_config import ClientConfig
-from aioproducer.config_def import Type, at_least, key
+from aioproducer.configs.client_config import ClientConfig
+from aioproducer.configs.config_def import Type, at_least, key
 from aioproducer.errors import (
     IllegalStateException,
     KafkaError,
@@ -24,6 +23,7 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.net.cluster import Cluster, TopicMetadata
 from aioproducer.net.coordinators import Coordinators
 from aioproducer.net.supervisor import Supervisor
+from aioproducer.timing.backoff import ExponentialBackoff
 
 T = TypeVar("T")
 

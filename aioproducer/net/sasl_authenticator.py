@@ -14,7 +14,7 @@ from aioproducer.net.sasl_clients import SaslClient, sasl_client
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from aioproducer.sasl import Credentials
+from aioproducer.security.sasl import Credentials
 
 HANDSHAKE_VERSION = 1
 """With it, tokens are sent in SaslAuthenticate, which brokers have since 1.0."""

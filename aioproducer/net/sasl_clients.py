@@ -6,7 +6,7 @@ import re
 from typing import Protocol
 
 from aioproducer.errors import SaslAuthenticationException
-from aioproducer.sasl import PLAIN, Credentials, scramp
+from aioproducer.security.sasl import PLAIN, Credentials, scramp
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 1_000_000

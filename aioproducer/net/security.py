@@ -6,7 +6,7 @@ import ssl
 from random import Random
 from typing import Any
 
-from aioproducer.client_config import ClientConfig
+from aioproducer.configs.client_config import ClientConfig
 from aioproducer.errors import KafkaError, SslAuthenticationException
 from aioproducer.net.addresses import Address
 from aioproducer.net.connection import Connection

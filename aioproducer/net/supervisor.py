@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from aioproducer.own_task import start_task
+from aioproducer.tasks.own_task import start_task
 
 log = logging.getLogger(__name__)
 

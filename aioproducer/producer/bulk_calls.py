@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Iterable
 from typing import Any, Generic
 
-from aioproducer.producer.bulk_columns import Columns
-from aioproducer.producer.bulk_result import BulkResult
-from aioproducer.producer.bulk_send import BulkSend
-from aioproducer.producer.explanation import counted
-from aioproducer.producer.table_columns import TableColumns
-from aioproducer.producer.table_stream import TableStream
+from aioproducer.producer.bulk.bulk_send import BulkSend
+from aioproducer.producer.bulk.columns import Columns
+from aioproducer.producer.bulk.result import BulkResult
+from aioproducer.producer.bulk.table_columns import TableColumns
+from aioproducer.producer.bulk.table_stream import TableStream
+from aioproducer.producer.diagnosis.explanation import counted
 from aioproducer.type_variables import K, V
 from aioproducer.types import Headers
 

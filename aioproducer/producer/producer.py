@@ -9,45 +9,45 @@ from random import Random
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
-from aioproducer.cancelled_scopes import completed_in_cancelled_scopes
-from aioproducer.clock import Clock, SystemClock
-from aioproducer.config import ProducerConfig, producer_config, with_serializers
-from aioproducer.config_def import read_properties
 from aioproducer.config_types import ProducerConfigs
+from aioproducer.configs.config_def import read_properties
+from aioproducer.configs.producer_config import ProducerConfig, producer_config, with_serializers
 from aioproducer.errors import IllegalArgumentException, IllegalStateException, KafkaError
 from aioproducer.metrics import MetricsSnapshot, ProducerMetrics
 from aioproducer.metrics.producer_metrics import Gauges
 from aioproducer.metrics.registry import RecordingLevel
 from aioproducer.net.addresses import parse_addresses
-from aioproducer.own_task import start_task
 from aioproducer.printable import printable
-from aioproducer.producer.admission import Admission, fields_of
-from aioproducer.producer.buffer_pool import BufferPool
+from aioproducer.producer.accumulator.buffer_pool import BufferPool
+from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import FORWARDED
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.admission.admission import Admission, fields_of
+from aioproducer.producer.admission.enqueued import enqueued
+from aioproducer.producer.admission.enqueuing import Enqueuing
+from aioproducer.producer.admission.serializer_lane import SerializerLane
+from aioproducer.producer.bulk.bulk_send import BulkSend
 from aioproducer.producer.bulk_calls import BulkCalls
-from aioproducer.producer.bulk_send import BulkSend
-from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.enqueued import enqueued
-from aioproducer.producer.enqueuing import Enqueuing
-from aioproducer.producer.explanation import Explanation, counted
-from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.health import HealthFinding, HealthThresholds, findings
-from aioproducer.producer.home import Home, here
-from aioproducer.producer.hooks import Hooks
-from aioproducer.producer.parked_record import ParkedRecord
-from aioproducer.producer.parking import ParkingLot
-from aioproducer.producer.placement import placed
-from aioproducer.producer.produce_result import FORWARDED
+from aioproducer.producer.diagnosis.explanation import Explanation, counted
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds, findings
+from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.loop_affinity import Home, here
+from aioproducer.producer.metric_reporters import Reporters
+from aioproducer.producer.parking.enqueue_wait import placed
+from aioproducer.producer.parking.parked_record import ParkedRecord
+from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.producer_type import ProducerType
-from aioproducer.producer.record_accumulator import RecordAccumulator
 from aioproducer.producer.record_calls import RecordCalls
-from aioproducer.producer.reporters import Reporters
-from aioproducer.producer.sender import Sender
-from aioproducer.producer.serializer_lane import SerializerLane
-from aioproducer.producer.transaction_manager import TransactionManager
+from aioproducer.producer.sender.sender import Sender
 from aioproducer.producer.transactional_calls import TransactionalCalls
+from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.records.compression import CompressionType, check_codec
 from aioproducer.serializers import SerializerLike
+from aioproducer.tasks.cancelled_scopes import completed_in_cancelled_scopes
+from aioproducer.tasks.own_task import start_task
+from aioproducer.timing.clock import Clock, SystemClock
 from aioproducer.type_variables import K, V
 from aioproducer.types import PartitionInfo
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Self
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.transaction_manager import TransactionManager
+from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 

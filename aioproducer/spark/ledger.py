@@ -10,7 +10,7 @@ from typing import Final
 from aioproducer import KafkaProducer, OffsetAndMetadata
 from aioproducer.admin import AdminConfig, KafkaAdmin
 from aioproducer.admin.transactions import TransactionDescription
-from aioproducer.config import known_to
+from aioproducer.configs.producer_config import known_to
 from aioproducer.errors import (
     InvalidPidMappingException,
     InvalidProducerEpochException,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from aioproducer.admin import AdminConfig, KafkaAdmin, ListOffsetsResultInfo, OffsetSpec, TopicDescription
 from aioproducer.admin.offsets import IsolationLevel
-from aioproducer.config import known_to
+from aioproducer.configs.producer_config import known_to
 from aioproducer.errors import IllegalArgumentException, UnknownTopicOrPartitionException
 from aioproducer.reader import ReaderConfig
 from aioproducer.spark.loop_thread import LoopThread

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from aioproducer.config_def import table
+from aioproducer.configs.config_def import table
 from aioproducer.errors import CorruptRecordException, OffsetOutOfRangeException, UnknownTopicOrPartitionException
 from aioproducer.reader import PartitionReader, ReaderConfig
 from aioproducer.records.batch_columns import BatchColumns

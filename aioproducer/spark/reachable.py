@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aioproducer.admin import AdminConfig, KafkaAdmin
-from aioproducer.config import known_to, producer_config
+from aioproducer.configs.producer_config import known_to, producer_config
 from aioproducer.errors import KafkaError
 from aioproducer.spark.sink_options import SinkOptions
 

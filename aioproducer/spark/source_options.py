@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
-from aioproducer.client_config import UNSUPPORTED_BY_CLIENTS, client_config
+from aioproducer.configs.client_config import UNSUPPORTED_BY_CLIENTS, client_config
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.reader import ReaderConfig
 from aioproducer.spark.options import (

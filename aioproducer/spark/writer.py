@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from aioproducer.errors import IllegalArgumentException
-from aioproducer.event_loop import new_event_loop
 from aioproducer.spark.epoch_commit import abort_epoch, commit_epoch
 from aioproducer.spark.exactly_once import write_once
 from aioproducer.spark.for_tasks import ForTasks
@@ -23,6 +22,7 @@ from aioproducer.spark.task import Task
 from aioproducer.spark.task_producer import task_producer
 from aioproducer.spark.topic_streams import send_rows
 from aioproducer.spark.whole_input import input_of_worker, whole
+from aioproducer.timing.event_loop import new_event_loop
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

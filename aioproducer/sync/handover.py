@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, final
 
 from aioproducer.errors import DeliveryError, IllegalStateException, KafkaError, Outcome
-from aioproducer.producer.delivery import Delivery as LoopDelivery
-from aioproducer.producer.parked_record import PARKED_COST
-from aioproducer.producer.produce_result import WHOLE
+from aioproducer.producer.accumulator.delivery import Delivery as LoopDelivery
+from aioproducer.producer.accumulator.produce_result import WHOLE
+from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.types import Headers
 

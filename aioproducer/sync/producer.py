@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
-from aioproducer.config import ProducerConfig, with_serializers
-from aioproducer.config_def import INT_MAX, LONG_MAX, read_properties
 from aioproducer.config_types import ProducerConfigs
+from aioproducer.configs.config_def import INT_MAX, LONG_MAX, read_properties
+from aioproducer.configs.producer_config import ProducerConfig, with_serializers
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
-from aioproducer.producer.admission import fields_of
-from aioproducer.producer.bulk_result import BulkResult
-from aioproducer.producer.explanation import Explanation
-from aioproducer.producer.health import HealthFinding, HealthThresholds
+from aioproducer.producer.accumulator.record_accumulator import as_bytes, check_headers
+from aioproducer.producer.admission.admission import fields_of
+from aioproducer.producer.bulk.result import BulkResult
+from aioproducer.producer.diagnosis.explanation import Explanation
+from aioproducer.producer.diagnosis.health import HealthFinding, HealthThresholds
+from aioproducer.producer.hooks.pending_serialization import Later
 from aioproducer.producer.producer import KafkaProducer as LoopProducer
-from aioproducer.producer.record_accumulator import as_bytes, check_headers
-from aioproducer.producer.serialization import Later
 from aioproducer.serializers import SerializerLike
 from aioproducer.sync import lifetime
 from aioproducer.sync.delivery import Delivery

@@ -8,8 +8,8 @@ from functools import partial
 from random import Random
 from typing import Any, Unpack
 
-from aioproducer.config import with_serializers
 from aioproducer.config_types import ProducerOptions
+from aioproducer.configs.producer_config import with_serializers
 from aioproducer.errors import (
     ApiException,
     DeliveryError,
@@ -21,12 +21,12 @@ from aioproducer.errors import (
 )
 from aioproducer.metrics import MetricName, MetricsSnapshot
 from aioproducer.metrics.metric_name import PRODUCER_GROUP
-from aioproducer.producer.admission import Admission
-from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.parked_record import ParkedRecord
-from aioproducer.producer.produce_result import FORWARDED, WHOLE, ProduceResult
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import FORWARDED, WHOLE, ProduceResult
+from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.parking.parked_record import ParkedRecord
 from aioproducer.producer.producer import KafkaProducer
-from aioproducer.producer.transaction_state import TransactionState
+from aioproducer.producer.transactions.state import TransactionState
 from aioproducer.serializers import SerializerLike
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_sender import MockSender

@@ -10,20 +10,20 @@ from random import Random
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.own_task import start_task
-from aioproducer.producer.built_in_partitioner import Partitioning
-from aioproducer.producer.explanation import Explanation, Obstacle
-from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.parking import ParkingLot
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.placement import tell_all_settled
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.reason import Reason
-from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
-from aioproducer.producer.wait_all import all_ended
+from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.accumulator.wait_all import all_ended
+from aioproducer.producer.diagnosis.explanation import Explanation, Obstacle
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.parking.enqueue_wait import tell_all_settled
+from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.tasks.own_task import start_task
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.testing.mock_transactions import MockTransactions
-from aioproducer.turn import Turn
+from aioproducer.timing.turn import Turn
 from aioproducer.types import PartitionInfo, ProducerRecord, TopicPartition
 
 NODE = 0

@@ -7,10 +7,10 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.transaction_errors import FATAL_FOR_BATCHES
-from aioproducer.producer.transaction_offsets import Offsets, check
-from aioproducer.producer.transaction_state import TransactionState
-from aioproducer.producer.transaction_status import TransactionStatus
+from aioproducer.producer.transactions.errors import FATAL_FOR_BATCHES
+from aioproducer.producer.transactions.offsets import Offsets, check
+from aioproducer.producer.transactions.state import TransactionState
+from aioproducer.producer.transactions.status import TransactionStatus
 from aioproducer.testing.mock_errors import MockErrors
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, ProducerRecord, TopicPartition
 

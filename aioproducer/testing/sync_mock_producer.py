@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, Unpack
 
-from aioproducer.config import with_serializers
+from aioproducer.configs.producer_config import with_serializers
 from aioproducer.errors import KafkaError, Outcome
 from aioproducer.serializers import SerializerLike
 from aioproducer.sync import KafkaProducer

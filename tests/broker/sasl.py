@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
 from aioproducer.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE
 
 from .raw_client import RawClient
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.end_point import EndPoint
-from aioproducer.broker.request import Request
-from aioproducer.broker.request_handler import KafkaRequestHandlerPool
-from aioproducer.broker.socket_server import SocketServer
-from aioproducer.clock import SystemClock
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.end_point import EndPoint
+from aioproducer.broker.network.socket_server import SocketServer
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool
 from aioproducer.protocol.messages.metadata import MetadataResponse
+from aioproducer.timing.clock import SystemClock
 from tests.support.manual_clock import ManualClock
 
 from .raw_client import RawClient

@@ -11,9 +11,8 @@ import pytest
 
 from aioproducer.acls import AclOperation, AclPermissionType, PatternType, ResourceType
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.authorizer import STANDARD
+from aioproducer.broker.authorization.authorizer import STANDARD
 from aioproducer.error_code import ErrorCode
-from aioproducer.jaas import PLAIN_LOGIN_MODULE
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from aioproducer.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from aioproducer.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntryData, OpData
@@ -86,6 +85,7 @@ from aioproducer.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from aioproducer.protocol.schema import Request
+from aioproducer.security.jaas import PLAIN_LOGIN_MODULE
 from aioproducer.testing.apache_kafka import ApacheKafka
 from aioproducer.testing.pytest_kafka import running_kafka
 

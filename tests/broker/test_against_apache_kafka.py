@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from aioproducer.broker.broker_config import BROKER_CONFIGS
-from aioproducer.broker.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT
+from aioproducer.broker.configs.broker_config import BROKER_CONFIGS
+from aioproducer.broker.configs.topic_config import TOPIC_CONFIGS_WITHOUT_EFFECT
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest

@@ -10,8 +10,8 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.request_metrics import HISTOGRAMS
-from aioproducer.config_def import LONG_MAX
+from aioproducer.broker.requests.request_metrics import HISTOGRAMS
+from aioproducer.configs.config_def import LONG_MAX
 from aioproducer.metrics.metric_name import MetricName
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.fetch_sessions import FetchSessionCache
+from aioproducer.broker.handlers.fetch_sessions import FetchSessionCache
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.kafka_tools import KafkaTools
 

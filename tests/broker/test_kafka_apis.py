@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster, long_work
-from aioproducer.broker.context import BrokerContext
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import APIS, KafkaApis
+from aioproducer.broker.requests import long_work
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS as MESSAGES

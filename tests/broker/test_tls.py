@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster, tls_handshake
-from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.security import tls_handshake
 from aioproducer.errors import ConfigException, InvalidRequestException
 from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -282,8 +283,8 @@ class TestForeign:
 class TestConfigs:
     def test_texts_in_place_of_files(self, certificates: Certificates) -> None:
         """Their lines joined, as a ``.properties`` file joins them."""
-        from aioproducer.broker.listener_security import ListenerSecurity
-        from aioproducer.broker.scram_credentials import ScramCredentials
+        from aioproducer.broker.security.listener_security import ListenerSecurity
+        from aioproducer.broker.security.scram_credentials import ScramCredentials
 
         text = " ".join(certificates.broker.read_text().splitlines())
         key, _, chain = text.partition("-----BEGIN CERTIFICATE-----")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aioproducer.broker import Partition
-from aioproducer.broker.faults import AppendFault, Faults
+from aioproducer.broker.faults.faults import AppendFault, Faults
 from aioproducer.cli import demo as demo_module
 from aioproducer.cli.byte_source import ByteSource
 from aioproducer.cli.demo import Input, flight_key

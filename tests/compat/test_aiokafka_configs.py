@@ -8,7 +8,7 @@ import pytest
 
 from aioproducer.compat.aiokafka import AIOKafkaProducer
 from aioproducer.compat.aiokafka.configs import addresses
-from aioproducer.config import ProducerConfig
+from aioproducer.configs.producer_config import ProducerConfig
 
 aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
 

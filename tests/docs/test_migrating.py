@@ -16,7 +16,7 @@ import pytest
 
 import aioproducer.errors
 from aioproducer import PartitionInfo, TopicPartitions
-from aioproducer.config import ProducerConfig
+from aioproducer.configs.producer_config import ProducerConfig
 from aioproducer.testing.threaded_cluster import ThreadedCluster
 
 ROOT = Path(__file__).parents[2]

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.sequences import PartitionSequences, ProducerIds
-from aioproducer.producer.windows import InFlightWindows
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 
 GROUP = "producer-partition-metrics"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.config import producer_config
+from aioproducer.configs.producer_config import producer_config
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import NetworkException, TimeoutException
 from aioproducer.metrics.network_metrics import NetworkMetrics

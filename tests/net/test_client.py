@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.config import producer_config
+from aioproducer.configs.producer_config import producer_config
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ClusterAuthorizationException,

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from aioproducer import turn
 from aioproducer.errors import InvalidReceiveException, KafkaError, NetworkException, SchemaException, TimeoutException
 from aioproducer.metrics.network_metrics import NetworkMetrics
 from aioproducer.metrics.registry import MetricRegistry
@@ -17,6 +16,7 @@ from aioproducer.net.in_flight_request import MessageRequest
 from aioproducer.protocol.framing import decode_request, encode_response
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from aioproducer.timing import turn
 from tests.support.compiled import COMPILED
 from tests.support.leaks import no_leaks as no_leaks
 

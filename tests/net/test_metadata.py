@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aioproducer.backoff import ExponentialBackoff
 from aioproducer.error_code import ErrorCode
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import Cluster, Node
@@ -20,6 +19,7 @@ from aioproducer.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from aioproducer.timing.backoff import ExponentialBackoff
 from tests.support.exhaust import exhaust
 
 ID = UUID(int=7)

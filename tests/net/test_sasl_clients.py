@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from aioproducer.errors import SaslAuthenticationException
 from aioproducer.net.sasl_clients import MAX_ITERATIONS, ScramSaslClient, sasl_client
-from aioproducer.password import Password
-from aioproducer.sasl import Credentials
+from aioproducer.security.password import Password
+from aioproducer.security.sasl import Credentials
 
 scramp: Any = pytest.importorskip("scramp", reason="scramp is not installed")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aioproducer.config import producer_config
+from aioproducer.configs.producer_config import producer_config
 from aioproducer.errors import NetworkException, SslAuthenticationException
 from aioproducer.net.addresses import Address
 from aioproducer.net.sasl_authenticator import reauthenticate_after

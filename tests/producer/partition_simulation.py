@@ -11,22 +11,22 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-from aioproducer.config import producer_config
+from aioproducer.configs.producer_config import producer_config
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import Outcome, TimeoutException
 from aioproducer.metrics import ProducerMetrics
-from aioproducer.producer.batch_completer import BatchCompleter
-from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.deadlines import DeadlineHeap
-from aioproducer.producer.drain import Drained, drain
-from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.log_inquiry import is_in_log
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.readiness import ReadySet
-from aioproducer.producer.sealer import Sealer
-from aioproducer.producer.sequences import KNOWN_FOR, PartitionSequences, ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.wait_history import WaitHistory
+from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.sequences import KNOWN_FOR, PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.exchange.batch_completer import BatchCompleter
+from aioproducer.producer.exchange.sealer import Sealer
+from aioproducer.producer.scheduling.deadlines import DeadlineHeap
+from aioproducer.producer.scheduling.drain import Drained, drain
+from aioproducer.producer.scheduling.readiness import ReadySet
+from aioproducer.producer.scheduling.wait_history import WaitHistory
+from aioproducer.producer.sender.log_inquiry import is_in_log
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
 

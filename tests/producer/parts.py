@@ -8,15 +8,15 @@ from random import Random
 from typing import Any
 
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
-from aioproducer.producer.buffer_pool import BatchBuffer, BufferPool
-from aioproducer.producer.built_in_partitioner import Partitioning
-from aioproducer.producer.compression_ratio import CompressionRatioEstimator
-from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.produce_result import ProduceResult
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.record_accumulator import RecordAccumulator, TopicQueues
-from aioproducer.producer.sequences import PartitionSequences
+from aioproducer.producer.accumulator.buffer_pool import BatchBuffer, BufferPool
+from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
+from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, TopicQueues
+from aioproducer.producer.accumulator.sequences import PartitionSequences
 
 NOW_MS = 1_700_000_000_000
 

@@ -11,29 +11,29 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from aioproducer.config import producer_config
+from aioproducer.configs.producer_config import producer_config
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import Outcome
-from aioproducer.loop_clock import LoopClock
 from aioproducer.metrics import ProducerMetrics
 from aioproducer.net.addresses import Address
 from aioproducer.net.cluster import Cluster, Node, TopicMetadata
-from aioproducer.producer.batch_completer import BatchCompleter
-from aioproducer.producer.drain import Drained, drain
-from aioproducer.producer.failure_log import FailureLog
-from aioproducer.producer.log_inquiry import is_in_log
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.pipeline import Pipeline
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.readiness import why_waiting
-from aioproducer.producer.reason import Reason
-from aioproducer.producer.schedule import Schedule
-from aioproducer.producer.sealer import Sealer
-from aioproducer.producer.sequences import KNOWN_FOR, WINDOW, ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.topic_directory import TopicDirectory
-from aioproducer.producer.wait_history import WaitHistory
-from aioproducer.producer.windows import InFlightWindows
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.sequences import KNOWN_FOR, WINDOW, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.exchange.batch_completer import BatchCompleter
+from aioproducer.producer.exchange.sealer import Sealer
+from aioproducer.producer.scheduling.drain import Drained, drain
+from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
+from aioproducer.producer.scheduling.pipeline import Pipeline
+from aioproducer.producer.scheduling.readiness import why_waiting
+from aioproducer.producer.scheduling.schedule import Schedule
+from aioproducer.producer.scheduling.topic_directory import TopicDirectory
+from aioproducer.producer.scheduling.wait_history import WaitHistory
+from aioproducer.producer.sender.log_inquiry import is_in_log
 from aioproducer.records.compression import CompressionType
+from aioproducer.timing.loop_clock import LoopClock
 from aioproducer.types import PartitionInfo
 from tests.support.exhaust import exhaust
 

@@ -14,7 +14,7 @@ import pytest
 
 from aioproducer import Delivery, KafkaProducer, Outcome, wait_all
 from aioproducer.errors import BufferExhaustedException, KafkaError, TransactionAbortableException
-from aioproducer.producer.parking import TRIAL
+from aioproducer.producer.parking.parking_lot import TRIAL
 from aioproducer.protocol.api_key import ApiKey
 from tests.producer.test_cost import CLIENT, CallsIn
 from tests.producer.test_transactions import PROTOCOLS, a_cluster, committed, transactional

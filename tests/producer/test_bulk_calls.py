@@ -9,7 +9,7 @@ import pytest
 from aioproducer import ProducerRecord
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalArgumentException, IllegalStateException
-from aioproducer.producer.murmur2 import partition_for_key
+from aioproducer.producer.accumulator.murmur2 import partition_for_key
 from tests.support.producing import make_producer
 from tests.support.scripted_broker import ScriptedCluster
 

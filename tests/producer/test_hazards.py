@@ -22,7 +22,7 @@ from aioproducer import Delivery, DeliveryError, KafkaProducer, Outcome
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import IllegalStateException, KafkaError, TimeoutException
 from aioproducer.net.client import HEAD_START
-from aioproducer.producer.produce_result import ProduceResult
+from aioproducer.producer.accumulator.produce_result import ProduceResult
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.records.record_batch import read_batches
 from tests.producer.parts import sequences_of
@@ -395,37 +395,37 @@ def functions(*modules: str) -> Iterator[CodeType]:
 
 
 INTERPRETED = (
-    "aioproducer.producer.sender",
-    "aioproducer.producer.sender_pass",
-    "aioproducer.producer.batch_completer",
-    "aioproducer.producer.drain",
-    "aioproducer.producer.readiness",
-    "aioproducer.producer.sequences",
-    "aioproducer.producer.produce_exchange",
-    "aioproducer.producer.produce_request",
-    "aioproducer.producer.completion",
-    "aioproducer.producer.parking",
-    "aioproducer.producer.parked_record",
-    "aioproducer.producer.metadata_waits",
-    "aioproducer.producer.deadlines",
-    "aioproducer.producer.schedule",
-    "aioproducer.producer.alarm",
-    "aioproducer.producer.failure_log",
-    "aioproducer.producer.producer_id",
-    "aioproducer.producer.explain",
-    "aioproducer.producer.explanation",
-    "aioproducer.producer.ledger",
-    "aioproducer.producer.timeline",
-    "aioproducer.producer.wait_history",
-    "aioproducer.producer.topic_directory",
-    "aioproducer.producer.windows",
+    "aioproducer.producer.sender.sender",
+    "aioproducer.producer.sender.sender_pass",
+    "aioproducer.producer.exchange.batch_completer",
+    "aioproducer.producer.scheduling.drain",
+    "aioproducer.producer.scheduling.readiness",
+    "aioproducer.producer.accumulator.sequences",
+    "aioproducer.producer.exchange.produce_exchange",
+    "aioproducer.producer.exchange.produce_request",
+    "aioproducer.producer.exchange.completion",
+    "aioproducer.producer.parking.parking_lot",
+    "aioproducer.producer.parking.parked_record",
+    "aioproducer.producer.sender.metadata_waits",
+    "aioproducer.producer.scheduling.deadlines",
+    "aioproducer.producer.scheduling.schedule",
+    "aioproducer.producer.sender.alarm",
+    "aioproducer.producer.diagnosis.failure_log",
+    "aioproducer.producer.sender.producer_id",
+    "aioproducer.producer.sender.explain",
+    "aioproducer.producer.diagnosis.explanation",
+    "aioproducer.producer.diagnosis.ledger",
+    "aioproducer.producer.diagnosis.timeline",
+    "aioproducer.producer.scheduling.wait_history",
+    "aioproducer.producer.scheduling.topic_directory",
+    "aioproducer.producer.scheduling.in_flight_windows",
     "aioproducer.net.client",
     "aioproducer.net.connection",
     "aioproducer.net.in_flight_request",
     "aioproducer.net.broker_link",
     "aioproducer.net.link_task",
     "aioproducer.net.metadata",
-    "aioproducer.net.news",
+    "aioproducer.net.cluster_changes",
 )
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from aioproducer.producer.parked_record import PARKED_COST
-from aioproducer.producer.producer_batch import BATCH_COST
+from aioproducer.producer.accumulator.producer_batch import BATCH_COST
+from aioproducer.producer.parking.parked_record import PARKED_COST
 from benchmarks.memory import MIB, SENDERS, batch_cost, hold, parked_cost
 
 pytestmark = pytest.mark.timeout(120)

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from aioproducer import Delivery, HealthThresholds, KafkaProducer, Severity, turn, wait_all
+from aioproducer import Delivery, HealthThresholds, KafkaProducer, Severity, wait_all
 from aioproducer.errors import Outcome, TimeoutException
 from aioproducer.integrations.service_health import liveness, readiness
 from aioproducer.testing.simulation.loop import SimulatedLoop
+from aioproducer.timing import turn
 from tests.support.compiled import COMPILED
 from tests.support.producing import all_memory_free
 from tests.support.scripted_broker import ScriptedCluster

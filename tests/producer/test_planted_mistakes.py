@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from aioproducer.producer import sequences
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch
-from aioproducer.producer.windows import InFlightWindows
+from aioproducer.producer.accumulator import sequences
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch
+from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
 from tests.producer.parts import sequences_of
 from tests.support.compiled import interpreted_only
 

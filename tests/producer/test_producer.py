@@ -28,8 +28,8 @@ from aioproducer.errors import (
     SerializationException,
     TimeoutException,
 )
-from aioproducer.producer.parked_record import PARKED_COST
-from aioproducer.producer.parking import TRIAL
+from aioproducer.producer.parking.parked_record import PARKED_COST
+from aioproducer.producer.parking.parking_lot import TRIAL
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.metadata import MetadataResponseTopic
 from aioproducer.protocol.messages.produce import ProduceResponse

@@ -14,7 +14,6 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.clock import SystemClock
 from aioproducer.errors import (
     AuthenticationException,
     SaslAuthenticationException,
@@ -22,8 +21,9 @@ from aioproducer.errors import (
     TimeoutException,
     UnsupportedSaslMechanismException,
 )
-from aioproducer.jaas import SCRAM_LOGIN_MODULE
+from aioproducer.security.jaas import SCRAM_LOGIN_MODULE
 from aioproducer.testing.simulation.listening import listen_on_network
+from aioproducer.timing.clock import SystemClock
 from tests.broker.sasl import CONFIGS, ESCAPED, MECHANISMS, PASSWORD, alice, figures, sasl_cluster
 from tests.broker.test_tls import tls_cluster
 from tests.support.certificates import Certificates, make_certificates

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from aioproducer.error_code import ErrorCode
-from aioproducer.producer.transaction_state import TransactionState as S
+from aioproducer.producer.transactions.state import TransactionState as S
 
 from .rules_simulation import NODES, Place
 from .test_rules_together import REFUSALS, RulesMachine, place

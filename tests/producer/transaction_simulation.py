@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import KafkaError, TransactionAbortedException
-from aioproducer.producer.partition_queue import PartitionQueue
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.sequences import ProducerIdAndEpoch
-from aioproducer.producer.transaction_state import TransactionState, check_transition
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch
+from aioproducer.producer.transactions.state import TransactionState, check_transition
 
 from . import broker_model
 from .parts import sequences_of

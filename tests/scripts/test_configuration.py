@@ -3,9 +3,9 @@
 import runpy
 from pathlib import Path
 
-from aioproducer.broker.broker_config import BROKER_CONFIGS
-from aioproducer.config import UNSUPPORTED, ProducerConfig
-from aioproducer.config_def import table
+from aioproducer.broker.configs.broker_config import BROKER_CONFIGS
+from aioproducer.configs.config_def import table
+from aioproducer.configs.producer_config import UNSUPPORTED, ProducerConfig
 
 ROOT = Path(__file__).parents[2]
 

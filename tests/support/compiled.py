@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from aioproducer.producer import record_accumulator
+from aioproducer.producer.accumulator import record_accumulator
 
 COMPILED = record_accumulator.__file__.endswith(tuple(EXTENSION_SUFFIXES))
 

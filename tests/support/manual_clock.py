@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ManualClock:
-    """An ``aioproducer.clock.Clock``."""
+    """An ``aioproducer.timing.clock.Clock``."""
 
     def __init__(self, now: float = 0.0, time_ms: int = 1_700_000_000_000) -> None:
         self._now = now

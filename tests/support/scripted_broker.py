@@ -15,15 +15,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.batch_scanner import BatchScanner
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.end_point import EndPoint
+from aioproducer.broker.configs.end_point import EndPoint
+from aioproducer.broker.handlers.context import BrokerContext
 from aioproducer.broker.kafka_apis import KafkaApis
-from aioproducer.broker.long_work import LongWork
-from aioproducer.broker.request import ClientSoftware
-from aioproducer.broker.request import Request as HandledRequest
-from aioproducer.broker.response import CloseConnectionResponse, RequestEnd, SendResponse
-from aioproducer.clock import SystemClock
+from aioproducer.broker.log.batch_scanner import BatchScanner
+from aioproducer.broker.requests.long_work import LongWork
+from aioproducer.broker.requests.request import ClientSoftware
+from aioproducer.broker.requests.request import Request as HandledRequest
+from aioproducer.broker.requests.response import CloseConnectionResponse, RequestEnd, SendResponse
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
@@ -32,6 +31,7 @@ from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.protocol.schema import Response
+from aioproducer.timing.clock import SystemClock
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Exchange:
         if response is not None:
             self.writer.write(self.encoded(response))
 
-    # aioproducer.broker.request.ResponseChannel
+    # aioproducer.broker.requests.request.ResponseChannel
 
     def send_response(self, response: RequestEnd) -> None:
         if isinstance(response, CloseConnectionResponse):
@@ -94,7 +94,7 @@ class Exchange:
     def send_callback(self, request: HandledRequest, fun: Callable[[], object]) -> None:
         fun()
 
-    # aioproducer.broker.request.Connection
+    # aioproducer.broker.requests.request.Connection
 
     def release(self, size: int) -> None:
         pass

@@ -12,7 +12,7 @@ import pytest
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
 from aioproducer.errors import IllegalStateException, KafkaError
-from aioproducer.producer.parked_record import PARKED_COST
+from aioproducer.producer.parking.parked_record import PARKED_COST
 from aioproducer.sync import Delivery
 from aioproducer.sync.handover import LARGE, Handover
 from tests.support.leaks import no_leaks as no_leaks

@@ -6,10 +6,10 @@ Versions 0 to 4.
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator, fencing_code
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.checks import check_coordinator, fencing_code
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse

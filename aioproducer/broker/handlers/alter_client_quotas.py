@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 
 from aioproducer.acls import AclOperation
-from aioproducer.broker.access import Access
-from aioproducer.broker.client_quotas import Entity, entity
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.quotas.client_quotas import Entity, entity
+from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException
 from aioproducer.protocol.messages.alter_client_quotas import (

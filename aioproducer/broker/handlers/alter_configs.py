@@ -5,12 +5,12 @@ Versions 0 to 2. What is not given goes back to its default; otherwise as ``incr
 
 from __future__ import annotations
 
-from aioproducer.broker.access import Access
-from aioproducer.broker.config_changes import ConfigChange, OpType
-from aioproducer.broker.config_resource import Alteration
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
+from aioproducer.broker.configs.config_changes import ConfigChange, OpType
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.config_resource import Alteration
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.alter_configs import (
     AlterConfigsRequest,

@@ -10,10 +10,15 @@ from collections.abc import Callable
 from functools import partial
 
 from aioproducer.acls import AclOperation
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.request import Request
-from aioproducer.broker.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS, ScramCredential, ScramMechanism
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.security.scram_credentials import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramCredential,
+    ScramMechanism,
+)
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from aioproducer.broker.request import ClientSoftware, Request
+from aioproducer.broker.requests.request import ClientSoftware, Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.codec import decode

@@ -6,10 +6,10 @@ Versions 1 to 3. Simplification: done by whichever node is asked, and known to a
 from __future__ import annotations
 
 from aioproducer.acls import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.create_acls import (
     AclCreation,

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
-from aioproducer.broker.topic import NewTopic, Topic
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.topic import NewTopic, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,

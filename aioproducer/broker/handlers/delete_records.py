@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.delayed_replication import DelayedReplication
-from aioproducer.broker.request import Request
-from aioproducer.broker.topic import Partition
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.purgatory.delayed_replication import DelayedReplication
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.topic import Partition
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotLeaderOrFollowerException, PolicyViolationException
 from aioproducer.protocol.messages.delete_records import (

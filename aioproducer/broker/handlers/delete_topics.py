@@ -10,12 +10,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from aioproducer.acls import AclOperation
-from aioproducer.broker.access import Access
-from aioproducer.broker.client_quota_manager import ControllerMutationQuota
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
-from aioproducer.broker.topic import Topic
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.quotas.client_quota_manager import ControllerMutationQuota
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.topic import Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidRequestException, TopicDeletionDisabledException
 from aioproducer.protocol.messages.delete_topics import (

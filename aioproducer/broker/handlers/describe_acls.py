@@ -6,11 +6,11 @@ Versions 1 to 3.
 from __future__ import annotations
 
 from aioproducer.acls import AclBinding, AclOperation
-from aioproducer.broker.access import Access
-from aioproducer.broker.acl_messages import filter_of
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.acl_messages import filter_of
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.describe_acls import (
     AclDescription,

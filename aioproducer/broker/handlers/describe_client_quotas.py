@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation
-from aioproducer.broker.access import Access
-from aioproducer.broker.client_quotas import Component
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.quotas.client_quotas import Component
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,

@@ -6,9 +6,9 @@ controller; there are no fenced nodes, and without an authorizer every operation
 
 from __future__ import annotations
 
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.describe_cluster import (
     DescribeClusterBroker,

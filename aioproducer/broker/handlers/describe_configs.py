@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from aioproducer.acls import AclOperation
-from aioproducer.broker.access import Access
-from aioproducer.broker.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource, Synonym
-from aioproducer.broker.config_resource import ConfigResourceType, check_access, check_node, resource_type
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.dynamic_configs import DYNAMIC_BROKER_CONFIGS
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
-from aioproducer.broker.resource_configs import Owner
-from aioproducer.broker.topic import validate_topic_name
-from aioproducer.broker.topic_config import KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
-from aioproducer.config_def import ConfigKey, Type, as_text, checked
+from aioproducer.broker.configs.cluster_configs import ALL_NODES, ConfigEntry, ConfigSource, Synonym
+from aioproducer.broker.configs.dynamic_configs import DYNAMIC_BROKER_CONFIGS
+from aioproducer.broker.configs.resource_configs import Owner
+from aioproducer.broker.configs.topic_config import KIP_1269_CONFIGS, TOPIC_CONFIGS_WITHOUT_EFFECT
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.config_resource import ConfigResourceType, check_access, check_node, resource_type
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.topic import validate_topic_name
+from aioproducer.configs.config_def import ConfigKey, Type, as_text, checked
 from aioproducer.errors import ApiException, UnknownTopicOrPartitionException
 from aioproducer.protocol.messages.describe_configs import (
     DescribeConfigsRequest,

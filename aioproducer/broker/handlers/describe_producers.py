@@ -7,10 +7,10 @@ marker began a new epoch.
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.request import Request
-from aioproducer.broker.topic import validate_topic_name
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.topic import validate_topic_name
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotLeaderOrFollowerException
 from aioproducer.protocol.messages.describe_producers import (

@@ -13,16 +13,16 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.cluster_nodes import Node
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.delayed_fetch import DelayedFetch
-from aioproducer.broker.fetch_sessions import FetchContext, Wanted, WantedTopic
-from aioproducer.broker.leader_epoch import check_leader_epoch, diverging_epoch
-from aioproducer.broker.long_work import Steps, finish
-from aioproducer.broker.partition_log import PartitionLog
-from aioproducer.broker.request import Request
-from aioproducer.broker.topic import Partition, Topic
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.handlers.fetch_sessions import FetchContext, Wanted, WantedTopic
+from aioproducer.broker.handlers.leader_epoch import check_leader_epoch, diverging_epoch
+from aioproducer.broker.log.partition_log import PartitionLog
+from aioproducer.broker.purgatory.delayed_fetch import DelayedFetch
+from aioproducer.broker.requests.long_work import Steps, finish
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.cluster_nodes import Node
+from aioproducer.broker.state.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,

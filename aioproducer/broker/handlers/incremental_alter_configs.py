@@ -10,12 +10,12 @@ says so.
 
 from __future__ import annotations
 
-from aioproducer.broker.access import Access
-from aioproducer.broker.config_changes import ConfigChange
-from aioproducer.broker.config_resource import Alteration
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
+from aioproducer.broker.configs.config_changes import ConfigChange
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.config_resource import Alteration
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,

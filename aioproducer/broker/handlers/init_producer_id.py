@@ -9,11 +9,11 @@ idempotent producer bumps its epoch by itself, and asks anew when its epochs are
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator, fencing_code
-from aioproducer.broker.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.checks import check_coordinator, fencing_code
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.log.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from aioproducer.broker.requests.request import Request
 from aioproducer.errors import ApiException, InvalidRequestException
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.protocol.schema import Versions

@@ -6,12 +6,12 @@ Versions 0 to 9; see ``group_coordinator.py``.
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.classic_group import ClassicGroup, GroupState, Member
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator
-from aioproducer.broker.group_coordinator import Joining
-from aioproducer.broker.request import Request
+from aioproducer.broker.coordinators.classic_group import ClassicGroup, GroupState, Member
+from aioproducer.broker.coordinators.group_coordinator import Joining
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.checks import check_coordinator
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember

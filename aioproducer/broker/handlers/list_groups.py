@@ -6,11 +6,11 @@ Versions 0 to 5. There are classic groups only.
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import coordinates
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.checks import coordinates
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
 from aioproducer.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from aioproducer.protocol.schema import Versions
 

@@ -16,14 +16,14 @@ from functools import partial
 from typing import NamedTuple
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.leader_epoch import check_leader_epoch
-from aioproducer.broker.log_validator import NO_TIMESTAMP
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
-from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
-from aioproducer.broker.topic import Partition
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.handlers.leader_epoch import check_leader_epoch
+from aioproducer.broker.log.log_validator import NO_TIMESTAMP
+from aioproducer.broker.log.timestamp_search import TimestampAndOffset, TimestampSearch
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.topic import Partition
 from aioproducer.errors import (
     ApiException,
     InvalidRequestException,

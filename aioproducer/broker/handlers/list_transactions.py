@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import coordinates
-from aioproducer.broker.request import Request
-from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.checks import coordinates
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from aioproducer.protocol.messages.list_transactions import TransactionState as ListedTransaction

@@ -10,11 +10,11 @@ that cannot be created the answer says why, where Kafka answers ``UNKNOWN_TOPIC_
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
-from aioproducer.broker.topic import NO_LEADER, NewTopic, Partition, Topic, validate_topic_name
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.topic import NO_LEADER, NewTopic, Partition, Topic, validate_topic_name
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InvalidTopicException
 from aioproducer.protocol.messages.metadata import (

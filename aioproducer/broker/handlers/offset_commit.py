@@ -6,11 +6,11 @@ Versions 2 to 10. Members of a group commit for it, or anybody for one that has 
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation
-from aioproducer.broker.access import Access
-from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator, commit_code
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.checks import check_coordinator, commit_code
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.committed_offset import OffsetAndMetadata, TopicPartitionKey
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException
 from aioproducer.protocol.messages.offset_commit import (

@@ -6,10 +6,10 @@ Version 0. Offsets of topics that members of the group have subscribed to are ke
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.checks import check_coordinator
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, GroupIdNotFoundException, InvalidGroupIdException
 from aioproducer.protocol.messages.offset_delete import (

@@ -6,11 +6,11 @@ Versions 2 to 4.
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation
-from aioproducer.broker.access import Access
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.leader_epoch import check_leader_epoch
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.handlers.leader_epoch import check_leader_epoch
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, NotLeaderOrFollowerException
 from aioproducer.protocol.messages.offset_for_leader_epoch import (

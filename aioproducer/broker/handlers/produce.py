@@ -25,16 +25,16 @@ from typing import NamedTuple
 from uuid import UUID
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import UNLIMITED, Access
-from aioproducer.broker.cluster_nodes import Node
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.delayed_replication import DelayedReplication
-from aioproducer.broker.log_validator import Codec, Scan, batch_of_request, scan, wanted_codec
-from aioproducer.broker.long_work import Steps
-from aioproducer.broker.producer_state import NUM_BATCHES_TO_RETAIN
-from aioproducer.broker.request import Request
-from aioproducer.broker.topic import Partition, Topic
-from aioproducer.broker.topic_config import TopicConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.handlers.access import UNLIMITED, Access
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.log.log_validator import Codec, Scan, batch_of_request, scan, wanted_codec
+from aioproducer.broker.log.producer_state import NUM_BATCHES_TO_RETAIN
+from aioproducer.broker.purgatory.delayed_replication import DelayedReplication
+from aioproducer.broker.requests.long_work import Steps
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.cluster_nodes import Node
+from aioproducer.broker.state.topic import Partition, Topic
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import (
     ApiException,

@@ -3,9 +3,9 @@ them in SaslAuthenticate."""
 
 from __future__ import annotations
 
-from aioproducer.broker.authentication_failure import fail
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.request import Request
+from aioproducer.broker.handlers.authentication_failure import fail
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from aioproducer.protocol.schema import Versions

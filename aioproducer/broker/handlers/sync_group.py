@@ -6,11 +6,11 @@ Versions 0 to 5.
 from __future__ import annotations
 
 from aioproducer.acls import AclOperation, ResourceType
-from aioproducer.broker.access import Access
-from aioproducer.broker.classic_group import ClassicGroup, Member
-from aioproducer.broker.context import BrokerContext
-from aioproducer.broker.coordination import check_coordinator
-from aioproducer.broker.request import Request
+from aioproducer.broker.coordinators.classic_group import ClassicGroup, Member
+from aioproducer.broker.handlers.access import Access
+from aioproducer.broker.handlers.checks import check_coordinator
+from aioproducer.broker.handlers.context import BrokerContext
+from aioproducer.broker.requests.request import Request
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import ApiException, InconsistentGroupProtocolException
 from aioproducer.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from aioproducer.broker.log_checkpoint import LogCheckpoint, SegmentCheckpoint
+from aioproducer.broker.log.log_checkpoint import LogCheckpoint, SegmentCheckpoint
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.frames import Key, frame, read_frames
 

@@ -27,22 +27,22 @@ from typing import Any
 from uuid import UUID
 
 from aioproducer.acls import AclBinding, AclOperation, AclPermissionType, PatternType, ResourceType
-from aioproducer.broker.client_quotas import ClientQuotas
-from aioproducer.broker.cluster_journal import ClusterJournal, Decision
-from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.committed_offset import OffsetAndMetadata, TopicPartitionKey
-from aioproducer.broker.group_offsets import GroupOffsets
-from aioproducer.broker.log_checkpoint import LogCheckpoint
-from aioproducer.broker.partition_log import PartitionLog
-from aioproducer.broker.resource_configs import Owner
-from aioproducer.broker.scram_credentials import ScramCredential, ScramMechanism
+from aioproducer.broker.configs.resource_configs import Owner
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.coordinators.group_offsets import GroupOffsets
+from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
+from aioproducer.broker.log.log_checkpoint import LogCheckpoint
+from aioproducer.broker.log.partition_log import PartitionLog
+from aioproducer.broker.quotas.client_quotas import ClientQuotas
+from aioproducer.broker.security.scram_credentials import ScramCredential, ScramMechanism
+from aioproducer.broker.state.cluster_journal import ClusterJournal, Decision
+from aioproducer.broker.state.cluster_state import ClusterState
+from aioproducer.broker.state.committed_offset import OffsetAndMetadata, TopicPartitionKey
+from aioproducer.broker.state.topic import Partition, Topic
+from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.broker.storage.data_directory import FORMAT, DataDirectory
 from aioproducer.broker.storage.frames import Key, Value
 from aioproducer.broker.storage.stored_batches import StoredBatches
-from aioproducer.broker.topic import Partition, Topic
-from aioproducer.broker.topic_config import TopicConfig
-from aioproducer.broker.transaction_coordinator import TransactionCoordinator
-from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from uuid import UUID
 
-from aioproducer.broker.log_checkpoint import LogCheckpoint
-from aioproducer.broker.producer_state import ProducerStateManager
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.log.log_checkpoint import LogCheckpoint
+from aioproducer.broker.log.producer_state import ProducerStateManager
 from aioproducer.broker.storage.clean_shutdown import read_clean_shutdown, remove_clean_shutdown
 from aioproducer.broker.storage.commit import PARTITION_METADATA, Commit, Unsynced
 from aioproducer.broker.storage.damage import damaged
@@ -21,7 +22,6 @@ from aioproducer.broker.storage.journal_copy import JOURNAL
 from aioproducer.broker.storage.recovery_points import RECOVERY_POINTS, RecoveryPoints
 from aioproducer.broker.storage.repair import DAMAGED, TORN, Keep, Remove, Repair, Restore
 from aioproducer.broker.storage.stored_batches import Recovered, StoredBatches
-from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import DataDirectoryException, KafkaStorageException
 
 log = logging.getLogger(__name__)

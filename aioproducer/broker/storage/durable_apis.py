@@ -8,8 +8,8 @@ it. A client's next request waits for the answer to this one, so the order stays
 
 from __future__ import annotations
 
-from aioproducer.broker.request import Request, WrappedRequest
-from aioproducer.broker.request_handler import RequestHandler
+from aioproducer.broker.requests.request import Request, WrappedRequest
+from aioproducer.broker.requests.request_handler import RequestHandler
 from aioproducer.broker.storage.committer import Committer
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.produce import ProduceResponse

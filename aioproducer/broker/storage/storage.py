@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.request_handler import RequestHandler
+from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
+from aioproducer.broker.requests.request_handler import RequestHandler
+from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.broker.storage.clean_shutdown import CLEAN_SHUTDOWN, write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.committer import Committer, FlushPolicy
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.durable_apis import DurableApis
 from aioproducer.broker.storage.files import Files
-from aioproducer.broker.transaction_coordinator import TransactionCoordinator
 from aioproducer.errors import DataDirectoryException, IllegalStateException
 
 log = logging.getLogger(__name__)

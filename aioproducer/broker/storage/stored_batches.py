@@ -8,13 +8,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, overload
 
-from aioproducer.broker.log_checkpoint import SegmentCheckpoint
-from aioproducer.broker.producer_state import ProducerStateManager
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.log.log_checkpoint import SegmentCheckpoint
+from aioproducer.broker.log.producer_state import ProducerStateManager
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.log_reader import LogReader
 from aioproducer.broker.storage.repair import Repair
 from aioproducer.broker.storage.segment import Segment, base_offset_of, segment_path
-from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import CorruptRecordException, KafkaStorageException
 from aioproducer.protocol.primitives import Buffer
 from aioproducer.records.record_batch import RecordBatch

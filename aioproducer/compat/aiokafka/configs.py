@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from aioproducer.config_def import INT_MAX
+from aioproducer.configs.config_def import INT_MAX
 from aioproducer.errors import ConfigException
 
 MISSING: Final = object()

@@ -15,7 +15,6 @@ from typing import Any, Final, Self, cast
 from aioproducer import Delivery, KafkaError, KafkaProducer
 from aioproducer import RecordMetadata as OwnMetadata
 from aioproducer.admin import KafkaAdmin
-from aioproducer.client_config import ClientConfig
 from aioproducer.compat.aiokafka import errors
 from aioproducer.compat.aiokafka.batch_builder import BatchBuilder, Serializer, as_pairs
 from aioproducer.compat.aiokafka.configs import (
@@ -29,6 +28,7 @@ from aioproducer.compat.aiokafka.configs import (
 from aioproducer.compat.aiokafka.future import Ending, RecordFuture, settle
 from aioproducer.compat.aiokafka.structs import RecordMetadata, as_theirs
 from aioproducer.compat.aiokafka.transactional_calls import TransactionalCalls
+from aioproducer.configs.client_config import ClientConfig
 from aioproducer.types import Headers
 
 Partitioner = Callable[[bytes | None, Sequence[int], Sequence[int]], int]

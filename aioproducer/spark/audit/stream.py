@@ -12,7 +12,6 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from aioproducer.clock import Clock, SystemClock
 from aioproducer.spark.audit.batches import batches
 from aioproducer.spark.audit.finding import Finding
 from aioproducer.spark.audit.latencies import late_minutes, latencies
@@ -25,6 +24,7 @@ from aioproducer.spark.audit.sequences import wrong_sequences
 from aioproducer.spark.audit.slices import slices
 from aioproducer.spark.audit.tails import KeptTails, Tails, after
 from aioproducer.spark.audit.tell import finding_of
+from aioproducer.timing.clock import Clock, SystemClock
 
 MICRO_BATCH = "micro_batch"
 """The column of the findings that says when they were found."""

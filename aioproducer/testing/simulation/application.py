@@ -17,7 +17,7 @@ from aioproducer.errors import (
     TimeoutException,
     TransactionAbortableException,
 )
-from aioproducer.producer.wait_all import wait_all
+from aioproducer.producer.accumulator.wait_all import wait_all
 from aioproducer.testing.simulation.chaos import GROUPS
 from aioproducer.testing.simulation.producers import Producers
 from aioproducer.testing.simulation.scenario import TopicPlan

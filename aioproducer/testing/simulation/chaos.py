@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster, Partition, Topic
-from aioproducer.broker.topic import NO_LEADER
+from aioproducer.broker.state.topic import NO_LEADER
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.testing.simulation.faults import PRODUCE_SINCE_2_4, SimulatedFaults
 from aioproducer.testing.simulation.releases import Releases

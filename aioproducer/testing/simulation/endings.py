@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from aioproducer.errors import KafkaError
-from aioproducer.producer.wait_all import wait_all
+from aioproducer.producer.accumulator.wait_all import wait_all
 from aioproducer.testing.simulation.producers import Producers
 from aioproducer.testing.simulation.scenario import NEVER, Ending, stream
 from aioproducer.testing.simulation.surroundings import Surroundings

@@ -10,10 +10,10 @@ from random import Random
 from typing import Any
 
 from aioproducer.broker import AppendFault, Faults, Partition, PartitionLog, ReceivedRequest, RequestFault, Topic
-from aioproducer.broker.producer_state import MAX_SEQUENCE
-from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
+from aioproducer.broker.log.producer_state import MAX_SEQUENCE
+from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.error_code import ErrorCode
-from aioproducer.producer.sequences import MAX_EPOCH
+from aioproducer.producer.accumulator.sequences import MAX_EPOCH
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from aioproducer.records.record_batch import RecordBatch

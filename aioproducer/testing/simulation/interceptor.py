@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from aioproducer.producer.interceptors import ProducerInterceptor
+from aioproducer.producer.hooks.interceptors import ProducerInterceptor
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.testing.simulation.ledger import Entry, Ledger, number_of
 from aioproducer.testing.simulation.violations import Violations

@@ -11,7 +11,7 @@ from aioproducer.testing.simulation.transport import FakeSocket
 
 
 class SimulatedListening:
-    """``aioproducer.broker.listening_socket.Listening``; see :func:`listen_on_network`."""
+    """``aioproducer.broker.network.listening_socket.Listening``; see :func:`listen_on_network`."""
 
     def __init__(self, loop: SimulatedLoop, host: str) -> None:
         self._loop = loop
@@ -46,7 +46,7 @@ class SimulatedListening:
 
 
 async def listen_on_network(host: str, port: int, *, backlog: int, receive_buffer: int) -> SimulatedListening:
-    """``aioproducer.broker.listening_socket.listen`` on the network of the loop that runs; any number may wait."""
+    """``broker.network.listening_socket.listen`` on the network of the loop that runs; any number may wait."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, SimulatedLoop)
     address = await loop.network.resolve(host)

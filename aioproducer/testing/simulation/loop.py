@@ -205,7 +205,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
 
 class SimulatedClock:
-    """The loop's time, for who stamps records (``aioproducer.clock.Clock``).
+    """The loop's time, for who stamps records (``aioproducer.timing.clock.Clock``).
 
     ``jump()`` says by how many seconds the wall clock is off from now on, or 0.
     """

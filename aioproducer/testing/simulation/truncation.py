@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from aioproducer.broker import Partition, PartitionLog
-from aioproducer.broker.batches import MemoryBatches
-from aioproducer.broker.producer_state import NO_PRODUCER_ID
+from aioproducer.broker.log.batch_store import MemoryBatches
+from aioproducer.broker.log.producer_state import NO_PRODUCER_ID
 from aioproducer.records.record_batch import RecordBatch
 
 

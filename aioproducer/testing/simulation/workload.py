@@ -15,8 +15,8 @@ from aioproducer.errors import (
     ProducerFencedException,
     SerializationException,
 )
-from aioproducer.producer.bulk_result import BulkResult
-from aioproducer.producer.delivery import Delivery
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.faults import EXPIRATION_MS
 from aioproducer.testing.simulation.ledger import Entry, Ledger

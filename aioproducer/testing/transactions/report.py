@@ -12,7 +12,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import PackageNotFoundError, version
 
 from aioproducer import Severity
-from aioproducer.producer import record_accumulator
+from aioproducer.producer.accumulator import record_accumulator
 from aioproducer.spark.audit.summary import Summary
 from aioproducer.testing.transactions.bounces import Bounce
 from aioproducer.testing.transactions.journal import Entry, Journal, Outcome

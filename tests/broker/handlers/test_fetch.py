@@ -8,11 +8,12 @@ from uuid import uuid4
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster, long_work
+from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.kafka_apis import MAX_ELEMENTS
-from aioproducer.broker.partition_log import PartitionLog
-from aioproducer.broker.purgatories import MOST_WATCHED, PartitionPurgatory
-from aioproducer.broker.response_memory import SIZE
+from aioproducer.broker.log.partition_log import PartitionLog
+from aioproducer.broker.purgatory.purgatories import MOST_WATCHED, PartitionPurgatory
+from aioproducer.broker.requests import long_work
+from aioproducer.broker.requests.response_memory import SIZE
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.config_changes import OpType
+from aioproducer.broker.configs.config_changes import OpType
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.incremental_alter_configs import (
     AlterableConfig,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.timestamp_search import TimestampAndOffset, TimestampSearch
+from aioproducer.broker.log.timestamp_search import TimestampAndOffset, TimestampSearch
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from aioproducer.records.compression import CompressionType

@@ -7,8 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster, batch_scanner, log_validator
+from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.handlers import produce
+from aioproducer.broker.log import batch_scanner, log_validator
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import InvalidConfigurationException
 from aioproducer.protocol.api_key import ApiKey

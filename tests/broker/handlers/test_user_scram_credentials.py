@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.scram_credentials import ScramMechanism
+from aioproducer.broker.security.scram_credentials import ScramMechanism
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

@@ -15,8 +15,8 @@ from random import Random
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.log.transaction_index import AbortedTransaction
 from aioproducer.broker.storage.clean_shutdown import CLEAN_SHUTDOWN
-from aioproducer.broker.transaction_index import AbortedTransaction
 from aioproducer.errors import CorruptRecordException, DataDirectoryException
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition

@@ -15,21 +15,21 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.cluster_nodes import Node
-from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.committed_offset import OffsetAndMetadata
-from aioproducer.broker.group_offsets import GroupOffsets
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.coordinators.group_offsets import GroupOffsets
+from aioproducer.broker.coordinators.transaction_coordinator import NOBODY, TransactionCoordinator
+from aioproducer.broker.state.cluster_nodes import Node
+from aioproducer.broker.state.cluster_state import ClusterState
+from aioproducer.broker.state.committed_offset import OffsetAndMetadata
+from aioproducer.broker.state.topic import NewTopic, Partition
+from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.broker.storage.clean_shutdown import write_clean_shutdown
 from aioproducer.broker.storage.cluster_store import ClusterStore
 from aioproducer.broker.storage.commit import Commit
 from aioproducer.broker.storage.data_directory import DataDirectory
 from aioproducer.broker.storage.journal import MetadataJournal
 from aioproducer.broker.storage.stored_batches import StoredBatches
-from aioproducer.broker.topic import NewTopic, Partition
-from aioproducer.broker.topic_config import TopicConfig
-from aioproducer.broker.transaction_coordinator import NOBODY, TransactionCoordinator
-from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.errors import ConcurrentTransactionsException, KafkaStorageException
 from aioproducer.records.record_batch import RecordBatch
 from tests.broker.batches import NOW_MS, make_batch

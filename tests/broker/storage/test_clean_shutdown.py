@@ -10,7 +10,7 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.log_checkpoint import LogCheckpoint, SegmentCheckpoint
+from aioproducer.broker.log.log_checkpoint import LogCheckpoint, SegmentCheckpoint
 from aioproducer.broker.storage import stored_batches
 from aioproducer.broker.storage.clean_shutdown import (
     CLEAN_SHUTDOWN,

@@ -17,7 +17,7 @@ import pytest
 
 from aioproducer import KafkaProducer, wait_all
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.scram_credentials import ScramMechanism
+from aioproducer.broker.security.scram_credentials import ScramMechanism
 from aioproducer.broker.storage.files import OsFiles
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import DataDirectoryException, IllegalStateException, KafkaStorageException

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.partition_log import PartitionLog
-from aioproducer.broker.producer_state import ProducerSnapshot, ProducerStateManager
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.log.partition_log import PartitionLog
+from aioproducer.broker.log.producer_state import ProducerSnapshot, ProducerStateManager
 from aioproducer.broker.storage.damage import damaged
 from aioproducer.broker.storage.files import Files
 from aioproducer.broker.storage.stored_batches import Recovered, StoredBatches
-from aioproducer.broker.topic_config import TopicConfig
 from aioproducer.errors import (
     CorruptRecordException,
     DataDirectoryException,

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from aioproducer.broker import Partition, Topic
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.topic_config import TopicConfig
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.errors import DeliveryError, KafkaError, Outcome
 from aioproducer.record_metadata import RecordMetadata
 from aioproducer.records.record import Record

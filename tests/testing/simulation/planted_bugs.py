@@ -15,22 +15,24 @@ from aioproducer.net.client import KafkaClient
 from aioproducer.net.connection import Connection
 from aioproducer.net.link_task import LinkTask
 from aioproducer.net.supervisor import Supervisor
-from aioproducer.producer import batch_completer, completion, produce_exchange, sender, sequences
-from aioproducer.producer.batch_completer import BatchCompleter
-from aioproducer.producer.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
-from aioproducer.producer.hooks import Hooks
-from aioproducer.producer.line_limit import LineLimit
-from aioproducer.producer.parking import ParkingLot
-from aioproducer.producer.produce_exchange import ProduceExchange
-from aioproducer.producer.produce_request import match_answers
-from aioproducer.producer.producer_batch import ProducerBatch
-from aioproducer.producer.sealer import Sealer
-from aioproducer.producer.sender import Sender
-from aioproducer.producer.sender_pass import SenderPass
-from aioproducer.producer.sequences import PartitionSequences, ProducerIds
-from aioproducer.producer.split import split
-from aioproducer.producer.topic_directory import TopicDirectory
-from aioproducer.turn import Turn
+from aioproducer.producer.accumulator import sequences
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.exchange import batch_completer, completion, produce_exchange
+from aioproducer.producer.exchange.batch_completer import BatchCompleter
+from aioproducer.producer.exchange.completion import MAYBE_APPENDED, SEQUENCE_ERRORS, Action, decide
+from aioproducer.producer.exchange.produce_exchange import ProduceExchange
+from aioproducer.producer.exchange.produce_request import match_answers
+from aioproducer.producer.exchange.sealer import Sealer
+from aioproducer.producer.exchange.split import split
+from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.producer.scheduling.line_limit import LineLimit
+from aioproducer.producer.scheduling.topic_directory import TopicDirectory
+from aioproducer.producer.sender import sender
+from aioproducer.producer.sender.sender import Sender
+from aioproducer.producer.sender.sender_pass import SenderPass
+from aioproducer.timing.turn import Turn
 
 from .circumstances import (
     Circumstances,

@@ -11,12 +11,12 @@ import pytest
 
 from aioproducer.errors import InvalidTxnStateException, ProducerFencedException
 from aioproducer.net.coordinators import Coordinators
-from aioproducer.producer.operation import Operation
-from aioproducer.producer.parking import ParkingLot
+from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.parking.parking_lot import ParkingLot
 from aioproducer.producer.producer import KafkaProducer
-from aioproducer.producer.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
-from aioproducer.producer.transaction_coordinator import TransactionCoordinator
-from aioproducer.producer.transaction_manager import TransactionManager
+from aioproducer.producer.transactions.coordinator import TransactionCoordinator
+from aioproducer.producer.transactions.operation import Operation
+from aioproducer.producer.transactions.transaction_manager import TransactionManager
 from aioproducer.protocol.api_key import ApiKey
 
 from .circumstances import (

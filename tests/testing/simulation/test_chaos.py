@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from aioproducer.broker import EmbeddedCluster
-from aioproducer.broker.broker_config import BrokerConfig
+from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.chaos import MOST_PARTITIONS, Chaos
 from aioproducer.testing.simulation.drawing import draw

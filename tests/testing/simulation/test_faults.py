@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import AppendFault, Partition, PartitionLog, ReceivedRequest
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.cluster_state import ClusterState
-from aioproducer.broker.topic_config import TopicConfig
-from aioproducer.broker.transaction_metadata import TransactionMetadata, TransactionState
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.state.cluster_state import ClusterState
+from aioproducer.broker.state.transaction_metadata import TransactionMetadata, TransactionState
 from aioproducer.error_code import ErrorCode
 from aioproducer.errors import error_class
 from aioproducer.protocol.api_key import ApiKey
@@ -218,7 +218,7 @@ def test_a_producer_of_old_records_is_forgotten_before_a_batch_that_is_not_in_th
 ) -> None:
     faults = make("expiry")
     faults.expiry = 10.0
-    time = {"base_timestamp": EPOCH_MS - days * 86_400_000, "max_timestamp": EPOCH_MS - days * 86_400_000}
+    time: Any = {"base_timestamp": EPOCH_MS - days * 86_400_000, "max_timestamp": EPOCH_MS - days * 86_400_000}
     first = RecordBatch(make_batch(b"v", **time, producer_id=3, producer_epoch=4, base_sequence=6))
     assert faults.on_append(0, partition, first, None) is None
     partition.log.append(first, leader_epoch=0, now_ms=first.max_timestamp)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from aioproducer.broker import PartitionLog, Topic
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.topic_config import TopicConfig
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.errors import InvalidRecordException, KafkaError, ProducerFencedException
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.records.record_batch_header import encode_batch_header

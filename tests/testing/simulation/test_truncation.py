@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from aioproducer.broker import Partition, PartitionLog
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.topic_config import TopicConfig
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.truncation import cut_off, may_be_cut_off
 from tests.broker.batches import NOW_MS, make_batch

@@ -3,8 +3,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from aioproducer.broker import Partition, PartitionLog, Topic
-from aioproducer.broker.broker_config import BrokerConfig
-from aioproducer.broker.topic_config import TopicConfig
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.records.record_batch import RecordBatch
 from aioproducer.testing.simulation.vanished import Vanished, found_in
 from tests.broker.batches import NOW_MS, make_batch

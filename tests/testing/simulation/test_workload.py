@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from aioproducer.errors import IllegalStateException, KafkaError, SerializationException, TimeoutException
-from aioproducer.producer.bulk_result import BulkResult
-from aioproducer.producer.delivery import Delivery
-from aioproducer.producer.produce_result import ProduceResult
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.bulk.result import BulkResult
 from aioproducer.producer.producer import KafkaProducer
 from aioproducer.testing.simulation.ledger import Ledger
 from aioproducer.testing.simulation.serializer import turn_around

@@ -1,0 +1,78 @@
+"""Single changes to the configs of a topic or a broker, and what they make of them (KIP-339)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from aioproducer.configs.config_def import ConfigKey, Type, as_text
+from aioproducer.errors import InvalidConfigurationException, InvalidRequestException
+
+
+class OpType(IntEnum):
+    """Kafka's ``AlterConfigOp.OpType``. The last two are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(NamedTuple):
+    """One change; ``value`` is None only where ``operation`` is DELETE, and of no account there."""
+
+    name: str
+    operation: OpType
+    value: str | None
+
+    @property
+    def deletes(self) -> bool:
+        return self.operation is OpType.DELETE
+
+    @staticmethod
+    def of(name: str, operation: int, value: str | None) -> ConfigChange:
+        """As a client sent it. Raises :class:`InvalidRequestException`."""
+        if operation not in OpType.__members__.values():
+            raise InvalidRequestException(f"there is no operation {operation} for config {name!r}")
+        if value is None and operation != OpType.DELETE:
+            raise InvalidRequestException(f"config {name!r} needs a value")
+        return ConfigChange(name, OpType(operation), value)
+
+
+def changed(
+    current: Mapping[str, str], changes: Iterable[ConfigChange], rows: Mapping[str, ConfigKey]
+) -> Mapping[str, str]:
+    """``current`` after the changes; the values are not checked.
+
+    What is appended to or subtracted from is the value that is set, or else the default, whatever the config is for the
+    time being. Raises :class:`InvalidRequestException` for a config that is changed twice, and
+    :class:`InvalidConfigurationException` for one that is appended to and no list.
+    """
+    configs = dict(current)
+    seen = set()
+    for name, operation, value in changes:
+        if name in seen:
+            raise InvalidRequestException(f"config {name!r} is changed twice")
+        seen.add(name)
+        if operation is OpType.DELETE:
+            configs.pop(name, None)
+        elif operation is OpType.SET:
+            configs[name] = value or ""
+        else:
+            row = rows[name]
+            if row.type is not Type.LIST:
+                raise InvalidConfigurationException(f"{operation.name} is for lists: config {name!r} is none")
+            configs[name] = ",".join(_parts(configs.get(name, as_text(row.default)), operation, _split(value or "")))
+    return configs
+
+
+def _parts(current: str, operation: OpType, parts: list[str]) -> list[str]:
+    kept = _split(current)
+    if operation is OpType.APPEND:
+        return [*kept, *(part for part in dict.fromkeys(parts) if part not in kept)]
+    return [part for part in kept if part not in parts]
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,377 @@
+"""The coordinator of all groups: who joins, who waits for whom, and who has been silent for too long.
+
+Follows Kafka's ``GroupMetadataManager`` for the classic protocol: JoinGroup waits until all members have joined (or
+their time is up), SyncGroup until the leader has handed in the assignments. Members are static if they have a
+``group.instance.id`` (KIP-345), and others get their id before they join (KIP-394).
+
+Simplifications: what is decided is known to all nodes, and lost with the process: after a restart offsets of all groups
+expire as those of groups that never had members. With ``group.initial.rebalance.delay.ms`` the first rebalance waits
+that long once, however many members come meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+from uuid import uuid4
+
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.coordinators.classic_group import ClassicGroup, GroupState, Member
+from aioproducer.broker.coordinators.expiry import expired_offsets
+from aioproducer.broker.coordinators.group_offsets import GroupOffsets
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    ApiException,
+    GroupIdNotFoundException,
+    GroupMaxSizeReachedException,
+    GroupNotEmptyException,
+    IllegalGenerationException,
+    InconsistentGroupProtocolException,
+    InvalidGroupIdException,
+    InvalidSessionTimeoutException,
+    RebalanceInProgressException,
+    UnknownMemberIdException,
+)
+from aioproducer.timing.clock import Clock
+
+Answer = Callable[["ClassicGroup | None", Member | None, ErrorCode], None]
+
+
+class Joining(NamedTuple):
+    """Who wants to be a member. ``known`` says that it can be told its id before it joins."""
+
+    group_id: str
+    member: Member
+    known: bool
+
+
+class GroupCoordinator:
+    """All groups of the cluster. What is asked is answered by calling back, now or later, exactly once."""
+
+    def __init__(self, config: BrokerConfig, offsets: GroupOffsets, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self.offsets = offsets
+        self._groups: dict[str, ClassicGroup] = {}
+        self._pending: dict[str, set[str]] = {}
+        self._joins: dict[str, Answer] = {}
+        self._syncs: dict[str, Answer] = {}
+        self._timers: dict[tuple[str, str], asyncio.TimerHandle] = {}
+
+    def close(self) -> None:
+        """Nobody's time is up any more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    # looking
+
+    def group_ids(self) -> list[str]:
+        """Groups that have members, had some, or have committed offsets."""
+        return list(dict.fromkeys([*self._groups, *self.offsets.groups()]))
+
+    def is_known(self, group_id: str) -> bool:
+        """Whether it is one of :meth:`group_ids`."""
+        return group_id in self._groups or self.offsets.is_known(group_id)
+
+    def group(self, group_id: str) -> ClassicGroup:
+        """The group, an empty one if there is none."""
+        return self._groups.get(group_id) or ClassicGroup(group_id)
+
+    def delete(self, group_id: str) -> None:
+        """Deletes an empty group with its offsets."""
+        if not self.is_known(group_id):
+            raise GroupIdNotFoundException(f"there is no group {group_id!r}")
+        if self.group(group_id).members:
+            raise GroupNotEmptyException(f"group {group_id!r} has members")
+        self._delete(group_id)
+
+    def expire(self) -> Iterator[None]:
+        """Forgets offsets that have expired, and groups that have none and no members; yields after each group."""
+        retention_ms = self._config.offsets_retention_minutes * 60_000
+        for group_id in self.group_ids():
+            group, offsets = self.group(group_id), self.offsets.committed(group_id)
+            expired = expired_offsets(group, offsets, retention_ms, self._clock.time_ms())
+            unstable = self.offsets.unstable(group_id)
+            self.offsets.forget(group_id, [partition for partition in expired if partition not in unstable])
+            is_empty = group.state is GroupState.EMPTY and not self._pending.get(group_id)
+            if is_empty and not unstable and not self.offsets.committed(group_id):
+                self._delete(group_id)
+            yield
+
+    def _delete(self, group_id: str) -> None:
+        self._groups.pop(group_id, None)
+        self._pending.pop(group_id, None)
+        self.offsets.delete(group_id)
+
+    def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
+        """Raises unless who says so may commit offsets; a member that does has been heard of."""
+        group = self._committed_to(group_id, generation)
+        member = group.check_commit(member_id, instance_id, generation, transactional=False)
+        if member is not None:
+            self._heard(group, member)
+
+    def check_transactional_commit(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int
+    ) -> None:
+        """The same for a commit within a transaction."""
+        group = self._committed_to(group_id, generation)
+        group.check_commit(member_id, instance_id, generation, transactional=True)
+
+    def _committed_to(self, group_id: str, generation: int) -> ClassicGroup:
+        if generation >= 0 and not self.is_known(group_id):
+            raise IllegalGenerationException(f"there is no group {group_id!r}, and so no generation {generation}")
+        return self.group(group_id)
+
+    # joining
+
+    def join(self, joining: Joining, answer: Answer) -> None:
+        """``answer`` is called with the member and its group when the rebalance has come that far."""
+        try:
+            self._join(joining, answer)
+        except ApiException as error:
+            answer(None, joining.member, error.code)
+
+    def _join(self, joining: Joining, answer: Answer) -> None:
+        group_id, wanted, known = joining
+        config = self._config
+        if not group_id:
+            raise InvalidGroupIdException("the group id is empty")
+        shortest, longest = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+        if not shortest <= wanted.session_timeout_ms <= longest:
+            raise InvalidSessionTimeoutException(f"session.timeout.ms must be {shortest} to {longest}")
+        if wanted.member_id and group_id not in self._groups:
+            raise UnknownMemberIdException(f"there is no group {group_id!r}")
+        group = self._groups.get(group_id) or ClassicGroup(group_id)
+        group.check_protocols(wanted.protocol_type, wanted.protocols)
+        self._groups[group_id] = group
+        pending = self._pending.setdefault(group_id, set())
+        if not wanted.member_id:
+            self._join_new(group, wanted, known, answer)
+        elif wanted.member_id in pending:
+            pending.discard(wanted.member_id)
+            self._stop(group, wanted.member_id)
+            self._add(group, wanted, answer)
+        else:
+            self._rejoin(group, group.member(wanted.member_id, wanted.instance_id), wanted, answer)
+
+    def _join_new(self, group: ClassicGroup, wanted: Member, known: bool, answer: Answer) -> None:
+        if group.static_member(wanted.instance_id) is None:
+            self._check_size(group)
+        wanted.member_id = f"{wanted.instance_id or wanted.client_id}-{uuid4()}"
+        present = group.static_member(wanted.instance_id)
+        if present is not None:
+            self._turn_away(group, present, ErrorCode.FENCED_INSTANCE_ID)
+            member = group.replace(present, wanted.member_id)
+            self._rejoin(group, member, wanted, answer, back=True)
+        elif known and wanted.instance_id is None:
+            self._pending[group.group_id].add(wanted.member_id)
+            self._start(group, wanted.member_id, wanted.session_timeout_ms, lambda: self._pending_gone(group, wanted))
+            answer(group, wanted, ErrorCode.MEMBER_ID_REQUIRED)
+        else:
+            self._add(group, wanted, answer)
+
+    def _check_size(self, group: ClassicGroup) -> None:
+        if len(group.members) + len(self._pending.get(group.group_id, ())) >= self._config.group_max_size:
+            raise GroupMaxSizeReachedException(f"group {group.group_id!r} has group.max.size members")
+
+    def _add(self, group: ClassicGroup, member: Member, answer: Answer) -> None:
+        group.add(member)
+        self._wait_for_join(group, member, answer)
+        self._rebalance(group)
+
+    def _rejoin(
+        self, group: ClassicGroup, member: Member, wanted: Member, answer: Answer, *, back: bool = False
+    ) -> None:
+        changed = list(member.protocols) != list(wanted.protocols)
+        member.protocols = wanted.protocols
+        member.session_timeout_ms = wanted.session_timeout_ms
+        member.rebalance_timeout_ms = wanted.rebalance_timeout_ms
+        state = group.state
+        # A leader that joins anew wants to assign anew; one that is back from a restart finds its assignment.
+        same = not changed and (back or group.leader != member.member_id)
+        if (state is GroupState.STABLE and same) or (state is GroupState.COMPLETING_REBALANCE and not changed):
+            self._heard(group, member)
+            answer(group, member, ErrorCode.NONE)
+            return
+        self._wait_for_join(group, member, answer)
+        self._rebalance(group)
+
+    def _wait_for_join(self, group: ClassicGroup, member: Member, answer: Answer) -> None:
+        earlier = self._joins.get(member.member_id)
+        if earlier is not None:
+            earlier(None, member, ErrorCode.UNKNOWN_MEMBER_ID)
+        self._joins[member.member_id] = answer
+        self._stop(group, member.member_id)
+
+    def _rebalance(self, group: ClassicGroup) -> None:
+        """Begins a rebalance if there is none, and ends it if nobody is missing."""
+        if group.state is not GroupState.PREPARING_REBALANCE:
+            first = group.generation == 0
+            for member_id in group.members:
+                sync = self._syncs.pop(member_id, None)
+                if sync is not None:
+                    self._heard(group, group.members[member_id])
+                    sync(None, None, ErrorCode.REBALANCE_IN_PROGRESS)
+            group.prepare_rebalance()
+            delay = self._config.group_initial_rebalance_delay_ms if first else 0
+            self._start(group, "", delay or group.rebalance_timeout_ms, lambda: self._complete_join(group))
+        self._mark_joined(group)
+        self._complete_if_all_joined(group)
+
+    def _mark_joined(self, group: ClassicGroup) -> None:
+        for member in group.members.values():
+            member.joined = member.member_id in self._joins
+
+    def _complete_if_all_joined(self, group: ClassicGroup) -> None:
+        if group.state is not GroupState.PREPARING_REBALANCE:
+            return
+        waits = group.generation == 0 and self._config.group_initial_rebalance_delay_ms
+        if not waits and group.all_joined and not self._pending.get(group.group_id):
+            self._complete_join(group)
+
+    def _complete_join(self, group: ClassicGroup) -> None:
+        self._stop(group, "")
+        for member in group.absent():
+            self._drop(group, member.member_id)
+        if group.members and not any(member.joined for member in group.members.values()):
+            # Static members alone, and none is back: they have until their sessions end.
+            self._start(group, "", group.rebalance_timeout_ms, lambda: self._complete_join(group))
+            return
+        group.next_generation(self._clock.time_ms())
+        if group.members:
+            self._start(group, "", group.rebalance_timeout_ms, lambda: self._not_synced(group))
+        for member in list(group.members.values()):
+            answer = self._joins.pop(member.member_id, None)
+            if answer is not None:
+                self._heard(group, member)
+                answer(group, member, ErrorCode.NONE)
+
+    def forget(self, group_id: str, member: Member) -> None:
+        """The client that was to be told of its new id is gone: nobody else can be this member, but a static one."""
+        group = self._groups.get(group_id)
+        if group is None or group.members.get(member.member_id) is not member:
+            return
+        if member.instance_id is None:
+            self._gone(group, member)
+        elif member.member_id in self._joins:
+            self._joins[member.member_id] = _nobody
+
+    # assignments
+
+    def sync(
+        self,
+        group_id: str,
+        generation: int,
+        member_id: str,
+        instance_id: str | None,
+        protocol: tuple[str | None, str | None],
+        assignments: Mapping[str, bytes],
+        answer: Answer,
+    ) -> None:
+        """``answer`` is called with the member and its group when the leader has assigned."""
+        try:
+            group = self.group(group_id)
+            member = group.member(member_id, instance_id)
+            group.check_generation(generation)
+            for said, agreed in zip(protocol, (group.protocol_type, group.protocol), strict=True):
+                if said is not None and said != agreed:
+                    raise InconsistentGroupProtocolException(f"{said!r} is not what {group_id!r} uses")
+            if group.state is GroupState.PREPARING_REBALANCE:
+                raise RebalanceInProgressException(f"group {group_id!r} rebalances")
+        except ApiException as error:
+            answer(None, None, error.code)
+            return
+        if group.state is GroupState.STABLE:
+            self._heard(group, member)
+            answer(group, member, ErrorCode.NONE)
+            return
+        self._syncs[member_id] = answer
+        self._stop(group, member_id)
+        if member_id == group.leader:
+            self._stop(group, "")
+            group.assign(assignments)
+            for other in list(group.members.values()):
+                waiting = self._syncs.pop(other.member_id, None)
+                if waiting is not None:
+                    self._heard(group, other)
+                    waiting(group, other, ErrorCode.NONE)
+
+    def _not_synced(self, group: ClassicGroup) -> None:
+        """Who has not asked for its assignment within the rebalance's time is gone."""
+        for member_id in [member_id for member_id in group.members if member_id not in self._syncs]:
+            self._drop(group, member_id)
+        self._rebalance(group)
+
+    # staying and leaving
+
+    def heartbeat(self, group_id: str, generation: int, member_id: str, instance_id: str | None) -> None:
+        """A member is there. Raises what it has to know, ``REBALANCE_IN_PROGRESS`` above all."""
+        group = self.group(group_id)
+        member = group.member(member_id, instance_id)
+        group.check_generation(generation)
+        self._heard(group, member)
+        if group.state is GroupState.PREPARING_REBALANCE:
+            raise RebalanceInProgressException(f"group {group_id!r} rebalances")
+
+    def leave(self, group_id: str, member_id: str, instance_id: str | None) -> None:
+        """A member goes; of a static one the instance is enough."""
+        group = self.group(group_id)
+        pending = self._pending.get(group_id, set())
+        if member_id in pending:
+            pending.discard(member_id)
+            self._stop(group, member_id)
+            self._complete_if_all_joined(group)
+            return
+        if not member_id:
+            member_id = group.static_member(instance_id) or ""
+        self._gone(group, group.member(member_id, instance_id))
+
+    def _gone(self, group: ClassicGroup, member: Member) -> None:
+        self._drop(group, member.member_id)
+        if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE, GroupState.PREPARING_REBALANCE):
+            self._rebalance(group)
+
+    def _pending_gone(self, group: ClassicGroup, member: Member) -> None:
+        self._pending[group.group_id].discard(member.member_id)
+        self._complete_if_all_joined(group)
+
+    def _drop(self, group: ClassicGroup, member_id: str) -> None:
+        self._turn_away(group, member_id, ErrorCode.UNKNOWN_MEMBER_ID)
+        group.remove(member_id)
+
+    def _turn_away(self, group: ClassicGroup, member_id: str, code: ErrorCode) -> None:
+        """What it waits for does not come: it is told why."""
+        self._stop(group, member_id)
+        for waiting in (self._joins.pop(member_id, None), self._syncs.pop(member_id, None)):
+            if waiting is not None:
+                waiting(None, group.members[member_id], code)
+
+    # timers
+
+    def _heard(self, group: ClassicGroup, member: Member) -> None:
+        """Its session begins anew, unless it waits for us."""
+        if member.member_id in self._joins or member.member_id in self._syncs:
+            return
+        self._start(group, member.member_id, member.session_timeout_ms, lambda: self._gone(group, member))
+
+    def _start(self, group: ClassicGroup, what: str, delay_ms: int, then: Callable[[], None]) -> None:
+        """``what`` is a member's id, or empty for the group's rebalance."""
+        self._stop(group, what)
+        key = group.group_id, what
+
+        def over() -> None:
+            del self._timers[key]
+            then()
+
+        self._timers[key] = asyncio.get_running_loop().call_later(delay_ms / 1000, over)
+
+    def _stop(self, group: ClassicGroup, what: str) -> None:
+        timer = self._timers.pop((group.group_id, what), None)
+        if timer is not None:
+            timer.cancel()
+
+
+def _nobody(group: ClassicGroup | None, member: Member | None, code: ErrorCode) -> None:
+    """In the place of a client that is gone."""

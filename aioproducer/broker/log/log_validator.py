@@ -1,0 +1,239 @@
+"""What a batch must be before it is appended.
+
+Follows ``ProduceRequest.validateRecords``, ``UnifiedLog.analyzeAndValidateRecords`` and ``LogValidator`` of Apache
+Kafka 4.3 for what clients append: one batch of format v2, whole, with the right CRC, counting from 0, with as many
+records as it says, no control batch.
+
+Every record is read in full (decompressed, if its codec's library is installed): garbage inside a batch would stop
+every reader of the partition. As in Kafka timestamps are those of the records, whatever the header says; a record
+whose timestamp is -1 has none. Not as in Kafka, the offsets of records that are not compressed must count up, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.log.producer_state import NO_PRODUCER_ID
+from aioproducer.broker.log.record_walk import RecordWalk
+from aioproducer.configs.config_def import LONG_MAX
+from aioproducer.errors import (
+    ConfigException,
+    CorruptRecordException,
+    InvalidRecordException,
+    InvalidTimestampException,
+    RecordBatchTooLargeException,
+    RecordTooLargeException,
+    UnsupportedCompressionTypeException,
+)
+from aioproducer.protocol.primitives import Buffer
+from aioproducer.protocol.schema import Records
+from aioproducer.records.appended_batch import with_records
+from aioproducer.records.compression import (
+    CompressionType,
+    DecompressedTooLargeException,
+    check_codec,
+    compress,
+    decompress,
+)
+from aioproducer.records.crc32c import crc32c
+from aioproducer.records.record_batch import RecordBatch, read_batches
+from aioproducer.records.record_batch_header import (
+    ATTRIBUTES_OFFSET,
+    BATCH_OVERHEAD,
+    CODEC_MASK,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_OFFSET,
+)
+from aioproducer.types import TimestampType
+
+MAX_DECOMPRESSED_SIZE = 128 * 1024 * 1024
+"""Bytes a batch may have decompressed. Kafka has no such limit; here the whole batch is decompressed at once."""
+
+ZSTD_MIN_PRODUCE_VERSION = 7
+
+NO_TIMESTAMP = -1
+
+_LENGTH_AT = 8
+
+_RECORDS_AT_ONCE = 20_000
+"""Read before other threads may have their turn."""
+
+
+def batch_of_request(records: Records, produce_version: int) -> RecordBatch:
+    """The one batch that a produce request has for a partition.
+
+    Raises :class:`InvalidRecordException` if it is not one, :class:`UnsupportedCompressionTypeException` for a codec
+    that this version of the API does not have.
+    """
+    if not isinstance(records, (bytes, bytearray, memoryview)) or len(records) <= MAGIC_OFFSET:
+        raise InvalidRecordException("a produce request must have a record batch for each of its partitions")
+    if records[MAGIC_OFFSET] != MAGIC:
+        error = InvalidRecordException if records[MAGIC_OFFSET] < MAGIC else CorruptRecordException
+        raise error(f"record batches must be of format v{MAGIC}, not v{records[MAGIC_OFFSET]}")
+    if int.from_bytes(records[_LENGTH_AT:LOG_OVERHEAD], "big") + LOG_OVERHEAD == len(records):
+        batch = RecordBatch(records)
+    else:
+        batch = _first_of(records)
+    is_packed = batch.attributes & CODEC_MASK
+    if is_packed and batch.codec is CompressionType.ZSTD and produce_version < ZSTD_MIN_PRODUCE_VERSION:
+        raise UnsupportedCompressionTypeException(
+            f"zstd needs Produce {ZSTD_MIN_PRODUCE_VERSION}, not {produce_version}"
+        )
+    return batch
+
+
+def _first_of(records: Buffer) -> RecordBatch:
+    """The one batch that is whole; what is left after it is passed over, as in Kafka."""
+    batches = read_batches(records, allow_partial=True)
+    batch = next(batches, None)
+    if batch is None:
+        raise InvalidRecordException("the record batch is not complete")
+    if next(batches, None) is not None:
+        raise InvalidRecordException(
+            "a produce request must have one record batch for each of its partitions, not more"
+        )
+    return batch
+
+
+class Scan(NamedTuple):
+    """What takes time in proportion to a batch's size to find out."""
+
+    crc: int
+    max_timestamp: int
+    """The largest timestamp of the records; -1 if none has one."""
+    min_timestamp: int
+    """The smallest one; larger than any if none has one."""
+    decompressed: int
+    """Bytes; 0 if the batch is not compressed."""
+    problem: InvalidRecordException | None = None
+    """What is wrong with the records."""
+    keyless: Sequence[int] = ()
+    """The first records without a key."""
+    recompressed: bytearray | None = None
+    """The batch in the codec that its topic wants, if that is another one."""
+
+
+class Codec(NamedTuple):
+    """What batches are to be compressed with, and how much."""
+
+    type: CompressionType
+    level: int | None
+
+
+def wanted_codec(batch: RecordBatch, config: TopicConfig) -> Codec | None:
+    """What a topic with this config has the batch compressed with anew; None if it stays as it is."""
+    codec = config.codec
+    if codec is None or codec == batch.attributes & CODEC_MASK:
+        return None
+    return Codec(codec, config.compression_level)
+
+
+def scan(batch: RecordBatch, max_decompressed: int = MAX_DECOMPRESSED_SIZE, wanted: Codec | None = None) -> Scan:
+    """Reads all of a batch, and compresses it anew if ``wanted``. It touches nothing else, so any thread may do it.
+
+    Raises :class:`DecompressedTooLargeException` for more than ``max_decompressed`` bytes if a batch may have those.
+    """
+    data = bytes(memoryview(batch.data)[ATTRIBUTES_OFFSET:])  # both the CRC and the walk over records want bytes
+    crc = crc32c(data)
+    start, decompressed = BATCH_OVERHEAD - ATTRIBUTES_OFFSET, 0
+    if crc != batch.crc:
+        return _unread(batch, crc)
+    if batch.attributes & CODEC_MASK:
+        codec = batch.codec
+        try:
+            check_codec(codec)
+        except ConfigException:  # Without the library there is no telling; whoever reads the records will.
+            return _unread(batch, crc)
+        try:
+            data, start = decompress(codec, data[start:], min(max_decompressed, MAX_DECOMPRESSED_SIZE)), 0
+        except CorruptRecordException as error:
+            if isinstance(error, DecompressedTooLargeException) and max_decompressed < MAX_DECOMPRESSED_SIZE:
+                raise
+            problem = InvalidRecordException(f"the records cannot be decompressed: {error}")
+            return _unread(batch, crc, problem=problem)
+        decompressed = len(data)
+    base = batch.base_timestamp
+    walk = RecordWalk(data, start, batch.count, NO_TIMESTAMP - base)
+    while not walk.advance(_RECORDS_AT_ONCE):
+        pass
+    if walk.problem:
+        text = f"the batch does not have the {batch.count} records it says: {walk.problem}"
+        return _unread(batch, crc, decompressed, InvalidRecordException(text))
+    newest = max(base + walk.max_timestamp_delta, NO_TIMESTAMP)
+    recompressed = None
+    if wanted is not None:
+        records = compress(wanted.type, data[start:], wanted.level)
+        recompressed = with_records(batch.data, wanted.type, records)
+    return Scan(crc, newest, base + walk.min_timestamp_delta, decompressed, None, walk.keyless, recompressed)
+
+
+def _unread(batch: RecordBatch, crc: int, decompressed: int = 0, problem: InvalidRecordException | None = None) -> Scan:
+    """What is known of a batch whose records were not read to their end."""
+    return Scan(crc, batch.max_timestamp, LONG_MAX, decompressed, problem)
+
+
+def validate(batch: RecordBatch, config: TopicConfig, now_ms: int, scanned: Scan | None = None) -> Scan:
+    """Raises the exception whose code Kafka answers unless the batch may be appended to a log with this config.
+
+    ``scanned`` is what :func:`scan` has found, if that was done before. Returns what was found.
+    """
+    if batch.base_offset != 0:
+        raise InvalidRecordException(f"the base offset of a batch to append must be 0, not {batch.base_offset}")
+    _check_size(batch.size_in_bytes, config)
+    found = scan(batch, wanted=wanted_codec(batch, config)) if scanned is None else scanned
+    if found.crc != batch.crc:
+        raise CorruptRecordException(f"the batch says its CRC is {batch.crc:#010x}, it is {found.crc:#010x}")
+    if batch.size_in_bytes > config.segment_bytes:
+        raise RecordBatchTooLargeException(
+            f"the batch has {batch.size_in_bytes} bytes, more than segment.bytes={config.segment_bytes}"
+        )
+    if batch.count <= 0 or batch.last_offset_delta + 1 != batch.count:
+        raise InvalidRecordException(
+            f"the batch says it has {batch.count} records and that its last offset delta is {batch.last_offset_delta}"
+        )
+    if batch.is_control:
+        raise InvalidRecordException("clients may not write control batches")
+    if batch.producer_id > NO_PRODUCER_ID and batch.base_sequence < 0:
+        raise InvalidRecordException(
+            f"the batch has producer id {batch.producer_id} and no sequence, but {batch.base_sequence}"
+        )
+    if batch.is_transactional and batch.producer_id <= NO_PRODUCER_ID:
+        raise InvalidRecordException("the batch is part of a transaction and has no producer id")
+    if found.problem is not None:
+        raise found.problem
+    _validate_timestamps(batch, found.min_timestamp, found.max_timestamp, config, now_ms)
+    if found.keyless and "compact" in config.cleanup_policy:
+        error = InvalidRecordException(f"record {found.keyless[0]} has no key, which a compacted topic needs")
+        error.refused_records = dict.fromkeys(found.keyless, "the record has no key, which a compacted topic needs")
+        raise error
+    if found.recompressed is not None:
+        _check_size(len(found.recompressed), config)
+    return found
+
+
+def _check_size(size: int, config: TopicConfig) -> None:
+    if size > config.max_message_bytes:
+        raise RecordTooLargeException(
+            f"the batch has {size} bytes, more than max.message.bytes={config.max_message_bytes}"
+        )
+
+
+def _validate_timestamps(
+    batch: RecordBatch, min_timestamp: int, max_timestamp: int, config: TopicConfig, now_ms: int
+) -> None:
+    if config.message_timestamp_type == "LogAppendTime":
+        if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            raise InvalidTimestampException("a producer may not set the timestamp type to LogAppendTime")
+    elif now_ms - min_timestamp > config.message_timestamp_before_max_ms:
+        raise InvalidTimestampException(
+            f"timestamp {min_timestamp} is more than {config.message_timestamp_before_max_ms} ms "
+            "(message.timestamp.before.max.ms) in the past"
+        )
+    elif max_timestamp > LONG_MAX or max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+        raise InvalidTimestampException(
+            f"timestamp {max_timestamp} is more than {config.message_timestamp_after_max_ms} ms "
+            "(message.timestamp.after.max.ms) in the future"
+        )

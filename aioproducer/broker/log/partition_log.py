@@ -1,0 +1,409 @@
+"""The log of one partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
+from typing import NamedTuple
+
+from aioproducer.broker.configs.topic_config import TopicConfig
+from aioproducer.broker.log.batch_store import Batches, MemoryBatches
+from aioproducer.broker.log.leader_epochs import LeaderEpochs
+from aioproducer.broker.log.log_checkpoint import LogCheckpoint
+from aioproducer.broker.log.log_index import LogIndex
+from aioproducer.broker.log.log_validator import NO_TIMESTAMP, Scan, validate
+from aioproducer.broker.log.producer_state import NO_PRODUCER_ID, BatchMetadata, ProducerSnapshot, ProducerStateManager
+from aioproducer.broker.log.timestamp_search import TimestampAndOffset, TimestampSearch
+from aioproducer.broker.log.transaction_index import AbortedTransaction, TransactionIndex
+from aioproducer.broker.log.transaction_marker import COORDINATOR_EPOCH, end_transaction_marker, is_commit
+from aioproducer.errors import CorruptRecordException, InvalidTxnStateException, OffsetOutOfRangeException
+from aioproducer.protocol.primitives import Buffer
+from aioproducer.records.appended_batch import set_base_offset, set_log_append_time, set_max_timestamp
+from aioproducer.records.record import Record
+from aioproducer.records.record_batch import RecordBatch
+
+NO_OFFSET = -1
+_OFFSET = Struct(">q")
+
+
+class LogAppendInfo(NamedTuple):
+    """What became of an append. ``log_append_time`` (ms) is -1 unless the broker stamped the records, or the batch is a
+    duplicate: then it is the largest timestamp of the first one."""
+
+    first_offset: int
+    last_offset: int
+    log_append_time: int
+    duplicate: bool
+
+
+class ActiveProducer(NamedTuple):
+    """What the partition remembers of a producer. ``last_timestamp`` is in milliseconds, and -1 for none; so are the
+    epoch of the coordinator that ended its last transaction, and the offset at which the one under way began."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_start_offset: int
+
+
+class PartitionLog:
+    """Batches in order of their offsets, as they will be fetched, and the state of the producers that wrote them.
+
+    They are kept in memory, or wherever ``batches`` keeps them.
+
+    All replicas share the log, so that what is appended is replicated, unless ``replicated_to`` says how far it is:
+    some replicas may be told to lag (``Partition.held``).
+    """
+
+    def __init__(self, name: str, config: TopicConfig, batches: Batches | None = None) -> None:
+        self.name = name
+        self.config = config
+        self._retain = config.producer_state_batches_to_retain
+        self.producer_state = ProducerStateManager()
+        self._transactions = TransactionIndex()
+        self.log_start_offset = 0
+        self.log_end_offset = 0
+        self.replicated_to: int | None = None
+        self.size_in_bytes = 0
+        self._batches: Batches = MemoryBatches() if batches is None else batches
+        self._is_stored = batches is not None
+        self._index = LogIndex()  # in step with the batches, which never change once they are stored
+        self.leader_epochs = LeaderEpochs()
+
+    def configure(self, config: TopicConfig, retain: int) -> None:
+        """Follows ``config`` from now on; of each producer the last ``retain`` batches stay remembered, no older ones.
+
+        What a smaller ``retention.bytes`` leaves no room for goes with the next append.
+        """
+        self.config = config
+        self._batches.configure(config)
+        if retain < self._retain:
+            self.producer_state.retain(retain)
+        self._retain = retain
+
+    @property
+    def high_watermark(self) -> int:
+        """The offset up to which consumers may read."""
+        return self.log_end_offset if self.replicated_to is None else self.replicated_to
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset up to which all transactions have ended, and ``read_committed`` consumers may read."""
+        unstable = self._transactions.first_unstable_offset
+        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+
+    def append(
+        self,
+        batch: RecordBatch,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        remembered: int | None = None,
+        scanned: Scan | None = None,
+    ) -> LogAppendInfo:
+        """Appends a batch as a client sent it, or finds that it is here already.
+
+        It is looked for among the last ``remembered`` of its producer; None is what the topic's config says. Raises the
+        exception whose code Kafka answers, and has changed nothing then. ``scanned`` is what was found out before.
+        """
+        found = validate(batch, self.config, now_ms, scanned)
+        max_timestamp = found.max_timestamp
+        if batch.producer_id > NO_PRODUCER_ID:
+            identity = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
+            within = self.config.producer_state_batches_to_retain if remembered is None else remembered
+            kept = self.producer_state.find_duplicate(*identity, batch.last_sequence, within)
+            if kept is not None:
+                return LogAppendInfo(kept.first_offset, kept.last_offset, kept.timestamp, duplicate=True)
+            self.producer_state.validate(*identity)
+            if not batch.is_transactional and self._transactions.first_offset(batch.producer_id) is not None:
+                raise InvalidTxnStateException(
+                    f"producer {batch.producer_id} has a transaction in {self.name}, and the batch is no part of it"
+                )
+        stored = bytearray(batch.data) if found.recompressed is None else found.recompressed
+        log_append_time = NO_TIMESTAMP
+        if self.config.message_timestamp_type == "LogAppendTime":
+            max_timestamp = log_append_time = now_ms
+            set_log_append_time(stored, now_ms)
+        elif max_timestamp != batch.max_timestamp:
+            set_max_timestamp(stored, max_timestamp)
+        first_offset = self._store(stored, batch.last_offset_delta, max_timestamp, leader_epoch)
+        last_offset = first_offset + batch.last_offset_delta
+        self._remember(batch, first_offset, last_offset, max_timestamp)
+        if 0 <= self.config.retention_bytes < self.size_in_bytes:
+            self._delete_old_batches()
+        return LogAppendInfo(first_offset, last_offset, log_append_time, duplicate=False)
+
+    def append_marker(
+        self, producer_id: int, producer_epoch: int, *, committed: bool, leader_epoch: int, now_ms: int
+    ) -> int:
+        """Ends a producer's transaction in this partition; returns the offset of the marker."""
+        marker = bytearray(end_transaction_marker(producer_id, producer_epoch, committed=committed, now_ms=now_ms))
+        offset = self._store(marker, 0, now_ms, leader_epoch)
+        self._end_transaction(producer_id, producer_epoch, offset, committed=committed)
+        return offset
+
+    def _store(self, batch: bytearray, last_offset_delta: int, max_timestamp: int, leader_epoch: int) -> int:
+        """Puts a batch at the end of the log, and returns its first offset."""
+        first_offset = self.log_end_offset
+        set_base_offset(batch, first_offset, leader_epoch)
+        self._batches.append(batch)
+        self._grow(first_offset, len(batch), last_offset_delta, max_timestamp, leader_epoch)
+        return first_offset
+
+    def _grow(self, first_offset: int, size: int, last_offset_delta: int, max_timestamp: int, epoch: int) -> None:
+        if epoch > self.leader_epochs.latest:
+            self.leader_epochs.begin(epoch, first_offset)
+        self._index.append(first_offset, max_timestamp, size)
+        self.size_in_bytes += size
+        self.log_end_offset = first_offset + last_offset_delta + 1
+
+    def _remember(self, batch: RecordBatch, first_offset: int, last_offset: int, max_timestamp: int) -> None:
+        if batch.is_transactional:
+            self._transactions.wrote(batch.producer_id, first_offset)
+        if batch.producer_id > NO_PRODUCER_ID:
+            appended = BatchMetadata(batch.last_sequence, last_offset, batch.last_offset_delta, max_timestamp)
+            # More than a leader that remembers less looks at: the next one may not.
+            self.producer_state.update(batch.producer_id, batch.producer_epoch, appended, self._retain)
+
+    def _end_transaction(self, producer_id: int, producer_epoch: int, offset: int, *, committed: bool) -> None:
+        self.producer_state.transaction_ended(producer_id, producer_epoch, COORDINATOR_EPOCH)
+        self._transactions.ended(producer_id, offset, committed=committed)
+
+    def checkpoint(self) -> LogCheckpoint:
+        """What :meth:`recover` need not find out again, if nothing happens to the log until then."""
+        segments, deleted = self._batches.segments()
+        return LogCheckpoint(
+            segments,
+            deleted,
+            self.log_start_offset,
+            self.log_end_offset,
+            list(self._index.base_offsets),
+            list(self._index.max_timestamps),
+            self.producer_state.snapshot(),
+            self._transactions.under_way(),
+            self._transactions.all_aborted(),
+            self.leader_epochs.entries(),
+        )
+
+    def recover(
+        self,
+        log_start_offset: int,
+        producers: Iterable[ProducerSnapshot] = (),
+        checkpoint: LogCheckpoint | None = None,
+    ) -> None:
+        """Takes in what there is from another time, before anything else.
+
+        With a ``checkpoint`` that the files bear out no batch is read. Else the state of producers comes from their
+        batches and, for batches that were deleted, from ``producers``, what was remembered when records were deleted
+        last.
+        """
+        self.replicated_to = None  # it was, whoever is in sync now
+        if checkpoint is not None and self._batches.restore(checkpoint.segments, checkpoint.deleted):
+            self._restore(checkpoint)
+        else:
+            self._read_all(log_start_offset, producers)
+
+    def _restore(self, checkpoint: LogCheckpoint) -> None:
+        self.log_start_offset, self.log_end_offset = checkpoint.log_start_offset, checkpoint.log_end_offset
+        sizes = list(map(self._batches.size, range(len(self._batches))))
+        self._index = LogIndex(checkpoint.base_offsets, checkpoint.max_timestamps, sizes)
+        self.size_in_bytes = sum(sizes)
+        self._transactions.restore(checkpoint.open_transactions, checkpoint.aborted_transactions)
+        self.leader_epochs = LeaderEpochs(checkpoint.leader_epochs)
+        self.producer_state.restore(checkpoint.producers, self.log_end_offset, self._retain)
+
+    def _read_all(self, log_start_offset: int, producers: Iterable[ProducerSnapshot]) -> None:
+        for batch in self._batches.load(log_start_offset):
+            if not self._index:
+                self.log_start_offset = batch.base_offset
+            self._grow(
+                batch.base_offset,
+                batch.size_in_bytes,
+                batch.last_offset_delta,
+                batch.max_timestamp,
+                batch.partition_leader_epoch,
+            )
+            if batch.is_control:
+                committed = is_commit(batch)
+                self._end_transaction(batch.producer_id, batch.producer_epoch, batch.base_offset, committed=committed)
+            else:
+                self._remember(batch, batch.base_offset, batch.last_offset, batch.max_timestamp)
+        if log_start_offset > self.log_end_offset:
+            # What was deleted is known, and what was to be kept of the log is not there.
+            self._batches.reset()
+            self._index = LogIndex()
+            self.leader_epochs = LeaderEpochs()
+            self.size_in_bytes = 0
+            self.log_start_offset = self.log_end_offset = log_start_offset
+        self.producer_state.restore(producers, self.log_end_offset, self._retain)
+        if log_start_offset > self.log_start_offset:
+            self.delete_records(log_start_offset)
+        elif log_start_offset < self.log_start_offset:
+            # What is missing there is missing for good.
+            self._batches.delete(0, self.log_start_offset, self.producer_state)
+
+    def transaction_start_offset(self, producer_id: int) -> int:
+        """Where the transaction that a producer has here under way began; -1 if there is none."""
+        began = self._transactions.first_offset(producer_id)
+        return NO_OFFSET if began is None else began
+
+    @property
+    def open_transactions(self) -> set[int]:
+        """The producers whose transactions have not ended here."""
+        return self._transactions.producers()
+
+    # reading
+
+    def read(
+        self, offset: int, max_bytes: int, *, min_one_batch: bool = True, committed: bool = False
+    ) -> Sequence[Buffer]:
+        """Whole batches from the one that holds ``offset`` to the high watermark, together at most ``max_bytes``.
+
+        With ``min_one_batch`` the first one is there even if it is larger; with ``committed`` none from the last stable
+        offset on. Raises :class:`OffsetOutOfRangeException`.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise self._out_of_range(offset)
+        if offset == self.log_end_offset:
+            return []
+        batches = self._batches
+        end = len(batches)
+        if committed or self.replicated_to is not None:
+            end = self._index.count_before(self.last_stable_offset if committed else self.high_watermark)
+        first = last = self._index.place_of(offset)
+        while last < end:
+            max_bytes -= batches.size(last)
+            if max_bytes < 0 and (last > first or not min_one_batch):
+                break
+            last += 1
+        found = batches[first:last]
+        return self._in_place(found, first) if self._is_stored else found
+
+    def _in_place(self, found: Sequence[Buffer], first: int) -> Sequence[Buffer]:
+        """As many of them as say the offset that they have: their CRCs do not cover it."""
+        for at, batch in enumerate(found):
+            (offset,) = _OFFSET.unpack_from(batch)
+            if offset != self._index.base_offsets[first + at]:
+                if at:
+                    return found[:at]
+                raise CorruptRecordException(
+                    f"{self.name}: a batch says that its offset is {offset}, and it is "
+                    f"{self._index.base_offsets[first]}; a start with --recover puts that right"
+                )
+        return found
+
+    def readable(self, fetch_offset: int, counted_to: int, *, committed: bool = False) -> tuple[int, int]:
+        """How many bytes a read from ``fetch_offset`` on can give from offset ``counted_to`` on, and where they end.
+
+        It costs the same however many they are. Raises :class:`OffsetOutOfRangeException`.
+        """
+        if not self.log_start_offset <= fetch_offset <= self.log_end_offset:
+            raise self._out_of_range(fetch_offset)
+        end = self.last_stable_offset if committed else self.high_watermark
+        if counted_to >= end:
+            return 0, counted_to
+        return self._index.size(self._index.place_of(counted_to), self._index.count_before(end)), end
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records from offset ``start`` up to ``end``, which is not included."""
+        return self._transactions.aborted(start, end)
+
+    def active_producers(self) -> list[ActiveProducer]:
+        """The idempotent producers whose batches the partition knows again."""
+        found = []
+        for producer_id, entry in self.producer_state.entries().items():
+            last_timestamp = entry.batches[-1].timestamp if entry.batches else NO_TIMESTAMP
+            found.append(
+                ActiveProducer(
+                    producer_id,
+                    entry.producer_epoch,
+                    entry.last_sequence,
+                    last_timestamp,
+                    entry.coordinator_epoch,
+                    self.transaction_start_offset(producer_id),
+                )
+            )
+        return found
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """Every batch, for tests: views into the log."""
+        return (RecordBatch(batch) for batch in self._batches)
+
+    def records(self) -> Iterator[Record]:
+        """Every record, markers left out, for tests. Raises :class:`CorruptRecordException` where a batch cannot be
+        read."""
+        for batch in self.batches():
+            if not batch.is_control:
+                yield from batch.records()
+
+    # looking up
+
+    def search_timestamp(self, timestamp: int) -> TimestampSearch | None:
+        """How to find the first record with this timestamp (ms) or a later one; None if there is none."""
+        place = self._index.place_of_timestamp(timestamp)
+        if place == len(self._batches):
+            return None
+        return TimestampSearch(RecordBatch(self._batches[place]), timestamp, self.log_start_offset)
+
+    def search_max_timestamp(self) -> TimestampSearch | None:
+        """The same for the first of the records with the largest timestamp."""
+        return self.search_timestamp(self._index.max_timestamps[-1]) if self._index else None
+
+    def find_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
+        """The first record with this timestamp (ms) or a later one."""
+        search = self.search_timestamp(timestamp)
+        return None if search is None else search.run()
+
+    def find_max_timestamp(self) -> TimestampAndOffset | None:
+        """The first of the records with the largest timestamp."""
+        search = self.search_max_timestamp()
+        return None if search is None else search.run()
+
+    def leader_epoch_at(self, offset: int) -> int:
+        """The leader epoch of the batch that holds ``offset``. Raises :class:`OffsetOutOfRangeException`."""
+        if not self.log_start_offset <= offset < self.log_end_offset:
+            raise self._out_of_range(offset)
+        return RecordBatch(self._batches[self._index.place_of(offset)]).partition_leader_epoch
+
+    # deleting
+
+    def delete_records(self, before_offset: int) -> None:
+        """Moves the log start offset; batches that lie wholly before it are dropped. Producer state stays.
+
+        Records that are gone already may be deleted again.
+        """
+        if not 0 <= before_offset <= self.high_watermark:
+            raise self._out_of_range(before_offset)
+        if before_offset < self.log_start_offset:
+            return
+        self.log_start_offset = before_offset
+        if before_offset == self.log_end_offset:
+            self._drop(len(self._batches))
+        else:
+            self._drop(self._index.place_of(before_offset))
+        self._transactions.delete_before(before_offset)
+
+    def _delete_old_batches(self) -> None:
+        # Down to 7/8 of what may stay, so that the lists are not moved for every append.
+        keep = self.config.retention_bytes - self.config.retention_bytes // 8
+        count, left = 0, self.size_in_bytes
+        base_offsets, replicated = self._index.base_offsets, self.high_watermark
+        while left > keep and count < len(self._batches) - 1 and base_offsets[count + 1] <= replicated:
+            left -= self._batches.size(count)
+            count += 1
+        self.log_start_offset = max(self.log_start_offset, base_offsets[count])
+        self._drop(count)
+        self._transactions.delete_before(self.log_start_offset)
+
+    def _out_of_range(self, offset: int) -> OffsetOutOfRangeException:
+        return OffsetOutOfRangeException(
+            f"offset {offset} of {self.name} is not within {self.log_start_offset} and {self.log_end_offset}"
+        )
+
+    def _drop(self, count: int) -> None:
+        self.size_in_bytes -= self._index.size(0, count)
+        self._batches.delete(count, self.log_start_offset, self.producer_state)
+        self.leader_epochs.delete_before(self.log_start_offset)
+        self._index.delete(count)

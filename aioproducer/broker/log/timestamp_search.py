@@ -1,0 +1,60 @@
+"""Which record of a batch is the first with a timestamp: what ListOffsets looks for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from aioproducer.broker.log.log_validator import MAX_DECOMPRESSED_SIZE
+from aioproducer.broker.log.record_walk import RecordWalk
+from aioproducer.errors import CorruptRecordException
+from aioproducer.records.compression import CompressionType, decompress
+from aioproducer.records.record_batch import RecordBatch
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.types import TimestampType
+
+_RECORDS_AT_ONCE = 20_000
+"""Read before other threads may have their turn."""
+
+
+_FAR = 2**61
+"""Milliseconds; no two records are further apart."""
+
+
+class TimestampAndOffset(NamedTuple):
+    """A record found by its timestamp (ms)."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class TimestampSearch(NamedTuple):
+    """The first record of a batch from ``first_offset`` on with this timestamp (ms) or a later one."""
+
+    batch: RecordBatch
+    timestamp: int
+    first_offset: int
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether there is nothing to decompress."""
+        return self.batch.codec is CompressionType.NONE
+
+    def run(self) -> TimestampAndOffset | None:
+        """Reads the batch and touches nothing else, so any thread may do it. Raises :class:`CorruptRecordException`."""
+        batch = self.batch
+        base, epoch = batch.base_offset, batch.partition_leader_epoch
+        first = max(self.first_offset - base, 0)
+        if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            found = batch.max_timestamp >= self.timestamp and first < batch.count
+            return TimestampAndOffset(batch.max_timestamp, base + first, epoch) if found else None
+        records = decompress(batch.codec, bytes(memoryview(batch.data)[BATCH_OVERHEAD:]), MAX_DECOMPRESSED_SIZE)
+        wanted = min(max(self.timestamp - batch.base_timestamp, -_FAR), _FAR)
+        walk = RecordWalk(records, 0, batch.count, wanted=wanted, first=first)
+        while not walk.advance(_RECORDS_AT_ONCE) and walk.found < 0:
+            pass
+        if walk.found >= 0:
+            return TimestampAndOffset(batch.base_timestamp + walk.found_delta, base + walk.found, epoch)
+        if walk.problem:
+            raise CorruptRecordException(f"batch at offset {base}: {walk.problem}")
+        return None

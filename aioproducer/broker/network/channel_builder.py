@@ -1,0 +1,102 @@
+"""From a socket that was let in to a channel."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+from aioproducer.broker.network.gate import Gate
+from aioproducer.broker.network.kafka_channel import KafkaChannel
+from aioproducer.broker.network.listening_socket import AcceptedSocket
+from aioproducer.broker.network.new_connections import NewConnection
+from aioproducer.broker.security.listener_security import ListenerSecurity
+from aioproducer.broker.security.tls_handshake import accept_tls
+from aioproducer.timing.clock import Clock
+
+log = logging.getLogger(__name__)
+
+
+class ChannelBuilder:
+    """Makes the channels of one processor. Kafka's classes of this name.
+
+    Each has a task of its own: a handshake takes as long as its client likes, and nobody else waits for it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        listener: str,
+        security: ListenerSecurity,
+        gate: Gate,
+        clock: Clock,
+        *,
+        channel: Callable[[str], KafkaChannel],
+        log_close: Callable[[str, str], object],
+    ) -> None:
+        """``channel`` makes one for a client at this address."""
+        self._name = name
+        self._listener = listener
+        self._security = security
+        self._gate = gate
+        self._now = clock.monotonic
+        self._channel = channel
+        self._log_close = log_close
+        self._building: dict[asyncio.Task[None], None] = {}
+        self._aborted = False
+
+    def build(self, connection: NewConnection) -> None:
+        """Begins to; the channel tells its processor when it is open."""
+        task = asyncio.get_running_loop().create_task(self._build(connection), name=self._name)
+        self._building[task] = None
+        task.add_done_callback(self._built)
+
+    def drop(self, connection: NewConnection) -> None:
+        """Closes a connection that has no channel."""
+        connection.socket.close()
+        self._gate.depart(self._listener, connection.address)
+
+    def abort(self) -> None:
+        """Cuts short what is under way: a client that has not shaken hands by now will not. :meth:`wait_closed` waits
+        for that."""
+        self._aborted = True
+        for task in self._building:
+            # Not now: a task that has not begun would do nothing at all, and a transport that asyncio has made in this
+            # turn of the loop is told of its socket in the next one, whether it is closed or not.
+            asyncio.get_running_loop().call_soon(task.cancel)
+
+    async def wait_closed(self) -> None:
+        """Returns when nothing is under way."""
+        if self._building:
+            await asyncio.wait(tuple(self._building))
+
+    async def _build(self, connection: NewConnection) -> None:
+        opened = False
+        try:
+            if not self._aborted:
+                channel = self._channel(connection.address)
+                try:
+                    await self._connect(channel, connection.socket)
+                finally:
+                    opened = channel.was_opened
+        except OSError as error:
+            if isinstance(error, ssl.SSLError):
+                self._security.metrics.failed(self._now(), again=False)
+            self._log_close(connection.address, f"it was lost before it was made: {str(error) or type(error).__name__}")
+        except Exception:
+            log.exception("a new connection from %s on listener %s failed", connection.address, self._listener)
+        finally:
+            if not opened:
+                self.drop(connection)
+
+    async def _connect(self, channel: KafkaChannel, accepted: AcceptedSocket) -> None:
+        loop: Any = asyncio.get_running_loop()  # the simulation's takes sockets of its own
+        if self._security.tls is None:
+            await loop.connect_accepted_socket(lambda: channel, accepted)
+        else:
+            await accept_tls(loop, lambda: channel, accepted, self._security.transport_options)
+
+    def _built(self, task: asyncio.Task[None]) -> None:
+        del self._building[task]

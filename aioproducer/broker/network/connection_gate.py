@@ -1,0 +1,104 @@
+"""The gate of a node: carries out what :class:`ConnectionQuotas` decides about its connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from aioproducer.broker.network.listening_socket import AcceptedSocket
+from aioproducer.broker.network.throttled_sockets import ThrottledSockets
+from aioproducer.broker.quotas.connection_quotas import ConnectionLimits, ConnectionQuotas, Decision, Verdict
+from aioproducer.timing.clock import Clock
+
+
+class Arrival(NamedTuple):
+    """A connection that was accepted, and who wants to have it."""
+
+    connection: AcceptedSocket
+    admit: Callable[[AcceptedSocket, str], object]
+
+
+class ConnectionGate:
+    """A ``Gate``: nobody who accepts connections has to wait at it.
+
+    ``make_room`` is asked to close this many of the least active connections, and returns how many it will.
+    """
+
+    def __init__(self, quotas: ConnectionQuotas[Arrival], clock: Clock, make_room: Callable[[int], int]) -> None:
+        self.quotas = quotas
+        self._now = clock.monotonic
+        self._make_room = make_room
+        self._leaving = 0
+        self._throttled = ThrottledSockets(clock.monotonic)
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def arrive(
+        self, listener: str, address: str, connection: AcceptedSocket, admit: Callable[[AcceptedSocket, str], object]
+    ) -> None:
+        if self._closed:
+            connection.close()
+            return
+        self._carry_out(self.quotas.arrive(listener, address, Arrival(connection, admit), self._now()))
+
+    def depart(self, listener: str, address: str) -> None:
+        self.quotas.depart(listener, address)
+        self._leaving = max(self._leaving - 1, 0)
+        self._take_turns()
+
+    def open_listener(self, name: str) -> None:
+        """There is one more."""
+        self.quotas.add_listener(name)
+        self._take_turns()
+
+    def turn_away(self, listener: str) -> None:
+        """Closes all that wait for this listener."""
+        self._carry_out(self.quotas.leave_room(listener))
+
+    def remove_listener(self, name: str) -> None:
+        """There is one less, and it has no connections."""
+        self.quotas.remove_listener(name)
+        self._take_turns()
+
+    def configure(self, limits: ConnectionLimits) -> None:
+        """Other limits from now on."""
+        self.quotas.configure(limits)
+        self._take_turns()
+
+    @property
+    def throttled(self) -> int:
+        """Connections that are kept open only to be closed later."""
+        return len(self._throttled)
+
+    def close(self) -> None:
+        """Closes all connections that wait, and all that come from now on."""
+        self._closed = True
+        self._carry_out(self.quotas.leave_room())
+        self._throttled.close()
+
+    def _take_turns(self) -> None:
+        if not self._closed:
+            self._carry_out(self.quotas.turn(self._now()))
+
+    def _carry_out(self, decisions: list[Decision[Arrival]]) -> None:
+        for _, address, (connection, admit), verdict, delay_ms in decisions:
+            if verdict is Verdict.ADMITTED:
+                admit(connection, address)
+            elif verdict is Verdict.THROTTLED:
+                self._throttled.add(connection, delay_ms / 1000)
+            else:
+                connection.close()
+        too_many = self.quotas.excess - self._leaving
+        if too_many > 0:
+            self._leaving += self._make_room(too_many)
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._now()
+        turn = None if self._closed else self.quotas.next_turn(now)
+        if turn is not None:
+            self._timer = asyncio.get_running_loop().call_later(turn - now, self._take_turns)

@@ -1,0 +1,306 @@
+"""A node's listeners, and what connects them with its request handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from random import Random
+from typing import Final
+
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.end_point import EndPoint
+from aioproducer.broker.network.acceptor import Acceptor
+from aioproducer.broker.network.gate import OPEN_GATE, Gate
+from aioproducer.broker.network.listening_socket import Listen, listen
+from aioproducer.broker.network.memory_pool import MemoryPool
+from aioproducer.broker.network.processor import Processor
+from aioproducer.broker.requests.request import Quotas
+from aioproducer.broker.requests.request_channel import RequestChannel
+from aioproducer.broker.security.listener_security import ListenerSecurity
+from aioproducer.broker.security.scram_credentials import ScramCredentials
+from aioproducer.timing.clock import Clock
+
+log = logging.getLogger(__name__)
+
+_MANY_REASONS = 1000
+
+NOTHING_TO_WAIT_FOR: Final[Mapping[str, Awaitable[object]]] = {}
+
+
+class SocketServer:
+    """Kafka's class of this name: for each listener an :class:`Acceptor` and ``num.network.threads`` processors, for
+    all of them one :class:`RequestChannel`. Opened and closed once.
+
+    :meth:`open` opens the ports; nobody is let in before :meth:`enable_request_processing`. If connections are closed
+    because of what clients do, the log has one line for each reason, however often a client comes back.
+    """
+
+    def __init__(
+        self,
+        node_id: int,
+        config: BrokerConfig,
+        clock: Clock,
+        *,
+        is_supported: Callable[[int, int], bool],
+        gate: Gate = OPEN_GATE,
+        quotas: Quotas | None = None,
+        listen: Listen = listen,
+        random: Random | None = None,
+        scram_credentials: ScramCredentials | None = None,
+    ) -> None:
+        self._node_id = node_id
+        self._config = config
+        self._clock = clock
+        self._is_supported = is_supported
+        self._gate = gate
+        self._listen = listen
+        self._scram = ScramCredentials() if scram_credentials is None else scram_credentials
+        self._processor_ids = itertools.count()
+        self._connection_indexes = itertools.count()
+        self._closings: dict[asyncio.Task[None], None] = {}
+        self._logged: set[str] = set()
+        self._enabled = False
+        self._all_ready = False
+        self.acceptors: dict[str, Acceptor] = {}
+        """By listener."""
+        self.securities: dict[str, ListenerSecurity] = {}
+        """By listener, what is asked of clients."""
+        self._leaving: list[Acceptor] = []
+        """Those of listeners that are being closed, the others go on."""
+        self.memory = MemoryPool(config.queued_max_request_bytes, random or Random(), clock)
+        self.requests = RequestChannel(config.queued_max_requests, clock, quotas)
+
+    async def open(self, end_points: Iterable[EndPoint]) -> dict[str, EndPoint]:
+        """Opens the ports, all or none; returns where each listener is (port 0 in ``end_points``: a free one)."""
+        try:
+            for end_point in end_points:
+                await self.open_listener(end_point)
+        except BaseException:
+            await self.close()
+            raise
+        return self.end_points
+
+    async def open_listener(self, end_point: EndPoint) -> None:
+        """One more. Raises OSError, and :class:`ConfigException` if it cannot be what its configs say."""
+        config, listener = self._config, end_point.listener
+        security = ListenerSecurity(listener, config, self._scram)
+        listening = await self._listen(
+            end_point.host,
+            end_point.port,
+            backlog=config.socket_listen_backlog_size,
+            receive_buffer=config.socket_receive_buffer_bytes,
+        )
+        acceptor = Acceptor(
+            end_point._replace(port=listening.port),
+            security.protocol,
+            listening,
+            self._gate,
+            self._clock,
+            send_buffer=config.socket_send_buffer_bytes,
+        )
+        self.acceptors[listener], self.securities[listener] = acceptor, security
+        self._resize(acceptor, self._config.network_threads(listener))
+        if self._all_ready:
+            acceptor.start()
+
+    async def close_listener(self, listener: str, deadline: float) -> None:
+        """One less. Its port is closed at once; its connections get answers to what they have asked, as far as those
+        come before ``deadline``, and are closed then."""
+        acceptor = self.acceptors.pop(listener)
+        security = self.securities.pop(listener)
+        self._leaving.append(acceptor)
+        acceptor.close()
+        processors = tuple(acceptor.processors)
+        for processor in processors:
+            processor.stop_reading()
+        await self._flush(processors, lambda: all(processor.is_answered for processor in processors), deadline)
+        await self._close_acceptor(acceptor)
+        await self._wait_closed()
+        self._leaving.remove(acceptor)
+        self._log_failed_logins(security)
+
+    async def enable_request_processing(self, ready: Mapping[str, Awaitable[object]] = NOTHING_TO_WAIT_FOR) -> None:
+        """Clients are let in from now on; at a listener that ``ready`` has, when that is done.
+
+        Returns when all listeners let clients in, those too that were opened meanwhile. Raises what ``ready`` raises.
+        """
+        self._enabled = True
+        for acceptor in self.acceptors.values():
+            for processor in acceptor.processors:
+                processor.start()
+        create_task = asyncio.get_running_loop().create_task
+        starting: list[asyncio.Task[None]] = []
+        for listener, acceptor in self.acceptors.items():
+            if listener in ready:
+                starting.append(create_task(self._start_when(acceptor, ready[listener])))
+            else:
+                acceptor.start()
+        if starting:
+            try:
+                await asyncio.gather(*starting)
+            finally:
+                for task in starting:
+                    task.cancel()
+                await asyncio.wait(starting)
+        self._all_ready = True
+        for acceptor in self.acceptors.values():
+            if not acceptor.is_started:
+                acceptor.start()
+
+    async def _start_when(self, acceptor: Acceptor, ready: Awaitable[object]) -> None:
+        await ready
+        if self.acceptors.get(acceptor.end_point.listener) is acceptor:  # else it was closed meanwhile
+            acceptor.start()
+
+    def validate_reconfiguration(self, config: BrokerConfig) -> None:
+        """Raises :class:`ConfigException` if a listener cannot be what these configs say."""
+        for listener in config.listening.names:
+            if listener in self.securities:
+                self.securities[listener].validate_reconfiguration(config)
+            else:
+                ListenerSecurity(listener, config, self._scram)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Obeys what may change while it runs, but for listeners that come and go."""
+        self._config = config
+        for listener, acceptor in self.acceptors.items():
+            self._resize(acceptor, config.network_threads(listener))
+            self.securities[listener].reconfigure(config)
+
+    @property
+    def end_points(self) -> dict[str, EndPoint]:
+        """Where each listener is that is open."""
+        return {listener: acceptor.end_point for listener, acceptor in self.acceptors.items()}
+
+    @property
+    def processors(self) -> list[Processor]:
+        """Those of all listeners."""
+        return [processor for acceptor in self._all_acceptors for processor in acceptor.processors]
+
+    @property
+    def _all_acceptors(self) -> list[Acceptor]:
+        return [*self.acceptors.values(), *self._leaving]
+
+    def close_least_active(self, count: int, spared: str | None = None) -> int:
+        """Closes this many connections, the longest silent first, but none of the listener that is to be spared.
+
+        Returns how many it found.
+        """
+        eldest = [
+            channel
+            for name, acceptor in self.acceptors.items()
+            if name != spared
+            for processor in acceptor.processors
+            for channel in itertools.islice(processor.open_channels(), count)
+        ]
+        found = heapq.nsmallest(count, eldest, key=lambda channel: channel.last_active)
+        for channel in found:
+            channel.abort()
+        return len(found)
+
+    @property
+    def connection_count(self) -> int:
+        return sum(processor.connection_count for processor in self.processors)
+
+    def stop_accepting(self) -> None:
+        """Closes the ports, and reads no more requests."""
+        for acceptor in self._all_acceptors:
+            acceptor.close()
+        for processor in self.processors:
+            processor.stop_reading()
+
+    async def drain(self, idle: Callable[[], bool], deadline: float) -> None:
+        """Returns when what was received has been handled and answered, as far as possible, or at ``deadline``.
+
+        ``idle`` returns whether the handlers have nothing to do.
+        """
+        processors = self.processors
+        await self._flush(processors, lambda: idle() and all(processor.is_idle for processor in processors), deadline)
+
+    async def _flush(self, processors: Iterable[Processor], rested: Callable[[], bool], deadline: float) -> None:
+        """Returns when they have ``rested`` and what they had to write is written, or at ``deadline``."""
+        try:
+            async with asyncio.timeout(max(0.0, deadline - self._clock.monotonic())):
+                while not rested():
+                    await self.requests.rest()
+                for processor in processors:
+                    await processor.flush()
+        except TimeoutError:
+            pass  # a handler that waits, or clients that do not read
+
+    def abort(self) -> None:
+        """From now on nothing is read, handled or written, as in a crash; :meth:`close` does the rest."""
+        for processor in self.processors:
+            processor.abort()
+
+    async def close(self) -> None:
+        """Closes the ports and drops every connection."""
+        for acceptor in self._all_acceptors:
+            acceptor.close()
+        for acceptor in self._all_acceptors:
+            await self._close_acceptor(acceptor)
+        await self._wait_closed()
+        for security in self.securities.values():
+            self._log_failed_logins(security)
+
+    def _log_failed_logins(self, security: ListenerSecurity) -> None:
+        for line in security.failed_logins.rest(self._clock.monotonic()):
+            log.warning("%s", line)
+
+    async def _close_acceptor(self, acceptor: Acceptor) -> None:
+        await acceptor.wait_closed()
+        self._resize(acceptor, 0)
+
+    async def _wait_closed(self) -> None:
+        """Returns when no processor is being closed."""
+        if self._closings:
+            await asyncio.wait(tuple(self._closings))
+
+    def _resize(self, acceptor: Acceptor, size: int) -> None:
+        processors, listener = acceptor.processors, acceptor.end_point.listener
+        config = self._config
+        while len(processors) < size:
+            id = next(self._processor_ids)
+            security = self.securities[listener]
+            processor = Processor(
+                id,
+                f"data-plane-kafka-network-thread-{self._node_id}-{listener}-{security.protocol}-{id}",
+                listener,
+                self.requests,
+                self._gate,
+                self._clock,
+                is_supported=self._is_supported,
+                next_connection_index=self._connection_indexes.__next__,
+                log_close=self._log_close,
+                security=security,
+                max_idle_ms=config.connections_max_idle_ms,
+                receive_timeout_ms=config.socket_request_receive_timeout_ms,
+                memory=self.memory,
+            )
+            self.requests.add_processor(id, processor)
+            processors.append(processor)
+            if self._enabled:
+                processor.start()
+        while len(processors) > size:
+            processor = processors.pop()
+            processor.new_connections.close()
+            while size and processor.new_connections:  # those that remain take them over
+                acceptor.hand_over(*processor.new_connections.take())
+            closing = asyncio.get_running_loop().create_task(self._close(processor))
+            self._closings[closing] = None
+            closing.add_done_callback(self._closed)
+
+    def _log_close(self, connection_id: str, reason: str) -> None:
+        if reason not in self._logged and len(self._logged) < _MANY_REASONS:
+            self._logged.add(reason)
+            log.warning("closing the connection %s: %s", connection_id, reason)
+
+    async def _close(self, processor: Processor) -> None:
+        await processor.close()
+        self.requests.remove_processor(processor.id)
+
+    def _closed(self, closing: asyncio.Task[None]) -> None:
+        self._closings.pop(closing, None)

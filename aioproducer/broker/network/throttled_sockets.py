@@ -1,0 +1,65 @@
+"""Connections of addresses beyond their rate, kept open for a while so that their clients do not come back at once."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+from aioproducer.broker.network.listening_socket import AcceptedSocket
+
+MOST = 1000
+"""As each is a file descriptor: one of them goes before its time when there are more."""
+
+CLOSED_AT_ONCE = 20
+"""In one turn of the loop. Delays end with a window of the quota, so that a thousand of them may end together."""
+
+
+class ThrottledSockets:
+    """Those of one node, by when they are to be closed (Kafka's ``throttledSockets``)."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        # The number makes those that are due together comparable.
+        self._due: list[tuple[float, int, AcceptedSocket]] = []
+        self._numbers = itertools.count()
+        self._timer: asyncio.Handle | None = None
+        self._timer_due = 0.0
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, connection: AcceptedSocket, delay: float) -> None:
+        """It is closed after ``delay`` seconds."""
+        if len(self._due) >= MOST:
+            self._close_next()
+        heappush(self._due, (self._now() + delay, next(self._numbers), connection))
+        if self._timer is None or self._due[0][0] < self._timer_due:
+            self._set_timer()
+
+    def close(self) -> None:
+        """Closes them all."""
+        while self._due:
+            self._close_next()
+        self._set_timer()
+
+    def _close_next(self) -> None:
+        heappop(self._due)[2].close()
+
+    def _close_due(self) -> None:
+        for _ in range(CLOSED_AT_ONCE):
+            if not self._due or self._due[0][0] > self._now():
+                break
+            self._close_next()
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._due:
+            loop = asyncio.get_running_loop()
+            self._timer_due = self._due[0][0]
+            left = self._timer_due - self._now()
+            self._timer = loop.call_later(left, self._close_due) if left > 0 else loop.call_soon(self._close_due)

@@ -1,0 +1,64 @@
+"""A request that waits until replicas have copied what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from aioproducer.broker.purgatory.delayed_operation import DelayedOperation
+from aioproducer.broker.requests.request import Request
+from aioproducer.broker.state.topic import Partition
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import ApiException, NotLeaderOrFollowerException, error_for
+from aioproducer.protocol.schema import Response
+
+
+class Replicating(Protocol):
+    """What was done to one partition, and its answer."""
+
+    @property
+    def partition(self) -> Partition: ...
+
+    def is_replicated(self) -> bool:
+        """Whether the replicas have it that have to."""
+
+    def fail(self, error: ApiException) -> None:
+        """It is answered with an error instead; what was done is done."""
+
+
+class DelayedReplication(DelayedOperation):
+    """Answers a request once all that it did is replicated or its time is up; never if its client is gone.
+
+    Kafka's ``DelayedProduce`` (acks=all) and ``DelayedDeleteRecords``.
+    """
+
+    def __init__(
+        self, request: Request, timeout_ms: int, node_id: int, response: Response, waiting: Iterable[Replicating]
+    ) -> None:
+        super().__init__(timeout_ms)
+        self._request = request
+        self._node_id = node_id
+        self._response = response
+        self._waiting = list(waiting)
+        request.on_abandon(self.abandon)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """Those that it waits for."""
+        return [one.partition for one in self._waiting]
+
+    def try_complete(self) -> bool:
+        self._waiting = [one for one in self._waiting if not self._is_decided(one)]
+        return not self._waiting and self.force_complete()
+
+    def _is_decided(self, one: Replicating) -> bool:
+        if one.partition.leader == self._node_id:
+            return one.is_replicated()
+        one.fail(NotLeaderOrFollowerException(f"the leader of {one.partition} is node {one.partition.leader} by now"))
+        return True
+
+    def on_complete(self) -> None:
+        for one in self._waiting:
+            text = f"the replicas in sync have not copied from {one.partition} what they should in {self.delay_ms} ms"
+            one.fail(error_for(ErrorCode.REQUEST_TIMED_OUT, text))
+        self._request.respond(self._response)

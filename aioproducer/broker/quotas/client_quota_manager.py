@@ -1,0 +1,115 @@
+"""What clients use up of their quotas on one node, and how long they are throttled for it (KIP-13, KIP-124, KIP-599).
+
+Rules of state and ``now``; ``quota_managers.py`` applies them to requests. As in Kafka each node counts for itself, and
+clients of one entity share what it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from aioproducer.broker.quotas.client_quotas import CONTROLLER_MUTATION_RATE, ClientQuotas
+from aioproducer.broker.quotas.rate_quota import QuotaWindow, RateQuotas
+from aioproducer.broker.quotas.token_bucket import TokenBucket
+from aioproducer.errors import ThrottlingQuotaExceededException
+
+Client = tuple[str, str]
+"""User and client id that share a quota; one of them may be empty."""
+
+
+_MANY = 1000
+
+
+class ClientQuotaManager:
+    """Of one kind of quota. ``most_ms`` is the longest throttle; without it, it is as long as the rate needs."""
+
+    def __init__(self, key: str, quotas: ClientQuotas, window: QuotaWindow, *, most_ms: float = math.inf) -> None:
+        self._key = key
+        self._quotas = quotas
+        self._window = window
+        self._most_ms = most_ms
+        self._rates = RateQuotas[Client](window)
+
+    def record(self, user: str, client_id: str, value: float, now: float) -> int:
+        """A client has used this much. Returns for how many milliseconds it must wait; 0 for not."""
+        limit = self._quotas.limit(self._key, user, client_id)
+        if limit is None:
+            return 0
+        rate = self._rates.get((limit.user, limit.client_id), limit.bound, now)
+        rate.record(value, now)
+        return int(min(rate.throttle_ms(now), self._most_ms))
+
+    def most_in_window(self, user: str, client_id: str) -> float:
+        """More than this at once is always throttled; infinity for a client without a quota."""
+        limit = self._quotas.limit(self._key, user, client_id)
+        return math.inf if limit is None else limit.bound * (self._window.samples - 1) * self._window.seconds
+
+    def throttled(self, user: str, client_id: str, throttle_ms: int, now: float) -> None:
+        """A client is throttled because of this quota."""
+        limit = self._quotas.limit(self._key, user, client_id)
+        if limit is not None:
+            rate = self._rates.get((limit.user, limit.client_id), limit.bound, now)
+            rate.throttle_times.record(throttle_ms, now)
+
+    def usage(self, now: float) -> Iterator[tuple[Client, float, float]]:
+        """Of each client that has used its quota: the rate, and the average throttle time in milliseconds or NaN."""
+        for client, rate in self._rates:
+            yield client, rate.rate(now), rate.throttle_times.average(now)
+
+
+class ControllerMutationQuotaManager:
+    """Partitions that clients create and delete (KIP-599)."""
+
+    def __init__(self, quotas: ClientQuotas, window: QuotaWindow) -> None:
+        self._quotas = quotas
+        self._window = window
+        self._buckets: dict[Client, TokenBucket] = {}
+        self._many = _MANY
+
+    def quota(self, user: str, client_id: str, now: float, *, strict: bool) -> ControllerMutationQuota:
+        """What a request may still do. A strict one refuses mutations once the quota is exhausted."""
+        limit = self._quotas.limit(CONTROLLER_MUTATION_RATE, user, client_id)
+        if limit is None:
+            return ControllerMutationQuota(None, now, strict=strict)
+        client = limit.user, limit.client_id
+        bucket = self._buckets.get(client)
+        if bucket is None:
+            if len(self._buckets) >= self._many:
+                self._buckets = {client: old for client, old in self._buckets.items() if not old.is_full(now)}
+                self._many = max(_MANY, 2 * len(self._buckets))
+            bucket = self._buckets[client] = TokenBucket(limit.bound, self._window, now)
+        bucket.bound = limit.bound
+        return ControllerMutationQuota(bucket, now, strict=strict)
+
+    def tokens(self, now: float) -> Iterator[tuple[Client, float]]:
+        for client, bucket in self._buckets.items():
+            yield client, bucket.tokens(now)
+
+
+class ControllerMutationQuota:
+    """Of one request."""
+
+    def __init__(self, bucket: TokenBucket | None, now: float, *, strict: bool) -> None:
+        self._bucket = bucket
+        self._now = now
+        self._strict = strict
+        self.throttle_ms = 0
+        """How long the client is throttled for what it did, or tried to do."""
+
+    def record(self, mutations: int) -> None:
+        """Before this many partitions are created or deleted. Raises :class:`ThrottlingQuotaExceededException`."""
+        bucket = self._bucket
+        if bucket is None:
+            return
+        if self._strict:
+            self.throttle_ms = bucket.throttle_ms(self._now)
+            if self.throttle_ms > 0:
+                raise ThrottlingQuotaExceededException(
+                    f"the quota {CONTROLLER_MUTATION_RATE} of {bucket.bound:g} partitions a second is exhausted: "
+                    f"try again in {self.throttle_ms} ms"
+                )
+            bucket.take(mutations, self._now)
+        else:
+            bucket.take(mutations, self._now)
+            self.throttle_ms = bucket.throttle_ms(self._now)

@@ -1,0 +1,216 @@
+"""Between those who read and write a node's connections and those who handle its requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol, TypeVar
+
+from aioproducer.broker.requests.request import Quotas, Request
+from aioproducer.broker.requests.response import EndThrottlingResponse, RequestEnd, StartThrottlingResponse
+from aioproducer.timing.clock import Clock
+
+T = TypeVar("T")
+
+
+class Sentinel(Enum):
+    """What a handler may get instead of a request."""
+
+    WAKEUP = "wakeup"
+    """There is a callback: look."""
+    SHUTDOWN = "shutdown"
+    """The handler that gets this ends."""
+
+
+class CallbackRequest:
+    """The rest of a request that was put off: goes on on a handler, before new requests."""
+
+    __slots__ = ("fun", "request")
+
+    def __init__(self, request: Request, fun: Callable[[], object]) -> None:
+        self.request = request
+        self.fun = fun
+
+
+Item = Request | CallbackRequest | Sentinel
+
+
+class ResponseQueue(Protocol):
+    """A processor, as far as handlers know it."""
+
+    def enqueue_response(self, response: RequestEnd) -> None: ...
+
+
+class RequestChannel:
+    """A queue of at most ``size`` requests (queued.max.requests). Kafka's class of this name.
+
+    A processor that finds it full waits, and reads nothing meanwhile: that is how slow handlers slow down clients.
+    While nothing is queued a processor need not queue a request, either: :meth:`handle_now`.
+    Callbacks come before requests: those have waited once. They are not counted: the request of each is that of a
+    muted connection, so there is at most one for each connection.
+    """
+
+    def __init__(self, size: int, clock: Clock, quotas: Quotas | None = None) -> None:
+        self._size = size
+        self._now = clock.monotonic
+        self.quotas = quotas
+        self._requests: deque[Request | Sentinel] = deque()
+        self._callbacks: deque[CallbackRequest] = deque()
+        # No handler waits while anything is queued, and no processor while there is room.
+        self._idle_handlers: deque[asyncio.Future[Request | Sentinel]] = deque()
+        self._blocked: deque[asyncio.Future[None]] = deque()
+        self._waiting_for_rest: list[asyncio.Future[None]] = []
+        self._handed_over = 0  # to handlers that have not begun yet
+        self._processors: dict[int, ResponseQueue] = {}
+        self.handler: Callable[[Request], object] | None = None
+        self.handlers = 0
+        """How many there are."""
+        self.on_complete: Callable[[Request, RequestEnd, float], object] | None = None
+        """Told of each request once it is over: written, or nothing to write, or nobody to write to; with the time."""
+
+    def __len__(self) -> int:
+        """How many requests are queued (Kafka's ``RequestQueueSize``)."""
+        return len(self._requests)
+
+    @property
+    def idle_handlers(self) -> int:
+        """How many handlers wait for something to do."""
+        return len(self._idle_handlers)
+
+    # processors
+
+    def add_processor(self, id: int, processor: ResponseQueue) -> None:
+        self._processors[id] = processor
+
+    def remove_processor(self, id: int) -> None:
+        del self._processors[id]
+
+    def handle_now(self, request: Request) -> bool:
+        """Handles a request without queueing it, if nothing has come before it that is not handled yet.
+
+        To wake a task costs a turn of the loop, and so does each answer then.
+        """
+        if self.handler is None or self._requests or self._callbacks or self._handed_over:
+            return False
+        self.handler(request)
+        return True
+
+    async def send_request(self, request: Request) -> None:
+        """Queues a request; waits while the queue is full."""
+        while not self.offer(request):
+            room: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._blocked.append(room)
+            try:
+                await room
+            except asyncio.CancelledError:
+                if room.cancelled():
+                    _discard(self._blocked, room)
+                else:
+                    self._wake_blocked()
+                raise
+
+    def offer(self, request: Request) -> bool:
+        """Queues a request if there is room."""
+        if not self._idle_handlers and len(self._requests) >= self._size:
+            return False
+        self._put(request)
+        return True
+
+    # handlers
+
+    def poll(self) -> Item | None:
+        """What is to be done next, if there is anything."""
+        if self._callbacks:
+            return self._callbacks.popleft()
+        if not self._requests:
+            return None
+        item = self._requests.popleft()
+        self._wake_blocked()
+        return item
+
+    async def receive_request(self) -> Item:
+        """What is to be done next; waits for it."""
+        item = self.poll()
+        if item is not None:
+            return item
+        waiter: asyncio.Future[Request | Sentinel] = asyncio.get_running_loop().create_future()
+        self._idle_handlers.append(waiter)
+        self.rested()
+        try:
+            item = await waiter
+        except asyncio.CancelledError:
+            if waiter.cancelled():
+                _discard(self._idle_handlers, waiter)
+            else:
+                self._handed_over -= 1
+                self._put(waiter.result())
+            raise
+        self._handed_over -= 1
+        return item
+
+    def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
+        """Has the rest of a request done by a handler."""
+        self._callbacks.append(CallbackRequest(request, fun))
+        if self._idle_handlers:
+            self._put(Sentinel.WAKEUP)
+
+    def send_shutdown(self) -> None:
+        """Ends one handler, after what is queued by now; there is room for this always."""
+        self._put(Sentinel.SHUTDOWN)
+
+    def send_response(self, response: RequestEnd) -> None:
+        """Takes what a handler has to say of a request to the request's processor, if that is still there."""
+        request = response.request
+        if not isinstance(response, StartThrottlingResponse | EndThrottlingResponse):
+            now = self._now()
+            request.response_complete_time = now
+            if request.api_local_complete_time < 0:
+                request.api_local_complete_time = now
+        processor = self._processors.get(request.processor)
+        if processor is not None:
+            processor.enqueue_response(response)
+
+    def completed(self, response: RequestEnd) -> None:
+        """A processor is done with a request."""
+        response.request.over()
+        if self.on_complete is not None:
+            self.on_complete(response.request, response, self._now())
+
+    # those who wait until there is nothing to do
+
+    def rested(self) -> None:
+        """A processor or a handler has nothing to do for now."""
+        while self._waiting_for_rest:
+            waiter = self._waiting_for_rest.pop()
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def rest(self) -> None:
+        """Returns when the next of them has nothing to do."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting_for_rest.append(waiter)
+        await waiter
+
+    def _put(self, item: Request | Sentinel) -> None:
+        while self._idle_handlers:
+            waiter = self._idle_handlers.popleft()
+            if not waiter.done():
+                waiter.set_result(item)
+                self._handed_over += 1
+                return
+        self._requests.append(item)
+
+    def _wake_blocked(self) -> None:
+        while self._blocked:
+            room = self._blocked.popleft()
+            if not room.done():
+                room.set_result(None)
+                return
+
+
+def _discard(waiting: deque[asyncio.Future[T]], waiter: asyncio.Future[T]) -> None:
+    """Who was cancelled may have been passed over, and be gone from there, before it runs."""
+    if waiter in waiting:
+        waiting.remove(waiter)

@@ -1,0 +1,76 @@
+"""The interface that is told of everything that a cluster must not forget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from aioproducer.acls import AclBinding
+    from aioproducer.broker.configs.resource_configs import Owner
+    from aioproducer.broker.configs.topic_config import TopicConfig
+    from aioproducer.broker.log.batch_store import Batches
+    from aioproducer.broker.security.scram_credentials import ScramCredential, ScramMechanism
+    from aioproducer.broker.state.committed_offset import OffsetAndMetadata, TopicPartitionKey
+    from aioproducer.broker.state.topic import Topic
+    from aioproducer.broker.state.transaction_metadata import TransactionMetadata
+
+
+class Decision(NamedTuple):
+    """How a transaction ends, and the offsets of the markers that say so, by topic id and index."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    now_ms: int
+    markers: list[tuple[UUID, int, int]]
+
+
+class ClusterJournal:
+    """Forgets it all: a cluster in memory. Each method is called after the change, in the same step of the loop."""
+
+    def batches(self, topic: str, topic_id: UUID, index: int, config: TopicConfig) -> Batches | None:
+        """Where the log of a new partition keeps its batches; None for in memory."""
+        return None
+
+    def topic_changed(self, topic: Topic) -> None:
+        """Created, or other replicas, partitions or configs."""
+
+    def topic_deleted(self, topic: Topic) -> None: ...
+
+    def leader_elected(self, topic_id: UUID, index: int, leader_epoch: int) -> None: ...
+
+    def broker_configs_changed(self, node: str, configs: Mapping[str, str]) -> None: ...
+
+    def scram_credential_changed(
+        self, user: str, mechanism: ScramMechanism, credential: ScramCredential | None
+    ) -> None:
+        """None is none any more."""
+
+    def resource_configs_changed(self, owner: Owner, name: str, configs: Mapping[str, str]) -> None:
+        """They are about to be these."""
+
+    def acl_changed(self, binding: AclBinding, is_new: bool) -> None:
+        """It is about to be new, or gone."""
+
+    def producer_id_allocated(self, next_producer_id: int) -> None: ...
+
+    def transaction_changed(self, metadata: TransactionMetadata) -> None: ...
+
+    def transaction_forgotten(self, transactional_id: str) -> None:
+        """It has expired."""
+
+    def transaction_decided(self, decision: Decision) -> None: ...
+
+    def offsets_committed(self, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]) -> None: ...
+
+    def offsets_forgotten(self, group: str, partitions: Iterable[TopicPartitionKey]) -> None: ...
+
+    def pending_offsets_changed(
+        self, producer_id: int, group: str, offsets: Mapping[TopicPartitionKey, OffsetAndMetadata]
+    ) -> None:
+        """What a transaction wants to commit for a group; nothing if it has ended."""
+
+
+IN_MEMORY = ClusterJournal()

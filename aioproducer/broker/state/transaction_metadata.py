@@ -1,0 +1,88 @@
+"""One transactional id: who may use it, and how far its transaction has come (Kafka's ``TransactionMetadata``).
+
+Rules only: what may follow what is the table :data:`TRANSITIONS`, and every other change is refused.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from aioproducer.broker.log.producer_state import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from aioproducer.errors import IllegalStateException
+
+MAX_EPOCH = 2**15 - 1
+LAST_USABLE_EPOCH = MAX_EPOCH - 1
+"""The last that a producer gets: the one after it is kept for fencing."""
+
+
+class TransactionState(Enum):
+    """Kafka's states, without those that stand for a marker being on its way: here markers are written at once."""
+
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+
+
+_S = TransactionState
+TRANSITIONS: dict[TransactionState, frozenset[TransactionState]] = {
+    _S.EMPTY: frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_ABORT}),
+    _S.ONGOING: frozenset({_S.ONGOING, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
+    _S.COMPLETE_COMMIT: frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_ABORT}),
+    _S.COMPLETE_ABORT: frozenset({_S.EMPTY, _S.ONGOING, _S.COMPLETE_ABORT}),
+}
+"""From a state to those that may follow. An abort without a transaction is allowed since KIP-890."""
+
+
+class TransactionMetadata:
+    """``partitions`` and ``groups`` are what the transaction under way has written to. Times are milliseconds."""
+
+    def __init__(self, transactional_id: str, producer_id: int, timeout_ms: int) -> None:
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.producer_epoch = NO_PRODUCER_EPOCH
+        self.previous = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+        """Id and epoch before the last bump: a producer that asks with them again has not heard of it."""
+        self.timeout_ms = timeout_ms
+        self.state = TransactionState.EMPTY
+        self.started_ms = -1
+        """When the transaction under way or the last one began; -1 if there was none since the producer got its id."""
+        self.changed_ms = 0
+        """When anything of it changed last, in Unix time."""
+        self.partitions: dict[tuple[str, int], None] = {}
+        self.groups: dict[str, None] = {}
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        return self.producer_id, self.producer_epoch
+
+    def had_id(self, identity: tuple[int, int]) -> bool:
+        """Whether it has this producer id, or had it until its epochs were used up."""
+        producer_id, producer_epoch = identity
+        return producer_id == self.producer_id or (
+            producer_id == self.previous[0] and producer_epoch >= LAST_USABLE_EPOCH
+        )
+
+    def become(self, state: TransactionState) -> None:
+        if state not in TRANSITIONS[self.state]:
+            raise IllegalStateException(
+                f"transaction {self.transactional_id!r} cannot go from {self.state.value} to {state.value}"
+            )
+        self.state = state
+
+    def next_epoch(self, fresh_id: int | None) -> None:
+        """The next epoch, or ``fresh_id`` with epoch 0 when the epochs are used up (see :meth:`is_exhausted`)."""
+        self.previous = self.identity
+        if fresh_id is None:
+            self.producer_epoch += 1
+        else:
+            self.producer_id, self.producer_epoch = fresh_id, 0
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self.producer_epoch >= LAST_USABLE_EPOCH
+
+    def clear(self) -> None:
+        """The transaction has ended."""
+        self.partitions.clear()
+        self.groups.clear()

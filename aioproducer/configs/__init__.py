@@ -1,0 +1,7 @@
+"""Configs declared as data.
+
+config_def.py      a frozen dataclass whose fields are the table
+client_config.py   the configs of every client
+producer_config.py those of the producer
+plugins.py, plugin_types.py   configs that name the user's code
+"""

@@ -1,0 +1,193 @@
+"""The configs that every client of a cluster has, with Kafka's names, types, defaults and ranges."""
+
+from __future__ import annotations
+
+import dataclasses
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from aioproducer.configs.config_def import (
+    ANY,
+    NON_EMPTY,
+    Type,
+    Valid,
+    at_least,
+    key,
+    one_of,
+    one_of_in_any_case,
+    parse,
+    table,
+)
+from aioproducer.errors import ConfigException
+from aioproducer.security.credentials import credentials_of
+from aioproducer.security.password import Password
+from aioproducer.security.sasl import MECHANISMS, PLAIN, Credentials, scramp
+from aioproducer.security.tls import client_context
+
+MECHANISM = Valid("", lambda mechanism: True, MECHANISMS)  # what is wrong with another one, credentials_of() knows
+SSL_CONTEXT = Valid("an ssl.SSLContext", lambda context: isinstance(context, ssl.SSLContext))
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """The configs of every client (Kafka's ``CommonClientConfigs``). Times are in milliseconds, sizes in bytes."""
+
+    bootstrap_servers: tuple[str, ...] = key(
+        Type.LIST, dataclasses.MISSING, NON_EMPTY, "host:port pairs to find the cluster by, separated by commas."
+    )
+    client_dns_lookup: str = key(
+        Type.STRING,
+        "use_all_dns_ips",
+        one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
+        "Every address of a host is tried; the second also replaces bootstrap servers by their canonical names.",
+    )
+    client_id: str = key(Type.STRING, "aioproducer", ANY, "Sent with every request, for the broker's logs and quotas.")
+    request_timeout_ms: int = key(Type.INT, 30000, at_least(0), "How long one request may stay unanswered.")
+    retry_backoff_ms: int = key(
+        Type.LONG, 100, at_least(0), "Wait before the first retry; doubles with each further one."
+    )
+    retry_backoff_max_ms: int = key(Type.LONG, 1000, at_least(0), "Longest wait before a retry.")
+    metadata_max_age_ms: int = key(Type.LONG, 300000, at_least(0), "Metadata older than this is refreshed.")
+    metadata_recovery_strategy: str = key(
+        Type.STRING,
+        "rebootstrap",
+        one_of_in_any_case("none", "rebootstrap"),
+        "Whether to go back to bootstrap.servers when none of the known brokers can be used.",
+    )
+    metadata_recovery_rebootstrap_trigger_ms: int = key(
+        Type.LONG,
+        300000,
+        at_least(0),
+        "If the known brokers give no metadata for this long, they are forgotten and the bootstrap servers are asked.",
+    )
+    reconnect_backoff_ms: int = key(Type.LONG, 50, at_least(0), "Wait before connecting again; doubles each time.")
+    reconnect_backoff_max_ms: int = key(Type.LONG, 1000, at_least(0), "Longest wait before connecting again.")
+    socket_connection_setup_timeout_ms: int = key(
+        Type.LONG, 10000, at_least(0), "How long setting up one connection may take; doubles with each failure."
+    )
+    socket_connection_setup_timeout_max_ms: int = key(
+        Type.LONG, 30000, at_least(0), "Longest time allowed for setting up one connection."
+    )
+    connections_max_idle_ms: int = key(Type.LONG, 540000, at_least(-1), "Idle connections are closed; -1 means never.")
+    send_buffer_bytes: int = key(Type.INT, 131072, at_least(-1), "SO_SNDBUF; -1 leaves it to the system.")
+    receive_buffer_bytes: int = key(Type.INT, 32768, at_least(-1), "SO_RCVBUF; -1 leaves it to the system.")
+    security_protocol: str = key(
+        Type.STRING,
+        "PLAINTEXT",
+        one_of_in_any_case("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+        "Whether connections are encrypted (SSL), and whether the client authenticates by SASL; see "
+        "[security.md](security.md).",
+    )
+    sasl_mechanism: str | None = key(
+        Type.STRING, None, MECHANISM, f"One of {', '.join(MECHANISMS)}. Required with SASL."
+    )
+    sasl_jaas_config: Password | None = key(
+        Type.PASSWORD, None, ANY, "Username and password, in the notation of Java's clients."
+    )
+    sasl_plain_username: str | None = key(
+        Type.STRING, None, NON_EMPTY, "The username, instead of sasl.jaas.config, for every mechanism."
+    )
+    sasl_plain_password: Password | None = key(Type.PASSWORD, None, ANY, "The password that goes with it.")
+    ssl_context: Any = key(
+        Type.CLASS, None, SSL_CONTEXT, "An `ssl.SSLContext` for the connections, instead of all other `ssl.` configs."
+    )
+    ssl_truststore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the trust store.")
+    ssl_truststore_location: str | None = key(
+        Type.STRING,
+        None,
+        ANY,
+        "A file with the certificates of the authorities to trust for brokers; without one, the system's are trusted.",
+    )
+    ssl_truststore_certificates: Password | None = key(Type.PASSWORD, None, ANY, "The same as text, instead of a file.")
+    ssl_keystore_type: str = key(Type.STRING, "PEM", one_of("PEM"), "The format of the key store.")
+    ssl_keystore_location: str | None = key(
+        Type.STRING, None, ANY, "A file with the client's key and certificates, for brokers that ask for them."
+    )
+    ssl_keystore_key: Password | None = key(Type.PASSWORD, None, ANY, "The key as text, instead of a file.")
+    ssl_keystore_certificate_chain: Password | None = key(Type.PASSWORD, None, ANY, "The certificates that go with it.")
+    ssl_key_password: Password | None = key(Type.PASSWORD, None, ANY, "The password of the key, if it is encrypted.")
+    ssl_endpoint_identification_algorithm: str = key(
+        Type.STRING,
+        "https",
+        Valid("https, or empty", lambda value: value.lower() in ("https", ""), ("https", "")),
+        "With https, a broker's certificate must be for its host name; empty turns the check off.",
+    )
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """What the client authenticates with; None without SASL. Raises :class:`ConfigException`."""
+        return credentials_of(
+            self.security_protocol,
+            self.sasl_mechanism,
+            self.sasl_jaas_config,
+            self.sasl_plain_username,
+            self.sasl_plain_password,
+        )
+
+    @property
+    def rebootstraps(self) -> bool:
+        return self.metadata_recovery_strategy.lower() == "rebootstrap"
+
+    # Only producers let their users choose these.
+
+    @property
+    def max_in_flight_requests_per_connection(self) -> int:
+        return 100
+
+    @property
+    def max_request_size(self) -> int:
+        return 1048576
+
+    @property
+    def metadata_max_idle_ms(self) -> int:
+        return 300000
+
+
+# Configs that Kafka has and this version does not: they are refused by name instead of being ignored.
+UNSUPPORTED_BY_ALL = (
+    "metadata.cluster.check.enable",
+    "config.providers",
+    "security.providers",
+    "auto.include.jmx.reporter",
+    "ssl.",
+    "sasl.",
+)
+UNSUPPORTED_BY_CLIENTS = (*UNSUPPORTED_BY_ALL, "metric.reporters", "metrics.", "enable.metrics.push")
+
+C = TypeVar("C", bound=ClientConfig)
+
+
+def client_config(
+    config_class: type[C],
+    given: Mapping[str, object],
+    *,
+    owner: str,
+    unsupported: Sequence[str] = UNSUPPORTED_BY_CLIENTS,
+) -> C:
+    """A client's configs, checked one by one; ``owner`` is the kind of client, for messages."""
+    config = parse(config_class, given, unsupported=unsupported, owner=owner)
+    if config.credentials is not None and config.sasl_mechanism != PLAIN:
+        scramp()  # now, and not with the first connection
+    return _with_tls(config)
+
+
+def _with_tls(config: C) -> C:
+    """With the context that the other configs come to: files are read now, and not with the first connection."""
+    rows = [row for name, row in table(type(config)).items() if name.startswith("ssl.")]
+    given = [row.name for row in rows if getattr(config, row.name.replace(".", "_")) != row.default]
+    if not config.security_protocol.upper().endswith("SSL"):
+        if given:
+            raise ConfigException(
+                f"config {given[0]!r} is for connections with TLS, and security.protocol is {config.security_protocol}:"
+                " set SSL or SASL_SSL, or leave it out",
+                name=given[0],
+            )
+        return config
+    if config.ssl_context is None:
+        checks_hostname = config.ssl_endpoint_identification_algorithm != ""
+        return dataclasses.replace(config, ssl_context=client_context(config, checks_hostname=checks_hostname))
+    if len(given) > 1:
+        raise ConfigException(f"config {given[1]!r}: ssl.context is there, too: leave one of them out", name=given[1])
+    return config

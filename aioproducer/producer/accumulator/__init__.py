@@ -1,0 +1,20 @@
+"""Records become batches, one queue a partition, and wait there for the Sender.
+
+    record → record_accumulator → partition (built_in_partitioner, murmur2)
+           → partition_queue → producer_batch, in memory from buffer_pool
+           → delivery, the caller's handle on the batch's produce_result
+
+    record_accumulator.py   the path of every record
+    partition_queue.py      the batches of one partition that are not resolved yet
+    producer_batch.py       one batch, from its first record to its end
+    sequences.py            its producer id, epoch and sequence, and what they prove
+    incomplete_batches.py   all batches that have not ended
+    buffer_pool.py          the bound on memory
+    built_in_partitioner.py, murmur2.py   partitions for records without one
+    compression_ratio.py    how well a topic compresses
+    produce_result.py, record_sizes.py   the outcome of a batch, and of each of its records
+    delivery.py, wait_all.py, unawaited.py   one record's delivery; many at once; the warning of a forgotten one
+    wall_clock.py           the timestamp of a record that brings none
+
+No module here imports asyncio.
+"""

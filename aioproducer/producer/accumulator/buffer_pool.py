@@ -1,0 +1,87 @@
+"""The bound on memory: ``buffer.memory`` bytes, given out per batch.
+
+Kafka's BufferPool hands out ByteBuffers; here it hands out the right to that many bytes, and keeps the writers of
+finished batches for the next ones (its free list). Records that wait for memory wait in the
+:class:`~aioproducer.producer.parking.parking_lot.ParkingLot`, first come first served; while any does, every newcomer
+is sent there, too.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from aioproducer.errors import IllegalStateException
+from aioproducer.producer.accumulator.record_sizes import RecordSizes
+from aioproducer.records.record_writer import RecordWriter
+
+SPARE_BYTES: Final = 2 * 1024 * 1024
+"""What the free list holds at most, beside ``buffer.memory``."""
+
+
+@final
+class BatchBuffer:
+    """What a batch writes into: its records, and per record what the metadata will need."""
+
+    def __init__(self) -> None:
+        self.records = RecordWriter()
+        self.sizes = RecordSizes()
+        self.grown: i64 = 0
+        """The most it has held; its memory is kept when it is cleared."""
+
+    def clear(self) -> None:
+        held = self.records.size() + self.sizes.size()
+        if held > self.grown:
+            self.grown = held
+        self.records.clear()
+        self.sizes.clear()
+
+
+@final
+class BufferPool:
+    """Counts bytes; ``available + what batches hold == total`` at all times.
+
+    ``available`` may be less than nothing for a while, by what :meth:`exchange` took.
+    """
+
+    def __init__(self, total: i64, poolable_size: i64) -> None:
+        self.total = total
+        self.poolable_size = poolable_size
+        self.available: i64 = total
+        self._spares: list[BatchBuffer] = []
+        self._spare_bytes: i64 = 0
+
+    def allocate(self, size: i64) -> bool:
+        """Takes ``size`` bytes, or nothing and answers False."""
+        if size > self.available:
+            return False
+        self.available -= size
+        return True
+
+    def deallocate(self, size: i64) -> None:
+        """Gives back what :meth:`allocate` took."""
+        self.exchange(size, 0)
+
+    def exchange(self, held: i64, needed: i64) -> None:
+        """Gives ``held`` bytes back and takes ``needed``, there or not: for what is in memory already."""
+        if held < 0 or needed < 0 or self.available + held - needed > self.total:
+            raise IllegalStateException(
+                f"{held} bytes given back to a pool of {self.total} that has {self.available} available, for {needed}"
+            )
+        self.available += held - needed
+
+    def buffer(self) -> BatchBuffer:
+        """An empty buffer, recycled if there is one."""
+        if not self._spares:
+            return BatchBuffer()
+        spare = self._spares.pop()
+        self._spare_bytes -= spare.grown
+        return spare
+
+    def recycle(self, buffer: BatchBuffer) -> None:
+        """Takes a frozen batch's buffer back, if it is no larger than what every open batch is charged."""
+        buffer.clear()
+        if buffer.grown <= 2 * self.poolable_size and self._spare_bytes + buffer.grown <= SPARE_BYTES:
+            self._spares.append(buffer)
+            self._spare_bytes += buffer.grown

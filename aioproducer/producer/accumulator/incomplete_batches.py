@@ -1,0 +1,120 @@
+"""All batches that have not ended, in the order they were created.
+
+Adding one, removing any, and putting others in its place cost the same however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import final
+
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+
+
+@final
+class _Entry:
+    """A batch, its queue, and the batches before and behind it."""
+
+    __slots__ = ("batch", "newer", "older", "queue")
+
+    def __init__(self, batch: ProducerBatch, queue: PartitionQueue) -> None:
+        self.batch = batch
+        self.queue = queue
+        self.older: _Entry | None = None
+        self.newer: _Entry | None = None
+
+
+@final
+class IncompleteBatches:
+    """Kafka's class of this name: a doubly linked list, and where each batch stands in it."""
+
+    __slots__ = ("_entries", "_newest", "_oldest", "oldest")
+
+    def __init__(self) -> None:
+        self._entries: dict[ProducerBatch, _Entry] = {}
+        self._oldest: _Entry | None = None
+        self._newest: _Entry | None = None
+        self.oldest: ProducerBatch | None = None
+        """The one that was created first; None without any."""
+
+    def add(self, batch: ProducerBatch, queue: PartitionQueue) -> None:
+        """A new batch, the newest."""
+        entry = _Entry(batch, queue)
+        newest = self._newest
+        if newest is None:
+            self._oldest = entry
+            self.oldest = batch
+        else:
+            newest.newer = entry
+            entry.older = newest
+        self._newest = entry
+        self._entries[batch] = entry
+
+    def remove(self, batch: ProducerBatch) -> None:
+        """The batch has ended, maybe not just now."""
+        entry = self._entries.pop(batch, None)
+        if entry is None:
+            return
+        older, newer = entry.older, entry.newer
+        if older is None:
+            self._oldest = newer
+            self.oldest = None if newer is None else newer.batch
+        else:
+            older.newer = newer
+        if newer is None:
+            self._newest = older
+        else:
+            newer.older = older
+        entry.older = entry.newer = None
+
+    def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
+        """Its parts, which are as old, stand where the batch stood."""
+        whole = self._entries[batch]
+        place = whole.older
+        queue = whole.queue
+        self.remove(batch)
+        for part in parts:
+            entry = _Entry(part, queue)
+            self._insert(entry, place)
+            place = entry
+
+    def _insert(self, entry: _Entry, older: _Entry | None) -> None:
+        """Behind ``older``; before all others if that is None."""
+        self._entries[entry.batch] = entry
+        entry.older = older
+        if older is None:
+            newer = self._oldest
+            self._oldest = entry
+            self.oldest = entry.batch
+        else:
+            newer = older.newer
+            older.newer = entry
+        entry.newer = newer
+        if newer is None:
+            self._newest = entry
+        else:
+            newer.older = entry
+
+    def queue_of(self, batch: ProducerBatch) -> PartitionQueue:
+        """The queue of a batch that has not ended."""
+        return self._entries[batch].queue
+
+    def items(self) -> list[tuple[ProducerBatch, PartitionQueue]]:
+        """Each batch with its queue, as of now: the oldest first."""
+        found: list[tuple[ProducerBatch, PartitionQueue]] = []
+        entry = self._oldest
+        while entry is not None:
+            found.append((entry.batch, entry.queue))
+            entry = entry.newer
+        return found
+
+    def queues(self) -> list[PartitionQueue]:
+        """Those that have any, in the order of their oldest."""
+        return list(dict.fromkeys([queue for _, queue in self.items()]))
+
+    def __iter__(self) -> Iterator[ProducerBatch]:
+        return iter([batch for batch, _ in self.items()])
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -1,0 +1,87 @@
+"""The batches of one partition that are not resolved yet."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import final
+
+from mypy_extensions import i64
+
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.sequences import PartitionSequences
+from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.diagnosis.timeline import Timeline
+
+
+@final
+class PartitionQueue:
+    """Kafka's ``Deque<ProducerBatch>`` of a topic-partition, and what decides whether its head may be sent.
+
+    ``open`` takes records; ``batches`` are frozen and in order, those that are to be retried first. Batches under way
+    are in neither: they are in their request.
+    """
+
+    def __init__(self, topic: str, partition: i64, sequences: PartitionSequences | None) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.open: ProducerBatch | None = None
+        self.batches: deque[ProducerBatch] = deque()
+        self.due = False
+        """The open batch may be drained as it is: it has lingered, or is being flushed."""
+        self.close_at: float = 0.0
+        """When the open batch has lingered."""
+        self.deadline: float = math.inf
+        """When to look whether it has; that may be an earlier batch's time."""
+        self.ready = False
+        """It stands in the ready set."""
+        self.wanted_at: float = -math.inf
+        """When metadata was told last that the topic is in use."""
+        self.used = False
+        """It has had a batch."""
+        self.busy = False
+        """It stands among those that the partitioner counts (``BuiltInPartitioner``)."""
+        self.in_flight: i64 = 0
+        self.leader: i64 = -1
+        self.leader_epoch: i64 = -1
+        self.sequences = sequences
+        """None without idempotence."""
+        self.history: Timeline[tuple[int, Reason]] | None = None
+        """Its leader and what kept its head waiting, for the ledgers of time-outs; None while nothing has."""
+
+    def depth(self) -> i64:
+        """Batches waiting, the open one included."""
+        return len(self.batches) + (0 if self.open is None else 1)
+
+    def insert_retry(self, batch: ProducerBatch) -> None:
+        """Puts a batch back in the order in which batches were first drained (``insertInSequenceOrder``).
+
+        Those that keep their sequence come before those that lost it: a new one is given only when the old ones are
+        resolved, so nothing may stand in their way.
+        """
+        earlier: list[ProducerBatch] = []
+        batches = self.batches
+        while batches and _goes_before(batches[0], batch):
+            earlier.append(batches.popleft())
+        batches.appendleft(batch)
+        while earlier:
+            batches.appendleft(earlier.pop())
+
+    def put_in_order(self) -> None:
+        """Some batches that were drained before have lost their sequences: they go behind those that have not."""
+        drained: list[ProducerBatch] = []
+        while self.batches and self.batches[0].drain_order >= 0:
+            drained.append(self.batches.popleft())
+        for batch in reversed(drained):
+            self.insert_retry(batch)
+
+    def __repr__(self) -> str:
+        return f"<PartitionQueue {self.topic}-{self.partition} depth={self.depth()} leader={self.leader}>"
+
+
+def _goes_before(one: ProducerBatch, other: ProducerBatch) -> bool:
+    if one.drain_order < 0:  # never drained yet
+        return False
+    if one.has_sequence() != other.has_sequence():
+        return one.has_sequence()
+    return (one.drain_order, one.first) < (other.drain_order, other.first)

@@ -1,0 +1,297 @@
+"""One batch of one partition, from its first record to its end.
+
+CREATED → APPENDING while ``buffer`` is set; READY and DRAINED once frozen; IN_FLIGHT while ``in_flight``; its end is
+its :class:`~aioproducer.producer.accumulator.delivery.ProduceResult`'s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from aioproducer.errors import IllegalStateException
+from aioproducer.printable import printable
+from aioproducer.producer.accumulator.buffer_pool import BatchBuffer
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.accumulator.record_sizes import key_size_at, timestamp_delta_at, value_size_at
+from aioproducer.producer.diagnosis.ledger import Ledger
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.record_columns import NO_BYTES, RecordColumns
+from aioproducer.records.record_writer import MAX_RECORD_OVERHEAD
+from aioproducer.records.written_records import WrittenRecords
+
+BATCH_COST: Final = 1536
+"""Bytes of memory that a batch takes besides its records (measured by ``benchmarks/memory_cost.py``)."""
+
+OPEN_RECORD_COST: Final = 32
+"""… and per record while it is open: its 16 bytes of sizes, twice, as what they are written to grows by doubling."""
+
+
+NO_LIMIT: Final = 2**63 - 1
+"""More bytes than any batch or request has."""
+
+
+@final
+class ProducerBatch:
+    """Records for one partition, their bytes, and how far their sending has come. Times are the loop's, in seconds."""
+
+    # For the interpreter, whose batches would take three times as much memory with so many attributes in a dict.
+    __slots__ = (
+        "allocated",
+        "arrives_until",
+        "asked_about",
+        "attempts",
+        "base_sequence",
+        "base_timestamp",
+        "body",
+        "buffer",
+        "compressing",
+        "count",
+        "created",
+        "drain_order",
+        "excused",
+        "expected_ratio",
+        "first",
+        "header",
+        "in_flight",
+        "largest",
+        "last_error",
+        "leader_epoch",
+        "ledger",
+        "limit",
+        "log",
+        "max_timestamp",
+        "maybe_appended",
+        "maybe_before",
+        "producer_epoch",
+        "producer_id",
+        "ready_at",
+        "records",
+        "reshaped",
+        "result",
+        "retry_at",
+        "sent_at",
+        "sent_to",
+        "sizes",
+        "written",
+    )
+
+    def __init__(
+        self, result: ProduceResult, buffer: BatchBuffer, allocated: i64, base_timestamp: i64, created: float
+    ) -> None:
+        self.result = result
+        self.buffer: BatchBuffer | None = buffer
+        self.allocated = allocated
+        self.created = created
+        self.limit: i64 = allocated
+        """Bytes of records, uncompressed, at which it is full."""
+        self.expected_ratio: float = 1.0
+        """Bytes to expect on the wire per byte written."""
+        self.count: i64 = 0
+        self.largest: i64 = 0
+        """Bytes of its largest record, if it were sent alone, at most."""
+        self.base_timestamp = base_timestamp
+        self.max_timestamp = base_timestamp
+        # Frozen with the batch, until the body is made of them:
+        self.written: i64 = 0
+        self.records: bytes = b""
+        self.sizes: bytes = b""
+        # Made when first drained, the same for every attempt (a retry must be byte-identical):
+        self.header: bytes = b""
+        self.body: bytes = b""
+        self.compressing = False
+        """A worker thread makes the body, or of the body the records again."""
+        self.producer_id: i64 = -1
+        self.producer_epoch: i64 = -1
+        self.base_sequence: i64 = -1
+        self.drain_order: i64 = -1
+        self.first: i64 = 0
+        """The place of its first record in the batch that was drained; beyond 0 if that was split."""
+        # How the sending goes:
+        self.ready_at: float = math.inf
+        """When it was full, had lingered or was flushed: from then on, something else keeps it waiting."""
+        self.in_flight = False
+        self.sent_to: i64 = -1
+        """The node of its last attempt."""
+        self.attempts: i64 = 0
+        self.excused: i64 = 0
+        """Attempts that do not count as retries: they were refused for what became of other batches."""
+        self.retry_at: float = 0.0
+        self.sent_at: float = 0.0
+        self.leader_epoch: i64 = -1
+        self.log: i64 = 0
+        """Which of the partition's logs it was sent to last (``PartitionSequences.log``)."""
+        self.maybe_appended = False
+        """An attempt under its present stamp may have put it, or the batch that it is a part of, into the log."""
+        self.maybe_before = False
+        """An attempt under an earlier stamp may have put it into a log, if only for a time."""
+        self.arrives_until: float = 0.0
+        """Until then an attempt that was never answered may still be on its way."""
+        self.asked_about = False
+        """Its leader is being asked whether it is in the log."""
+        self.reshaped = False
+        """It is a part of a batch that may be in the log as a whole."""
+        self.last_error: str = ""
+        self.ledger: Ledger | None = None
+        """What its time was spent on; exists from its first retry on."""
+
+    def append(
+        self,
+        timestamp: i64,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+    ) -> Delivery:
+        """Adds a record; the caller has seen that the batch is open and has room."""
+        buffer = self.buffer
+        if buffer is None:
+            raise IllegalStateException("the batch is closed for appends")
+        index = self.count
+        delta = timestamp - self.base_timestamp
+        buffer.records.append(index, delta, key, value, headers)
+        buffer.sizes.append(delta, -1 if key is None else len(key), -1 if value is None else len(value))
+        self.count = index + 1
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        return Delivery(self.result, index)
+
+    def append_run(
+        self, timestamp: i64, columns: RecordColumns, begin: i64, end: i64, budget: i64, longest: i64
+    ) -> tuple[i64, i64]:
+        """Adds rows from ``begin`` to before ``end``: the first, for which the caller has seen that there is room, and
+        those after it while there is, with the memory that is paid for, all take less than ``budget``, and none more
+        than ``longest`` if sent alone. Answers which comes next, and how many bytes those added take at most.
+        """
+        buffer = self.buffer
+        if buffer is None:
+            raise IllegalStateException("the batch is closed for appends")
+        records = buffer.records
+        sizes = buffer.sizes
+        delta = timestamp - self.base_timestamp
+        index = self.count
+        written = records.size()
+        room = self.limit - BATCH_OVERHEAD
+        alone = longest - BATCH_OVERHEAD
+        paid = self.allocated - self.open_cost(BATCH_OVERHEAD) + written  # what the next record may bring it to
+        largest = self.largest
+        taken: i64 = 0
+        at = begin
+        while at < end and taken < budget:
+            key_size = columns.key_size(at)
+            value_size = columns.value_size(at)
+            if key_size == NO_BYTES or value_size == NO_BYTES:
+                break
+            rest = columns.rest(at, key_size, value_size)
+            bound = MAX_RECORD_OVERHEAD + rest
+            if at > begin and (written + bound > room or written + bound > paid or bound > alone):
+                break
+            columns.append_to(records, index, delta, at, key_size, value_size, rest)
+            written = records.size()
+            sizes.append(delta, key_size, value_size)
+            paid -= OPEN_RECORD_COST
+            taken += bound
+            if BATCH_OVERHEAD + bound > largest:
+                largest = BATCH_OVERHEAD + bound
+            index += 1
+            at += 1
+        self.count = index
+        self.largest = largest
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        return at, taken
+
+    def append_row(
+        self, timestamp: i64, columns: RecordColumns, row: i64, key_size: i64, value_size: i64, rest: i64
+    ) -> None:
+        """Adds a record that lies in columns (``RecordColumns.rest``); the caller has seen that the batch is open and
+        has room.
+        """
+        buffer = self.buffer
+        if buffer is None:
+            raise IllegalStateException("the batch is closed for appends")
+        index = self.count
+        delta = timestamp - self.base_timestamp
+        columns.append_to(buffer.records, index, delta, row, key_size, value_size, rest)
+        buffer.sizes.append(delta, key_size, value_size)
+        self.count = index + 1
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+
+    def append_part(self, whole: ProducerBatch, records: WrittenRecords, index: i64, end: i64, limit: i64) -> i64:
+        """Adds records of another batch, which is closed: the one at which ``records`` stands, with this index, and
+        those after it and before ``end`` while all together take ``limit`` bytes at most. Answers which comes next.
+        """
+        buffer = self.buffer
+        if buffer is None:
+            raise IllegalStateException("the batch is closed for appends")
+        written = buffer.records
+        sizes = whole.sizes
+        later = whole.base_timestamp - self.base_timestamp
+        overhead: i64 = BATCH_OVERHEAD + MAX_RECORD_OVERHEAD
+        alone = overhead + records.rest
+        while True:
+            delta = timestamp_delta_at(sizes, index) + later
+            records.write_to(written, self.count, delta)
+            buffer.sizes.append(delta, key_size_at(sizes, index), value_size_at(sizes, index))
+            self.count += 1
+            if alone > self.largest:
+                self.largest = alone
+            if self.base_timestamp + delta > self.max_timestamp:
+                self.max_timestamp = self.base_timestamp + delta
+            index += 1
+            if index == whole.count:
+                return index
+            records.next()
+            alone = overhead + records.rest
+            if index == end or written.size() + alone > limit:
+                return index
+
+    def size(self) -> i64:
+        """Bytes of records so far, uncompressed, without the batch's header."""
+        buffer = self.buffer
+        return self.written if buffer is None else buffer.records.size()
+
+    def expected_size(self) -> i64:
+        """Bytes of records on the wire: as they are, once that is known."""
+        if self.body:
+            return len(self.body)
+        return int(float(self.size()) * self.expected_ratio)
+
+    def open_cost(self, size: i64) -> i64:
+        """Bytes of memory it takes, at most, with one record of ``size`` bytes more."""
+        return self.size() + size + (self.count + 1) * OPEN_RECORD_COST + BATCH_COST + self.result.kept
+
+    def cost(self) -> i64:
+        """Bytes of memory it takes, now that it is closed for appends."""
+        return BATCH_COST + len(self.sizes) + (len(self.body) if self.body else len(self.records)) + self.result.kept
+
+    def freeze(self) -> BatchBuffer | None:
+        """Closes the batch for appends; the buffer is the caller's to recycle (None if it was closed before)."""
+        buffer = self.buffer
+        if buffer is not None:
+            self.records = buffer.records.freeze()
+            self.written = len(self.records)
+            self.sizes = buffer.sizes.freeze()
+            self.buffer = None
+        return buffer
+
+    def release(self) -> None:
+        """Lets go of the bytes once nobody can need them again."""
+        self.records = b""
+        self.header = b""
+        self.body = b""
+
+    def has_sequence(self) -> bool:
+        return self.base_sequence >= 0
+
+    def succeed(self, base_offset: i64, log_append_time: i64) -> bool:
+        return self.result.succeed(base_offset, log_append_time, self.base_timestamp, self.sizes)
+
+    def __repr__(self) -> str:
+        result = self.result
+        where = f"{printable(result.topic)}-{result.partition}"
+        return f"<ProducerBatch {where} count={self.count} sequence={self.base_sequence}>"

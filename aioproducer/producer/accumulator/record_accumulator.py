@@ -1,0 +1,353 @@
+"""Turns records into batches: the path of every record.
+
+``append`` is all of a send that needs no waiting: find the topic, pick the partition, write the record into the open
+batch. Whatever it cannot do at once (unknown topic, no memory, somebody waiting already) it leaves undone and answers
+None, and the caller parks the record. Per record it appends and makes a handle; everything else is per batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, final
+from uuid import UUID
+
+from mypy_extensions import i64
+
+from aioproducer.errors import (
+    IllegalArgumentException,
+    IllegalStateException,
+    RecordTooLargeException,
+    SerializationException,
+)
+from aioproducer.producer.accumulator.buffer_pool import BufferPool
+from aioproducer.producer.accumulator.built_in_partitioner import BuiltInPartitioner, Partitioning
+from aioproducer.producer.accumulator.compression_ratio import CompressionRatioEstimator
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.murmur2 import partition_for_key
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.produce_result import Hooks, Loop, ProduceResult
+from aioproducer.producer.accumulator.producer_batch import BATCH_COST, OPEN_RECORD_COST, ProducerBatch
+from aioproducer.producer.accumulator.wall_clock import now_ms
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.records.record_writer import record_size_upper_bound
+
+_MAX_INT32: Final = 2**31 - 1
+_MAX_INT64: Final = 2**63 - 1
+_NO_TOPIC_ID: Final = UUID(int=0)
+
+
+def as_bytes(data: object, what: str) -> bytes | None:
+    """A key or value as the bytes it must be by now."""
+    if data is None:
+        return None
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, bytearray | memoryview):
+        return bytes(data)
+    raise SerializationException(
+        f"the {what} is of type {type(data).__name__}; it must be bytes or None, or the producer needs a "
+        f"{what}_serializer"
+    )
+
+
+def check_headers(headers: object) -> None:
+    """Raises unless headers are a sequence of pairs of a str and bytes or None."""
+    if not isinstance(headers, (list, tuple, Sequence)):
+        raise SerializationException(
+            f"the headers are of type {type(headers).__name__}; they must be a sequence of tuples (name, value)"
+        )
+    for header in headers:
+        if not isinstance(header, tuple) or len(header) != 2:
+            raise SerializationException(f"a header is {header!r:.100}; it must be a tuple (name, value)")
+        name: object = header[0]
+        value: object = header[1]
+        if not isinstance(name, str):
+            raise SerializationException(f"a header's name is of type {type(name).__name__}; it must be a str")
+        if not name.isascii():
+            _check_unicode(name)
+        if value is not None and not isinstance(value, bytes):
+            raise SerializationException(
+                f"the value of header {name!r} is of type {type(value).__name__}; it must be bytes or None"
+            )
+
+
+def _check_unicode(name: str) -> None:
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise SerializationException(f"the header name {name!r} cannot be encoded: {error}") from error
+
+
+def _nothing(*args: object) -> None:
+    """Is done when nobody wants to know."""
+
+
+@final
+class TopicQueues:
+    """A topic's partitions, and the choice among them."""
+
+    def __init__(self, name: str, partitioning: Partitioning) -> None:
+        self.name = name
+        self.topic_id = _NO_TOPIC_ID
+        """Zero until a broker has told it."""
+        self.queues: list[PartitionQueue] = []
+        self.partitioner = BuiltInPartitioner(partitioning)
+
+
+@final
+class RecordAccumulator:
+    """The open batches of all partitions.
+
+    The Sender is told of each new batch (``on_open(queue, batch)``), and when one is closed before it is drained
+    (``on_full(queue)``).
+    """
+
+    def __init__(
+        self,
+        pool: BufferPool,
+        loop: Loop,
+        clock_ms: Callable[[], int] | None,
+        *,
+        batch_size: i64,
+        max_request_size: i64,
+        ignore_keys: bool,
+        ratios: CompressionRatioEstimator | None = None,
+        hooks: Hooks | None = None,
+    ) -> None:
+        self.pool = pool
+        self.loop = loop
+        self.clock_ms = clock_ms
+        """What stamps records, in milliseconds since the epoch; None is the machine's own clock."""
+        self.batch_size = batch_size
+        self.max_request_size = max_request_size
+        self.ignore_keys = ignore_keys
+        self.on_open: Callable[[PartitionQueue, ProducerBatch], object] = _nothing
+        self.on_full: Callable[[PartitionQueue], object] = _nothing
+        self.ratios = ratios
+        """What compression makes of the topics' records; None without compression."""
+        self.hooks = hooks
+        self.topics: dict[str, TopicQueues] = {}
+        self.detour = True
+        """No record may be appended directly: not started, closed, or others are waiting in the parking lot."""
+        self.must_yield = False
+        """``enqueue`` shall give the loop a turn."""
+
+    def record_size(
+        self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]] | None
+    ) -> i64:
+        """Upper bound of the bytes of a batch of just this record; RecordTooLargeException if it can never be sent."""
+        size: i64 = BATCH_OVERHEAD + record_size_upper_bound(
+            -1 if key is None else len(key), -1 if value is None else len(value), headers
+        )
+        self.check_size(size)
+        return size
+
+    def largest_record(self) -> i64:
+        """Bytes of a batch of just one record, at most, if it is to be sent at all."""
+        return self.max_request_size if self.max_request_size < self.pool.total else self.pool.total
+
+    def check_size(self, size: i64) -> None:
+        """RecordTooLargeException if a record that takes up to ``size`` bytes can never be sent."""
+        if size > self.max_request_size:
+            raise RecordTooLargeException(
+                f"the record takes up to {size} bytes, more than max.request.size={self.max_request_size}: "
+                "raise it (and the topic's max.message.bytes), or send a smaller record"
+            )
+        if size > self.pool.total:
+            raise RecordTooLargeException(
+                f"the record takes up to {size} bytes, more than buffer.memory={self.pool.total} in all: "
+                "raise it, or send a smaller record"
+            )
+
+    def append(
+        self,
+        topic: str,
+        key: object,
+        value: object,
+        partition: object,
+        timestamp_ms: object,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+    ) -> Delivery | None:
+        """Appends one record; None, and nothing done, if it cannot be appended now.
+
+        Nothing is taken on trust: a record that is parked for later may not fail then. SerializationException,
+        IllegalArgumentException and RecordTooLargeException say that it never can be appended.
+        """
+        key_bytes = as_bytes(key, "key")
+        value_bytes = as_bytes(value, "value")
+        if headers is not None:
+            check_headers(headers)
+        if partition is not None and not (isinstance(partition, int) and 0 <= partition <= _MAX_INT32):
+            raise IllegalArgumentException(f"partition is {partition!r}; it must be an int from 0 on, or None")
+        if timestamp_ms is not None and not (isinstance(timestamp_ms, int) and 0 <= timestamp_ms <= _MAX_INT64):
+            raise IllegalArgumentException(f"timestamp_ms is {timestamp_ms!r}; it must be an int from 0 on, or None")
+        size = self.record_size(key_bytes, value_bytes, headers)
+        if self.detour:
+            return None
+        return self.place(topic, key_bytes, value_bytes, partition, timestamp_ms, headers, size)
+
+    def check(
+        self,
+        topic: str,
+        key: object,
+        value: object,
+        partition: object,
+        timestamp_ms: object,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+    ) -> None:
+        """Raises what ``append`` would raise for the record, and appends nothing."""
+        detour = self.detour
+        self.detour = True
+        try:
+            self.append(topic, key, value, partition, timestamp_ms, headers)
+        finally:
+            self.detour = detour
+
+    def place(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Sequence[tuple[str, bytes | None]] | None,
+        size: i64,
+    ) -> Delivery | None:
+        """Appends a record that was checked, even if others are waiting; None if metadata or memory is missing."""
+        queues = self.topics.get(topic)
+        if queues is None:
+            return None
+        partitions: i64 = len(queues.queues)
+        if partitions == 0:
+            return None
+        queue: PartitionQueue | None = None
+        if partition is not None:
+            index: i64 = partition
+            if index >= partitions:
+                return None
+            queue = queues.queues[index]
+        elif key is not None and not self.ignore_keys:
+            queue = queues.queues[partition_for_key(key, partitions)]
+        timestamp: i64  # not in one line, which would make an object of it
+        if timestamp_ms is None:
+            timestamp = self.now_ms()
+        else:
+            timestamp = timestamp_ms
+        batch = self.batch_for(queues.partitioner, queue, size, timestamp)
+        return None if batch is None else batch.append(timestamp, key, value, headers)
+
+    def now_ms(self) -> i64:
+        """The timestamp of a record that brings none."""
+        clock_ms = self.clock_ms
+        if clock_ms is None:
+            return now_ms()
+        return clock_ms()
+
+    def batch_for(
+        self, partitioner: BuiltInPartitioner, given: PartitionQueue | None, size: i64, timestamp: i64
+    ) -> ProducerBatch | None:
+        """The open batch that the next record, which was checked, is to be appended to; None if there is no memory.
+
+        Of the ``given`` queue; of that which the partitioner stays with or turns to, if none is.
+        """
+        sticky = given is None
+        if given is not None:
+            queue = given
+        else:
+            current = partitioner.current
+            queue = partitioner.next() if current is None else current
+        batch = queue.open
+        if batch is not None and not self._has_room(batch, size):
+            self.close_batch(queue)
+            batch = None
+        if batch is None:
+            if sticky and partitioner.produced >= self.batch_size:
+                queue = partitioner.next()
+                batch = queue.open
+                if batch is not None and not self._has_room(batch, size):
+                    self.close_batch(queue)
+                    batch = None
+            if batch is None:
+                batch = self._open_batch(queue, size, timestamp)
+                if batch is None:
+                    return None
+                partitioner.opened(queue)
+        if sticky:
+            partitioner.produced_more(size - BATCH_OVERHEAD, self.batch_size)
+        if size > batch.largest:
+            batch.largest = size
+        return batch
+
+    def close_batch(self, queue: PartitionQueue) -> None:
+        """Closes the open batch, if there is one, and queues it behind the others."""
+        if queue.open is not None:
+            queue.batches.append(self.take_open(queue))
+            self.on_full(queue)
+
+    def take_open(self, queue: PartitionQueue) -> ProducerBatch:
+        """Closes the open batch for a caller that drains it at once."""
+        batch = queue.open
+        if batch is None:
+            raise IllegalStateException(f"{queue} has no open batch")
+        queue.open = None
+        queue.due = False
+        buffer = batch.freeze()
+        if buffer is not None:
+            self.pool.recycle(buffer)
+        self.trim(batch)
+        return batch
+
+    def trim(self, batch: ProducerBatch) -> None:
+        """Charges a batch that has been closed, or compressed, what it takes now."""
+        cost = batch.cost()
+        self.pool.exchange(batch.allocated, cost)
+        batch.allocated = cost
+
+    def limit(self, topic: str) -> i64:
+        """Bytes of records, uncompressed, that fill a batch."""
+        ratios = self.ratios
+        if ratios is None:
+            return self.batch_size
+        limit: i64 = ratios.limit(topic, self.batch_size)
+        return limit if limit < self.max_request_size else self.max_request_size
+
+    def _has_room(self, batch: ProducerBatch, size: i64) -> bool:
+        if batch.size() + size > batch.limit:
+            return False
+        cost = batch.open_cost(size)
+        return cost <= batch.allocated or self._charge_more(batch, cost)
+
+    def _charge_more(self, batch: ProducerBatch, cost: i64) -> bool:
+        """Pays for what comes next: as much again, or what fills the batch with records like those it has.
+
+        Without waiting: if there is no memory even for the next record, the batch is as full as it gets.
+        """
+        records = batch.limit * batch.count // (batch.size() + 1) + 1
+        wanted = batch.limit + records * (OPEN_RECORD_COST + batch.result.kept // batch.count) + BATCH_COST
+        if wanted > 2 * batch.allocated:
+            wanted = 2 * batch.allocated
+        if wanted < cost or wanted - batch.allocated > self.pool.available:
+            wanted = cost
+        if not self.pool.allocate(wanted - batch.allocated):
+            return False
+        batch.allocated = wanted
+        return True
+
+    def _open_batch(self, queue: PartitionQueue, size: i64, timestamp_ms: i64) -> ProducerBatch | None:
+        allocated: i64 = size + OPEN_RECORD_COST + BATCH_COST
+        if allocated < self.batch_size:
+            allocated = self.batch_size
+        pool = self.pool
+        if allocated > pool.total:
+            allocated = pool.total  # whoever needs everything may have everything
+        if not pool.allocate(allocated):
+            return None
+        result = ProduceResult(self.loop, queue.topic, queue.partition, self.hooks)
+        created: float = self.loop.time()
+        batch = ProducerBatch(result, pool.buffer(), allocated, timestamp_ms, created)
+        batch.limit = self.limit(queue.topic)
+        if self.ratios is not None:
+            batch.expected_ratio = self.ratios.expected(queue.topic)
+        queue.open = batch
+        self.on_open(queue, batch)
+        return batch

@@ -1,0 +1,319 @@
+"""Sequence numbers of an idempotent producer, one partition at a time.
+
+A batch gets its producer id, epoch and first sequence when it is drained for the first time, and keeps them: a retry is
+byte-identical. It is *unresolved* from then until its fate is known, on the wire or not. From the lowest one that is
+unresolved on, at most ``window`` batches are drained, resolved since or not, as the broker remembers no more of them:
+that one may have to be sent again. When a gap opens (a batch ended without its sequences being proven used,
+or the broker says it misses some), nothing new is drained until no batch is unresolved; then the partition continues
+with the next epoch from sequence 0. Epochs are counted per partition: brokers keep producer state per partition, so a
+gap in one leaves all others alone, and so do batches still under way (KAFKA-14034, librdkafka#4953).
+
+A broker that misses sequences before a batch proves that the batch is not in the log (:meth:`proves_absence`). The
+batch then loses its stamp and gets one of the next epoch. The stamps of the batches behind it become *void* with it: a
+log that has forgotten the producer would accept them before it. A log that is proven new makes all stamps void.
+
+A broker accepts any sequence as the first of a producer id that it does not know. So until one batch of an id is in the
+log, batches go one at a time: otherwise the second could be accepted where the first was refused, and order be lost.
+A broker forgets producers that write nothing for long. So batches go one at a time after a pause, too, and while one
+has to be sent again. For a broker, the time of a batch is the newest timestamp in it: behind a batch of old records
+nothing is drained until it is resolved, as the broker may forget the producer right after it.
+
+Rules only: no asyncio, no clock.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, final
+
+from mypy_extensions import i64
+
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+
+MAX_EPOCH = 2**15 - 1
+WINDOW = 5
+"""Batches a broker remembers per producer and partition, unless it says otherwise (``NUM_BATCHES_TO_RETAIN``)."""
+
+REMEMBERED_MS: Final = 12 * 3600 * 1000
+"""The age of a record's timestamp in milliseconds up to which its broker remembers the producer: half of the default of
+``producer.id.expiration.ms``."""
+
+KNOWN_FOR: Final = 1.0
+"""Seconds for which a broker certainly does not forget a producer (``producer.id.expiration.ms``, a day by default)."""
+
+_NOWHERE: Final = 2**62
+"""A place that no batch has."""
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """What InitProducerId gives out."""
+
+    producer_id: int
+    epoch: int
+
+
+def increment_sequence(sequence: int, by: int) -> int:
+    """Sequences are 31-bit: after 2³¹-1 comes 0."""
+    return (sequence + by) & 0x7FFFFFFF
+
+
+class ProducerIds:
+    """The identity InitProducerId gave last; ``None`` while there is none, or none that is of further use."""
+
+    def __init__(self) -> None:
+        self.current: ProducerIdAndEpoch | None = None
+        self.transactional = False
+        """The coordinator assigns the epochs, one for all partitions."""
+        self.transaction = 0
+        """The number of the transaction that is open, or was."""
+        self.in_doubt = False
+        """Sequences under the present epoch are in doubt: a transaction of the first protocol needs another one."""
+
+    def given(self, identity: ProducerIdAndEpoch) -> None:
+        self.current = identity
+        self.in_doubt = False
+
+    def used_up(self, identity: ProducerIdAndEpoch) -> None:
+        """A partition has no epochs left under this producer id: another id is needed."""
+        if self.transactional:
+            return
+        if self.current is not None and self.current.producer_id == identity.producer_id:
+            self.current = None
+
+
+@final
+class PartitionSequences:
+    """One partition's sequence state."""
+
+    __slots__ = (
+        "_absent_from",
+        "_doubtful_until",
+        "_ids",
+        "_known_at",
+        "_new_from",
+        "_places",
+        "_stamped",
+        "_void",
+        "append_time",
+        "broken",
+        "by_name",
+        "identity",
+        "joined",
+        "known_id",
+        "log",
+        "next_sequence",
+        "remembered",
+        "unresolved",
+        "window",
+    )
+
+    def __init__(self, ids: ProducerIds, window: int = WINDOW) -> None:
+        self._ids = ids
+        self.window = window
+        self.identity: ProducerIdAndEpoch | None = None
+        self.next_sequence = 0
+        self.unresolved: list[ProducerBatch] = []
+        self._stamped = 0
+        self._places: list[int] = []  # in step with the unresolved: how many batches were stamped before each
+        self.broken = False
+        self.joined = -1
+        """The number of the transaction that the partition was added to last."""
+        self.known_id = -1
+        """The producer id under which the present log has appended a batch."""
+        self._known_at: float = 0.0
+        """When the present log was known to know the producer."""
+        self.append_time = False
+        """The log gives its records timestamps of its own (``message.timestamp.type=LogAppendTime``)."""
+        self.remembered = True
+        """The batch that was stamped last is so new that its broker will remember the producer."""
+        self.log: i64 = 0
+        """Counts the logs that the partition has had."""
+        self.by_name = False
+        """A request has named the topic by its name and not by its id: it may reach a log of which nothing is known."""
+        self._new_from: i64 = 0
+        """Batches that were sent to logs before this one cannot be in the present log."""
+        self._void = False
+        """A batch of the present epoch was proven absent; those behind it are, too."""
+        self._absent_from = _NOWHERE
+        """The place of the first batch of the present epoch that has ended and is proven absent."""
+        self._doubtful_until: float = 0.0
+        """Until then a batch of the present epoch that has ended may still be on its way to the log."""
+
+    def has_id(self) -> bool:
+        """Whether there is a producer id to stamp new batches with."""
+        return self._ids.current is not None
+
+    def may_drain_new(self) -> bool:
+        """Whether a batch without a sequence may be given one now."""
+        ids = self._ids
+        if not self.has_id():
+            return False
+        if ids.transactional and (not self.in_transaction() or (self.broken and self.identity == ids.current)):
+            return False  # what is in doubt ends with the epoch, and that with the transaction
+        if not self.unresolved:
+            return True
+        if self.broken or self.identity is None or self.identity.producer_id != self.known_id:
+            return False
+        return self._stamped - self._places[0] < self.window
+
+    def in_transaction(self) -> bool:
+        """Whether the partition is part of the open transaction; always true without transactions."""
+        return not self._ids.transactional or self.joined == self._ids.transaction
+
+    @property
+    def transactional(self) -> bool:
+        return self._ids.transactional
+
+    def stamp(self, batch: ProducerBatch, now: float, now_ms: i64) -> None:
+        """Gives a batch without a sequence its identity and sequence; ``may_drain_new`` must hold.
+
+        ``now_ms``: the wall clock's time. In a transaction brokers forget nobody.
+        """
+        assert self._ids.current is not None
+        self.remembered = batch.max_timestamp >= now_ms - REMEMBERED_MS or self.append_time or self._ids.transactional
+        if not self.remembered or (not self.unresolved and now - self._known_at > KNOWN_FOR):
+            self.known_id = -1
+        if self.identity is None:
+            self.identity = self._ids.current
+        elif self._ids.transactional:
+            if self.identity != self._ids.current:
+                self.identity = self._ids.current
+                self.next_sequence = 0
+        elif self.broken:
+            self.identity = self._next_identity(self.identity, self._ids.current)
+            self.next_sequence = 0
+        if self.broken:
+            self.broken = self._void = False
+            self._doubtful_until = 0.0
+            self._absent_from = _NOWHERE
+        batch.producer_id, batch.producer_epoch = self.identity
+        batch.base_sequence = self.next_sequence
+        self.next_sequence = increment_sequence(self.next_sequence, batch.count)
+        self.unresolved.append(batch)
+        self._places.append(self._stamped)
+        self._stamped += 1
+
+    def sent_again(self, now: float) -> None:
+        """The lowest unresolved batch, which has its stamp, goes out once more. This, too, may come after a pause."""
+        if now - self._known_at > KNOWN_FOR and not any(one.in_flight for one in self.unresolved):
+            self.known_id = -1
+
+    def _next_identity(self, mine: ProducerIdAndEpoch, current: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
+        if mine.producer_id != current.producer_id:
+            return current
+        return ProducerIdAndEpoch(mine.producer_id, mine.epoch + 1)
+
+    def is_lowest(self, batch: ProducerBatch) -> bool:
+        """Whether every batch before this one is resolved."""
+        return bool(self.unresolved) and self.unresolved[0] is batch
+
+    def log_is_new(self, *, proven: bool) -> None:
+        """The partition has a new log, which knows no producer id yet; ``proven``: by another topic id.
+
+        What was sent under the old id is not in the new log. A transaction keeps its stamps: it has one epoch only.
+        """
+        self.known_id = -1
+        self.log += 1
+        if not proven or self.by_name or self._ids.transactional:
+            return
+        self._new_from = self.log
+        if self.unresolved:
+            self.break_off()
+            self._unstamp_waiting()
+
+    def is_void(self, batch: ProducerBatch) -> bool:
+        """Whether the batch, which has a stamp, needs another one: it is proven absent.
+
+        A log accepts a batch behind one that it has not got only if it is new. Requests that name topics by their ids
+        do not reach a log that nobody knows of.
+        """
+        return batch.log < self._new_from or (self._void and not (self.by_name and batch.maybe_appended))
+
+    def proves_absence(self, batch: ProducerBatch, now: float) -> bool:
+        """Whether no attempt to send the lowest unresolved batch is in the log, nor will be, if the broker misses
+        sequences before it.
+
+        It is absent if a batch before it is. Else the broker would have recognised it among the last batches of its
+        producer, unless it is a part of one that may be there as a whole. How many it remembers may have changed since
+        it said so, but there are never fewer than ``WINDOW``. And attempts that were never answered may still arrive;
+        they would be accepted after an earlier batch that may still arrive.
+        """
+        if not batch.maybe_appended or self._absent_from < self._places[0]:
+            return True
+        if batch.reshaped or self.may_still_arrive(batch, now):
+            return False
+        ended_since = self._stamped - self._places[0] - len(self.unresolved)
+        return ended_since + sum(one.maybe_appended or one.in_flight for one in self.unresolved[1:]) < WINDOW
+
+    def may_still_arrive(self, batch: ProducerBatch, now: float) -> bool:
+        """Whether an attempt that was never answered may be accepted yet, behind one of an earlier batch."""
+        return now < self.arrives_until(batch)
+
+    def arrives_until(self, batch: ProducerBatch) -> float:
+        """When ``may_still_arrive`` ends."""
+        return min(self._doubtful_until, batch.arrives_until)
+
+    def resolve(self, batch: ProducerBatch) -> None:
+        """The batch's sequences are used in the log."""
+        if batch.log == self.log and self.remembered:
+            self.known_id = batch.producer_id
+            self._known_at = batch.sent_at
+        self._remove(batch)
+
+    def interrupted(self) -> None:
+        """A batch has to be sent again: until one is appended, the broker may forget the producer."""
+        self.known_id = -1
+
+    def break_off(self) -> None:
+        """A gap opens, as when a batch on the wire is given up: nothing new before all that is unresolved has ended."""
+        self.broken = True
+        if self.identity == self._ids.current:
+            self._ids.in_doubt = True
+
+    def abandon(self, batch: ProducerBatch) -> None:
+        """The batch has ended, and its sequences may or may not be used: a gap.
+
+        What a broker has refused for its content it may take a moment later: limits are raised, and clocks go on.
+        """
+        self.break_off()
+        if not batch.maybe_appended:
+            self._absent_from = min(self._absent_from, self._places[self.unresolved.index(batch)])
+        else:
+            self._doubtful_until = max(self._doubtful_until, batch.arrives_until)
+        self._remove(batch)
+
+    def split(self, batch: ProducerBatch, children: list[ProducerBatch]) -> None:
+        """Its children take the batch's place, with its sequences, and as many places in the window as they are."""
+        place = self.unresolved.index(batch)
+        more = len(children) - 1
+        first = self._places[place]
+        self.unresolved[place : place + 1] = children
+        self._places[place:] = [*range(first, first + more + 1), *(after + more for after in self._places[place + 1 :])]
+        self._stamped += more
+        if first < self._absent_from < _NOWHERE:
+            self._absent_from += more
+
+    def unstamp(self, batch: ProducerBatch) -> None:
+        """The batch is proven absent: it is as if new. So are those behind it that wait; those under way follow."""
+        self.break_off()
+        self._void = True
+        self._take_stamp(batch)
+        self._unstamp_waiting()
+
+    def _unstamp_waiting(self) -> None:
+        for batch in tuple(self.unresolved):
+            if not batch.in_flight and self.is_void(batch):
+                self._take_stamp(batch)
+
+    def _take_stamp(self, batch: ProducerBatch) -> None:
+        self._remove(batch)
+        batch.producer_id = batch.producer_epoch = batch.base_sequence = -1
+        batch.header = b""
+        batch.maybe_before |= batch.maybe_appended
+        batch.maybe_appended = batch.reshaped = False
+        batch.arrives_until = 0.0
+
+    def _remove(self, batch: ProducerBatch) -> None:
+        place = self.unresolved.index(batch)
+        del self.unresolved[place], self._places[place]
+        if self.broken and not self.unresolved and self.identity is not None and self.identity.epoch >= MAX_EPOCH:
+            self._ids.used_up(self.identity)

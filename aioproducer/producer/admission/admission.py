@@ -1,0 +1,317 @@
+"""The way in for records that are not simply appended: hooks to call first, something to wait for, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.errors import (
+    ApiException,
+    DeliveryError,
+    IllegalArgumentException,
+    IllegalStateException,
+    KafkaError,
+    Outcome,
+    PartitionerException,
+    ProducerFencedException,
+    RecordTooLargeException,
+    SerializationException,
+)
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import Loop, ProduceResult
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator, as_bytes
+from aioproducer.producer.diagnosis.failure_log import FailedRun, FailureLog
+from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.hooks.pending_serialization import Later, Serialization
+from aioproducer.producer.parking.parked_record import ParkedRecord
+from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.producer.sender.sender import Sender
+from aioproducer.types import Headers, ProducerRecord
+
+NO_PARTITION_YET: Final = 2**31 - 1
+"""No topic has this many partitions."""
+
+
+def fields_of(
+    record: str | ProducerRecord,
+    value: Any,
+    key: Any,
+    partition: int | None,
+    timestamp_ms: int | None,
+    headers: Headers | None,
+) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
+    """A record's fields, in whichever way it was given to ``send``; IllegalArgumentException if it is no record."""
+    if isinstance(record, str):  # a subclass of str
+        return str(record), value, key, partition, timestamp_ms, headers
+    if not isinstance(record, ProducerRecord):
+        raise IllegalArgumentException(
+            f"the topic is of type {type(record).__name__}; it must be a str or a ProducerRecord"
+        )
+    if any(given is not None for given in (value, key, partition, timestamp_ms, headers)):
+        raise IllegalArgumentException("a ProducerRecord brings its own value, key, partition, timestamp and headers")
+    if not isinstance(record.topic, str):
+        raise IllegalArgumentException(f"the record's topic is of type {type(record.topic).__name__}; it must be a str")
+    return record
+
+
+class Admission:
+    """One per producer. ``check_place`` raises unless the caller is where the producer lives; ``condition`` below makes
+    what an ``enqueue`` caller waits on, and is None for ``send``."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        config: ProducerConfig,
+        accumulator: RecordAccumulator,
+        lot: ParkingLot,
+        sender: Sender,
+        hooks: Hooks,
+        metrics: ProducerMetrics,
+        failures: FailureLog,
+        *,
+        check_place: Callable[[], object],
+    ) -> None:
+        self._loop = loop
+        self._max_block = config.max_block_ms / 1000
+        self._accumulator = accumulator
+        self._lot = lot
+        self._sender = sender
+        self._hooks = hooks
+        self._metrics = metrics
+        self._failures = failures
+        self._check_place = check_place
+        self._closed = False
+
+    def close(self) -> None:
+        """From now on nothing is let in."""
+        self._closed = True
+        self._lot.shut()
+
+    def check_open(self) -> None:
+        """Raises if no record is let in now: IllegalStateException unless a newer producer has taken over."""
+        if (fatal := self._sender.fatal) is not None:
+            if isinstance(fatal, ProducerFencedException):
+                raise fatal.fresh()
+            raise IllegalStateException(f"the producer has failed: {fatal}") from fatal
+        if self._closed:
+            raise IllegalStateException("the producer is closed; make a new one")
+        if (transactions := self._sender.transactions) is not None and (why := transactions.why_no_records()):
+            raise IllegalStateException(why)
+
+    def let_in(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        condition: Callable[[], Any] | None = None,
+        *,
+        serialize: bool = True,
+    ) -> Delivery | ParkedRecord:
+        """All of ``send``, or of ``enqueue`` up to where it waits, with the user's code that is called on the way.
+
+        ``serialize`` is False for key and value that are bytes already, whatever the producer's serializers take.
+        """
+        hooks = self._hooks
+        if hooks.closed:
+            self.check_open()
+        record: ProducerRecord | None = None
+        if hooks.intercepts():
+            record = hooks.on_send(ProducerRecord(topic, value, key, partition, timestamp_ms, headers))
+            topic, value, key, partition, timestamp_ms, headers = record
+        try:
+            self.check_open()
+            key_bytes, value_bytes = key, value
+            if serialize and hooks.serializes:
+                try:
+                    key_bytes, value_bytes, headers = hooks.serialize(topic, key, value, headers)
+                except Later as later:
+                    return self._serialize_later(later.serialization, topic, partition, timestamp_ms, condition, record)
+            choose = None
+            if partition is None and hooks.partitions():
+                key_bytes, value_bytes = as_bytes(key_bytes, "key"), as_bytes(value_bytes, "value")
+                choose = partial(self._choose, topic, key, key_bytes, value, value_bytes)
+                partition = choose()
+            # One that is still to be chosen has the number of none: the record is checked, and has to wait.
+            number = NO_PARTITION_YET if choose is not None and partition is None else partition
+            delivery = self._accumulator.append(topic, key_bytes, value_bytes, number, timestamp_ms, headers)
+            if delivery is None:
+                return self.park(
+                    topic, key_bytes, value_bytes, partition, timestamp_ms, headers, condition, record, choose
+                )
+        except BaseException as error:
+            if record is not None:
+                hooks.on_send_error(record, error)
+            if condition is None and isinstance(error, RecordTooLargeException | PartitionerException):
+                return self.failed(topic, partition, error)
+            self.refused(topic, error)
+            raise
+        if record is not None:
+            delivery._result.intercept(delivery._index, () if headers is None else tuple(headers))
+        return delivery
+
+    def _serialize_later(
+        self,
+        serialization: Serialization,
+        topic: str,
+        partition: int | None,
+        timestamp_ms: int | None,
+        condition: Callable[[], Any] | None,
+        intercepted: ProducerRecord | None,
+    ) -> ParkedRecord:
+        """Lets a record wait for its serializers; everything else about it is checked now."""
+        headers = serialization.headers
+        try:
+            self._accumulator.check(topic, None, None, partition, timestamp_ms, headers)
+            return self.park(
+                topic,
+                None,
+                None,
+                partition,
+                timestamp_ms,
+                headers,
+                condition,
+                intercepted,
+                serialization=serialization,
+            )
+        except BaseException:
+            serialization.drop()
+            raise
+
+    def serialized(self, record: ParkedRecord) -> None:
+        """It is the turn of the first record that waited for serializers: it is placed, goes on waiting, or fails."""
+        topic, made = record.topic, record.serialization
+        try:
+            if made is not None:
+                record.key, record.value = as_bytes(made.key_bytes, "key"), as_bytes(made.value_bytes, "value")
+                record.headers = tuple(made.headers) if made.headers else None
+                if record.partition is None and self._hooks.partitions():
+                    record.choose = partial(self._choose, topic, made.key, record.key, made.value, record.value)
+                    record.partition = record.choose()
+            number = NO_PARTITION_YET if record.undecided() else record.partition
+            self._accumulator.check(topic, record.key, record.value, number, record.timestamp_ms, record.headers)
+            size = self._accumulator.record_size(record.key, record.value, record.headers)
+        except KafkaError as error:
+            if record.waiting():
+                self._lot.give_up(record, error)
+            return
+        if record.waiting():  # the user's partitioner may have closed the producer
+            self._lot.serialized(record, size)
+            self._sender.parked(topic)  # also if it is placed: its caller may wait to be notified
+
+    def _choose(
+        self, topic: str, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None
+    ) -> int | None:
+        """The answer of the user's partitioner; None as long as the topic is unknown."""
+        infos = self._sender.known_partitions(topic)
+        return self._hooks.partition(topic, key, key_bytes, value, value_bytes, infos) if infos else None
+
+    def park(
+        self,
+        topic: str,
+        key: Any,
+        value: Any,
+        partition: int | None,
+        timestamp_ms: int | None,
+        headers: Headers | None,
+        condition: Callable[[], Any] | None = None,
+        intercepted: ProducerRecord | None = None,
+        choose: Callable[[], int | None] | None = None,
+        serialization: Serialization | None = None,
+    ) -> ParkedRecord:
+        """Lets a record wait that was checked and lacks metadata, memory, or its bytes."""
+        if not topic:
+            raise IllegalArgumentException("the topic is empty")
+        self._check_place()
+        self.check_open()
+        key_bytes, value_bytes = as_bytes(key, "key"), as_bytes(value, "value")
+        size = self._accumulator.record_size(key_bytes, value_bytes, headers)
+        if serialization is not None:
+            size += serialization.size
+        record = ParkedRecord(
+            self._loop,
+            topic,
+            key_bytes,
+            value_bytes,
+            partition,
+            timestamp_ms,
+            headers,
+            size,
+            now=self._loop.time(),
+            max_block=self._max_block,
+            condition=None if condition is None else condition(),
+            hooks=self._hooks,
+            intercepted=intercepted,
+            choose=choose,
+            serialization=serialization,
+        )
+        self._lot.park(record)
+        self._sender.parked(topic)
+        return record
+
+    def failed(self, topic: str, partition: int | None, error: KafkaError) -> Delivery:
+        """The delivery of a record that can never be sent."""
+        self.check_open()
+        self._lot.on_failed(error)
+        where = (topic, -1 if partition is None else partition)
+        result = ProduceResult(self._loop, *where, self._hooks)
+        ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
+        result.fail(ended)
+        self.refused(topic, error)
+        # In two turns: a task made for the delivery now asks in the next.
+        self._loop.call_soon(self._loop.call_soon, self._report_unseen, result, ended)
+        return Delivery(result, 0)
+
+    def refused(self, topic: str, error: BaseException) -> None:
+        """Counts a record that is not let in for what it is; not misuse, nor what the user's code raises."""
+        if isinstance(error, ApiException | SerializationException | PartitionerException):
+            self._metrics.records_failed(topic, 1, self._loop.time())
+
+    def never_tried(self, topic: str, count: int) -> None:
+        """Counts records of a bulk call that was under way when its producer was closed, or could do no more."""
+        self._metrics.records_failed(topic, count, self._loop.time())
+
+    def bulk_began(self) -> int:
+        """A bulk call begins to send records: the number of the transaction that they belong to, 0 if to none."""
+        transactions = self._sender.transactions
+        return 0 if transactions is None else transactions.status.bulk_began()
+
+    def bulk_ended(self, transaction: int) -> None:
+        """It has sent them all, or given up."""
+        if (transactions := self._sender.transactions) is not None:
+            transactions.status.bulk_ended(transaction)
+
+    def why_no_more(self, transaction: int) -> KafkaError | None:
+        """Why a bulk call that began in this transaction may send no more records; None if it may."""
+        transactions = self._sender.transactions
+        if transactions is None or transactions.status.transaction == transaction:
+            return None
+        return IllegalStateException("the transaction that the call sent records to has ended before it")
+
+    def missing(self, error: KafkaError) -> None:
+        """A record was not let in, and nothing is raised for it: a transaction may not be committed without it."""
+        self._lot.on_failed(error)
+
+    def unread(self, topic: str, error: Exception) -> None:
+        """Nobody asks for the error of a record of ``enqueue`` that was not let in."""
+        if isinstance(error, KafkaError):
+            self._lot.on_failed(error)
+            ended = DeliveryError.of(error, Outcome.NOT_SENT, (topic, -1))
+            self._failures.failed(topic, -1, 1, ended, self._loop.time())
+
+    def unread_runs(self, runs: Sequence[FailedRun]) -> None:
+        """Nobody looks for these failures of a bulk call."""
+        now = self._loop.time()
+        for indices, error in runs:
+            assert error.topic_partition is not None
+            self._failures.failed(*error.topic_partition, len(indices), error, now)
+
+    def _report_unseen(self, result: ProduceResult, error: DeliveryError) -> None:
+        """A record that nobody has asked about by now may not be lost in silence."""
+        if not result.told:
+            self._failures.failed(result.topic, result.partition, 1, error, result.loop.time())

@@ -1,0 +1,59 @@
+"""The result of ``enqueue`` for a record that is in the accumulator."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast, final
+
+from mypy_extensions import mypyc_attr
+
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.unawaited import NAME, unawaited
+
+
+async def _delivery(delivery: Delivery) -> Delivery:
+    return delivery
+
+
+@final
+@mypyc_attr(acyclic=True, free_list_len=1)
+class Enqueued:
+    """A coroutine that is done, and warns if nobody awaits it, which a compiled coroutine does not."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
+        self._awaited = False
+
+    def __await__(self) -> Generator[Any, None, Delivery]:
+        self._awaited = True
+        return _delivery(self._delivery).__await__()
+
+    def send(self, value: None) -> Any:
+        self._awaited = True
+        raise StopIteration(self._delivery)
+
+    def throw(self, error: Any, value: BaseException | None = None, traceback: TracebackType | None = None) -> Any:
+        self._awaited = True
+        return self._delivery.throw(error, value, traceback)
+
+    def close(self) -> None:
+        self._awaited = True
+
+    def __del__(self) -> None:
+        if not self._awaited:
+            # Where warnings are errors, one raised here would crash: a native finalizer must not raise.
+            unawaited()  # type: ignore[unused-coroutine]
+
+
+def enqueued(delivery: Delivery) -> Coroutine[Any, Any, Delivery]:
+    """The delivery, for whoever awaits it."""
+    return cast(Coroutine[Any, Any, Delivery], Enqueued(delivery))
+
+
+if hasattr(enqueued, "__code__") and not TYPE_CHECKING:
+    # Interpreted: a native function has no code object. Python's own coroutine warns, and costs less than a class.
+    async def enqueued(delivery):
+        return delivery
+
+    enqueued.__qualname__ = NAME

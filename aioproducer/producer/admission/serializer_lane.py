@@ -1,0 +1,123 @@
+"""Serializers that must be awaited: one at a time, in the order in which their records were sent.
+
+So a serializer is called as it would be if nothing had to be awaited: never twice at once, and always for the next
+record. The first look-up of a schema serves all records that wait behind it, and records leave in the order in which
+they came.
+
+A task of the producer's awaits them, because ``send`` returns before, and its caller may never await the delivery. It
+runs each serializer in the context of its ``send``. When a record leaves the line while its serializer is at work, as
+its caller was cancelled or its time is over, the task is cancelled, and another one takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from aioproducer.errors import KafkaError, SerializationException
+from aioproducer.producer.hooks.hooks import Hooks
+from aioproducer.producer.hooks.in_context import InContext
+from aioproducer.producer.parking.parked_record import ParkedRecord
+from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.tasks.own_task import start_task
+from aioproducer.timing.turn import Turn
+
+MOST_LEAVING: Final = 16
+"""Serializers that were cancelled and have not ended: if there are as many, no other one begins."""
+
+
+class SerializerLane:
+    """The task, while there are records in the line. ``serialized(record)`` lets its first record go on from there."""
+
+    def __init__(self, lot: ParkingLot, hooks: Hooks, serialized: Callable[[ParkedRecord], object]) -> None:
+        self._lot = lot
+        self._hooks = hooks
+        self._serialized = serialized
+        self._loop = asyncio.get_running_loop()
+        self._turn = Turn(self._loop)
+        self._task: asyncio.Task[None] | None = None
+        self._at_work: ParkedRecord | None = None
+        """Whose serializers the task awaits."""
+        self._leaving: set[asyncio.Task[None]] = set()
+        lot.on_serializing = self._look
+        lot.within_serializer = self._within
+        hooks.others_wait = lambda: len(lot.serializing) > 0
+
+    def _look(self) -> None:
+        """Ends what nobody waits for any more, and begins what somebody waits for."""
+        line = self._lot.serializing
+        if self._at_work is not None and self._at_work not in line:
+            self._give_up()
+        if len(line) > 0 and self._task is None and len(self._leaving) < MOST_LEAVING:
+            self._task = start_task(self._run(), "aioproducer serializer")
+            self._task.add_done_callback(self._ended)
+
+    def _give_up(self) -> None:
+        """The task ends in its own time, and what its serializer makes is not used."""
+        assert self._task is not None
+        self._leaving.add(self._task)
+        self._task.cancel()
+        self._task = self._at_work = None
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._leaving.discard(task)
+        if self._task is task:
+            record, self._task, self._at_work = self._at_work, None, None
+            if record is not None and record.waiting():
+                why = "it was cancelled" if task.cancelled() else repr(task.exception())
+                self._lot.give_up(record, KafkaError(f"the task that awaits serializers has ended: {why}"))
+        self._look()
+
+    def _within(self) -> bool:
+        return self._task is not None and asyncio.current_task() is self._task
+
+    async def stopped(self, grace: float) -> None:
+        """Returns when those that were cancelled have ended, or after so many seconds."""
+        if self._leaving:
+            await asyncio.wait(self._leaving, timeout=grace)
+
+    async def _run(self) -> None:
+        me = asyncio.current_task()
+        self._turn.begin()
+        while self._task is me and len(line := self._lot.serializing) > 0:
+            record = line.first()
+            await self._serialize(record)
+            if self._task is me and self._turn.over():
+                await asyncio.sleep(0)
+                self._turn.begin()
+
+    async def _serialize(self, record: ParkedRecord) -> None:
+        """Takes the record out of the line, or leaves that to whoever has given it up meanwhile."""
+        me = asyncio.current_task()
+        serialization = record.serialization
+        try:
+            if serialization is not None:
+                self._at_work = record
+                serialization.began_at = self._loop.time()
+                await InContext(serialization.finish(), serialization.context, self._hooks)
+            if self._task is me:
+                self._at_work = None
+                self._serialized(record)
+        except SerializationException as error:
+            self._fail(me, record, error)
+        except asyncio.CancelledError:
+            what = "serializer" if serialization is None else f"{serialization.what}_serializer"
+            self._fail(me, record, SerializationException(f"the {what} was cancelled, and not by its producer"))
+            if me is not None and me.cancelling():  # this task was cancelled; otherwise, what the serializer awaits
+                raise
+        except GeneratorExit:  # the loop was closed
+            raise
+        except BaseException as stop:
+            self._fail(me, record, KafkaError(f"serialization was stopped by {type(stop).__name__}: {stop}"))
+            self._loop.call_soon(_raise, stop)
+
+    def _fail(self, me: asyncio.Task[None] | None, record: ParkedRecord, error: KafkaError) -> None:
+        if self._task is me:
+            self._at_work = None
+            if record.waiting():
+                self._lot.give_up(record, error)
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -1,0 +1,189 @@
+"""One bulk call under way: rows in, a result out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Any, Final
+
+from aioproducer.errors import (
+    DeliveryError,
+    IllegalArgumentException,
+    KafkaError,
+    Outcome,
+    RecordTooLargeException,
+    SerializationException,
+)
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.admission.admission import Admission
+from aioproducer.producer.bulk.result import BulkResult
+from aioproducer.producer.bulk.rows import Rows
+from aioproducer.producer.bulk.table_rows import TableRows
+from aioproducer.producer.bulk.tally import BulkTally
+from aioproducer.producer.diagnosis.failure_log import FailedRun
+from aioproducer.producer.parking.enqueue_wait import placed
+from aioproducer.producer.parking.parked_record import ParkedRecord
+from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.timing.turn import Turn
+
+_REFUSED: Final = (IllegalArgumentException, RecordTooLargeException, SerializationException)
+"""What is wrong with one record and no other; a PartitionerException is among them."""
+
+
+class BulkSend:
+    """Appends rows as there is room, and keeps the account of them.
+
+    ``hooked``: there is code of the user's to be called for every record; ``serialize``: serializers, if there are any,
+    are a part of it.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        accumulator: RecordAccumulator,
+        admission: Admission,
+        lot: ParkingLot,
+        *,
+        hooked: bool,
+        serialize: bool,
+    ) -> None:
+        self._topic = topic
+        self._accumulator = accumulator
+        self._admission = admission
+        self._lot = lot
+        self._serialize = serialize
+        self._append = self._append_one if hooked else self._append_directly
+        self._turn = Turn(accumulator.loop)
+        self._tally = BulkTally(accumulator.loop)
+        self._unread = partial(_soon, asyncio.get_running_loop(), admission.unread_runs)
+        self._over: KafkaError | None = None
+        """Why no record is tried any more."""
+        self._no_partition: KafkaError | None = None
+        """What came of waiting for a partition that the topic does not have."""
+        self._transaction = 0
+        """The number of the transaction that the records belong to."""
+        self._sending = False
+
+    def __enter__(self) -> None:
+        """From now on a transaction cannot be committed, until all records are sent."""
+        self._transaction = self._admission.bulk_began()
+        self._sending = True
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """The call is over; if records have not ended yet, nobody waits for them here any more.
+
+        If it raises, there is no result: what has failed so far is logged. If it is cancelled, its caller does not
+        learn which records were not sent.
+        """
+        if exc is not None:
+            self._admission.unread_runs(self._tally.failed_runs())
+        self._tally.abandoned = True
+        if self._sending and isinstance(exc, asyncio.CancelledError):
+            self._missing(KafkaError(f"a call was cancelled before all its records for {self._topic!r} were sent"))
+        self.all_sent()
+
+    async def send_rows(self, rows: Rows | TableRows) -> None:
+        """Appends them all, or accounts for what kept them out; gives the loop its turns."""
+        at, count = 0, rows.count
+        while at < count:
+            if self._over is None:
+                self._over = self._admission.why_no_more(self._transaction)
+            if self._over is not None:
+                self._never_tried(range(rows.first + at, rows.first + count), self._over)
+                at = count
+            else:
+                at, parked = self._append(rows, at)
+                if parked is not None:
+                    await self._wait(parked, rows.first + at - 1)
+            if self._turn.over():
+                await asyncio.sleep(0)
+                self._turn.begin()
+
+    def all_sent(self) -> None:
+        """There are no more rows."""
+        if self._sending:
+            self._sending = False
+            self._admission.bulk_ended(self._transaction)
+
+    async def ended(self) -> None:
+        """Returns when all have ended."""
+        await self._tally.complete()
+
+    def result(self, count: int, *, logs_unread: bool = False) -> BulkResult:
+        """What became of all ``count`` records; ``logs_unread``: failures that nobody looks at in it are logged."""
+        return self._tally.result(count, self._unread if logs_unread else None)
+
+    def _append_directly(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
+        """Appends without waiting: how far that went, and the record that has to wait now."""
+        refused: list[tuple[int, KafkaError]] = []
+        at = rows.append_to(self._accumulator, self._topic, at, self._tally, refused)
+        for index, error in refused:
+            self._admission.refused(self._topic, error)
+            self._refused(range(index, index + 1), error)
+        return (at, None) if at == rows.count else self._append_one(rows, at)
+
+    def _append_one(self, rows: Rows | TableRows, at: int) -> tuple[int, ParkedRecord | None]:
+        """The same for a record that has to wait, or for which code of the user's is to be called."""
+        index = rows.first + at
+        try:
+            self._admission.check_open()
+            value, key, partition, timestamp_ms, headers = rows.record(at)
+            if self._no_partition is not None and self._lacks(partition):
+                self._never_tried(range(index, index + 1), self._no_partition)
+                return at + 1, None
+            admitted = self._admission.let_in(
+                self._topic, value, key, partition, timestamp_ms, headers, asyncio.Condition, serialize=self._serialize
+            )
+        except _REFUSED as error:
+            self._refused(range(index, index + 1), error)
+            return at + 1, None
+        except KafkaError as error:  # closed, failed, fenced, no transaction: it would be the same for all others
+            self._over = error
+            return at, None
+        if isinstance(admitted, Delivery):
+            self._tally.took(admitted._result, admitted._index, index)
+            return at + 1, None
+        return at + 1, admitted
+
+    async def _wait(self, record: ParkedRecord, index: int) -> None:
+        await placed(self._lot, record)
+        self._tally.took(record.result, 0, index)  # not before: one that is withdrawn has not failed
+        error = record.result.error
+        if error is None or isinstance(error, _REFUSED):
+            return
+        if self._lacks(record.partition):
+            self._no_partition = error
+        else:
+            self._over = error
+
+    def _lacks(self, partition: Any) -> bool:
+        """Whether the topic is known and has no such partition."""
+        queues = self._accumulator.topics.get(self._topic)
+        return queues is not None and isinstance(partition, int) and partition >= len(queues.queues)
+
+    def _never_tried(self, indices: range, error: KafkaError) -> None:
+        self._admission.never_tried(self._topic, len(indices))
+        self._refused(indices, error)
+
+    def _refused(self, indices: range, error: KafkaError) -> None:
+        self._missing(error)
+        self._tally.refused(indices, DeliveryError.of(error, Outcome.NOT_SENT, (self._topic, -1)))
+
+    def _missing(self, error: KafkaError) -> None:
+        if self._admission.why_no_more(self._transaction) is None:
+            self._admission.missing(error)
+
+
+def _soon(
+    loop: asyncio.AbstractEventLoop, function: Callable[[Sequence[FailedRun]], object], runs: Sequence[FailedRun]
+) -> None:
+    """Has the loop call it, from any thread and in the middle of anything; calls it if the loop has ended."""
+    try:
+        loop.call_soon_threadsafe(function, runs)
+    except RuntimeError:
+        function(runs)

@@ -1,0 +1,103 @@
+"""Logs failures of records that nobody awaits, in few lines."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from aioproducer.errors import DeliveryError, TransactionAbortedException
+from aioproducer.printable import printable
+from aioproducer.producer.diagnosis.explanation import counted
+from aioproducer.timing.log_interval import LogInterval
+
+log = logging.getLogger(__name__)
+
+Cause = tuple[str, str, str]
+"""Topic, name of the error, outcome."""
+
+FailedRun = tuple[Sequence[int], DeliveryError]
+"""Indices of records of a bulk call, ascending, and the error that all of them ended with."""
+
+
+class _Failed:
+    """What has failed of one topic for one cause and is not told yet; ``error`` is the first."""
+
+    def __init__(self, error: DeliveryError) -> None:
+        self.error = error
+        self.records = 0
+        self.partitions: set[int] = set()
+
+    def fields(self, topic: str) -> dict[str, object]:
+        """The same for machines (docs/services.md); ``partition`` is None where it is not one."""
+        known = self.partitions - {-1}
+        return {
+            "event": "not_delivered",
+            "topic": topic,
+            "partition": min(known) if len(known) == 1 else None,
+            "partitions": len(known),
+            "records": self.records,
+            "error": type(self.error).__name__,
+            "outcome": self.error.outcome.value,
+        }
+
+    def line(self, topic: str) -> str:
+        """``partition`` is -1 for records that had not come so far as to have one."""
+        known = self.partitions - {-1}
+        topic = printable(topic)
+        where, among = topic, ""
+        if len(known) > 1:
+            among = f" in {len(known)} partitions"
+        elif known == self.partitions:
+            where = f"{topic}-{min(known)}"
+        said = f"{counted(self.records, 'record')}{among} {'was' if self.records == 1 else 'were'} not delivered"
+        return f"{where}: {said} ({self.error.outcome.value}): {self.error}"
+
+
+class FailureLog:
+    """One line per topic and cause, then what has added up, at most every ten seconds: however many partitions.
+
+    What fails at the same time is told together, so nothing is told before ``tell``, which is to be called soon after
+    ``on_news`` and then at ``next``. Times in seconds.
+    """
+
+    def __init__(self) -> None:
+        self._interval = LogInterval()
+        self._untold: dict[Cause, _Failed] = {}
+        self._closed = False
+        self.on_news: Callable[[], object] = lambda: None
+
+    def failed(self, topic: str, partition: int, records: int, error: DeliveryError, now: float) -> None:
+        """``partition`` is -1 for records that had not come so far as to have one."""
+        if isinstance(error, TransactionAbortedException):
+            return  # somebody wanted it; and the record that was the cause, if one was, has a line of its own
+        cause = (topic, type(error).__name__, error.outcome.value)
+        failed = self._untold.get(cause)
+        if failed is None:
+            failed = self._untold[cause] = _Failed(error)
+            self.on_news()
+        failed.records += records
+        failed.partitions.add(partition)
+        if self._closed:
+            self._tell(cause, now)
+
+    def tell(self, now: float) -> None:
+        """Tells all that has been quiet long enough."""
+        if not self._untold:
+            return
+        for cause in [cause for cause in self._untold if self._interval.next(cause) <= now]:
+            self._tell(cause, now)
+
+    def next(self) -> float | None:
+        """When there is something to tell."""
+        return min(map(self._interval.next, self._untold)) if self._untold else None
+
+    def close(self, now: float) -> None:
+        """Tells what has not been told yet, and from now on everything at once."""
+        self._closed = True
+        for cause in list(self._untold):
+            self._tell(cause, now)
+
+    def _tell(self, cause: Cause, now: float) -> None:
+        self._interval.told(cause, now)
+        failed = self._untold.pop(cause)
+        log.error(failed.line(cause[0]), extra={"kafka": failed.fields(cause[0])})

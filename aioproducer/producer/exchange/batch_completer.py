@@ -1,0 +1,415 @@
+"""Ends batches: completes, retries, fails, expires or aborts them, and gives their memory back.
+
+Decides nothing by itself (``completion`` and ``sequences`` do); no asyncio.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
+
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import DeliveryError, KafkaError, Outcome, TimeoutException, error_class, error_for, with_advice
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.accumulator.sequences import PartitionSequences
+from aioproducer.producer.diagnosis.explanation import counted
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.diagnosis.ledger import Ledger, duration, in_words
+from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.exchange.completion import (
+    APPENDED,
+    MAYBE_APPENDED,
+    SEQUENCE_ERRORS,
+    SUCCEED,
+    SUCCEED_DUPLICATE,
+    Action,
+    decide,
+)
+from aioproducer.producer.exchange.sealer import Sealer
+from aioproducer.producer.exchange.split import cuts, split, target_size
+from aioproducer.producer.scheduling.drain import Drained
+from aioproducer.producer.scheduling.wait_history import WaitHistory
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+from aioproducer.timing.backoff import ExponentialBackoff
+from aioproducer.timing.turn import Turn
+
+log = logging.getLogger(__name__)
+
+
+class BatchCompleter:
+    """Every batch from its first record on, until it has ended, and its end.
+
+    ``again(queue, when, now)`` is called when a queue may have something to send at ``when``: a retry, or what a
+    batch's end let through; ``compress(queue, batch)`` with a new batch that is too large to be compressed here;
+    ``ask(queue, batch)`` to have :meth:`found` called when the leader has said whether the log has the batch;
+    ``decompress(queue, batch, then)`` with a batch to split that is too large to be decompressed here:
+    ``then(batch, records)`` is to follow, unless it ends before, and if that is not possible the answer is False.
+    """
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        accumulator: RecordAccumulator,
+        metrics: ProducerMetrics,
+        failures: FailureLog,
+        random: Random,
+        sealer: Sealer,
+        *,
+        again: Callable[[PartitionQueue, float, float], None],
+        ask: Callable[[PartitionQueue, ProducerBatch], object],
+        compress: Callable[[PartitionQueue, ProducerBatch], object],
+        decompress: Callable[[PartitionQueue, ProducerBatch, Callable[[ProducerBatch, bytes], object]], bool],
+        history: WaitHistory,
+    ) -> None:
+        self._config = config
+        self._accumulator = accumulator
+        self._metrics = metrics
+        self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
+        self._again = again
+        self._ask = ask
+        self._compress = compress
+        self._decompress = decompress
+        self._failures = failures
+        self._history = history
+        self._sealer = sealer
+        self._split_topics: set[str] = set()
+        self._timeout = config.delivery_timeout_ms / 1000
+        self._arrival = config.request_timeout_ms / 1000
+        """Seconds in which brokers handle what they have received over a connection that has ended."""
+        self._expiring = Turn(accumulator.loop)
+        self.on_failed: Callable[[KafkaError], object] = lambda error: None
+        """Told of every batch that fails, before its records are."""
+        self.incomplete = IncompleteBatches()
+        """In the order they were created, and so in the order they expire."""
+
+    def ended(
+        self,
+        one: Drained,
+        code: ErrorCode,
+        message: str,
+        now: float,
+        *,
+        base_offset: int = -1,
+        append_time: int = -1,
+        refused: Mapping[int, str] | None = None,
+    ) -> None:
+        """An attempt to send the batch has ended with this code; ``refused``: the broker's words on single records."""
+        queue, batch = one.queue, one.batch
+        if code in MAYBE_APPENDED or code in APPENDED:
+            batch.maybe_appended = True  # first of all: should a bug end it now, nobody may say it is not in the log
+        if code == ErrorCode.NETWORK_EXCEPTION:
+            batch.arrives_until = now + self._arrival
+        batch.in_flight = False
+        queue.in_flight -= 1
+        sequences = queue.sequences
+        stamped = sequences if batch.has_sequence() else None
+        if batch.result.done():
+            # It expired or was aborted while it was under way. Only now nothing reads its bytes any more (KAFKA-19012).
+            if code in APPENDED:
+                log.info("%r was appended after all, after it had been given up", batch)
+                if stamped is not None:
+                    stamped.resolve(batch)
+            elif stamped is not None:
+                stamped.abandon(batch)
+            self._release(batch)
+            self._again(queue, now, now)
+            return
+        expired = batch.created + self._timeout <= now
+        parts = cuts(batch, refused) if refused else []
+        action = decide(
+            code, batch, sequences, now, retries=self._config.retries, expired=expired, separable=bool(parts)
+        )
+        if action is SUCCEED or action is SUCCEED_DUPLICATE:
+            known = action is SUCCEED
+            if batch.attempts > 1 and append_time == batch.max_timestamp:
+                append_time = -1  # a broker that recognised the retry answers with the batch's own latest timestamp
+            if stamped is not None:
+                stamped.append_time = append_time >= 0
+                stamped.resolve(batch)
+            self._succeed(batch, base_offset if known else -1, append_time if known else -1, now)
+        elif action is Action.FAIL:
+            if stamped is not None:
+                stamped.abandon(batch)
+            error: KafkaError = self._error(queue, batch, code, message, now)
+            if refused:
+                error.refused_records = refused
+            ledger = self._attempt_ended(queue, batch, code, now)
+            if isinstance(error, TimeoutException):
+                error.ledger = ledger.entries()
+            if expired and error.retriable:
+                batch.last_error = code.name
+                late = self._too_late(queue, batch, message, ledger)
+                late.__cause__ = error
+                error = late
+            self._fail(queue, batch, error)
+        elif action is Action.SPLIT:
+            self._tell_of_split(queue, batch, message)
+            self._split(queue, batch, code, now, target_size(batch, self._sealer.limit(batch)), [])
+        elif action is Action.SEPARATE:
+            log.info("%r: %s; the records that are not refused are sent again without the others", batch, message)
+            self._split(queue, batch, code, now, NO_LIMIT, parts)
+        else:
+            if action is Action.RESTAMP and sequences is not None:
+                log.info("%r: %s; it is sent again under the producer's next epoch", batch, code.name)
+                self._unstamp(queue, sequences, batch)
+            if stamped is not None:
+                stamped.interrupted()
+            if code in SEQUENCE_ERRORS:
+                batch.excused += 1
+            self._retry(queue, batch, code, now)
+            if action is Action.WAIT and sequences is not None:
+                self._wait(queue, batch, sequences, now)
+            if action is Action.ASK:
+                batch.asked_about = True
+                self._ask(queue, batch)
+            return
+        self._again(queue, now, now)
+
+    def _succeed(self, batch: ProducerBatch, base_offset: int, append_time: int, now: float) -> None:
+        """The log has the batch; -1 where that is not known of its offset or time."""
+        self._metrics.batch_delivered(batch.count, batch.created, now)
+        try:
+            self._release(batch)
+        finally:
+            batch.succeed(base_offset, append_time)
+            self.incomplete.remove(batch)  # not before: what a bug keeps from being told is ended by abort
+
+    def _retry(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> None:
+        self._attempt_ended(queue, batch, code, now)
+        batch.last_error = code.name
+        self._metrics.records_retried(queue.topic, batch.count, now)
+        wait = self._backoff.wait(batch.attempts)
+        batch.retry_at = now + wait
+        log.debug("%r: %s, attempt %d; again in %.0f ms", batch, code.name, batch.attempts, wait * 1000)
+        queue.insert_retry(batch)
+        self._again(queue, batch.retry_at, now)
+
+    def _wait(self, queue: PartitionQueue, batch: ProducerBatch, sequences: PartitionSequences, now: float) -> None:
+        """The batch is sent again when no attempt of it, or of an earlier one, can arrive any more."""
+        batch.retry_at = sequences.arrives_until(batch)
+        log.info("%r: an earlier attempt may still arrive; it is sent again in %.1f s", batch, batch.retry_at - now)
+        self._again(queue, batch.retry_at, now)
+
+    def found(self, queue: PartitionQueue, batch: ProducerBatch, in_log: bool | None) -> None:
+        """The leader has said whether the log has the batch; None if it cannot tell."""
+        now = self._accumulator.loop.time()
+        sequences = queue.sequences
+        if batch.result.done() or sequences is None:
+            return
+        batch.asked_about = False
+        if not batch.has_sequence() or batch.log != sequences.log:
+            pass  # there is another log now: the batch is sent to that one
+        elif not in_log and sequences.may_still_arrive(batch, now):
+            self._wait(queue, batch, sequences, now)
+        elif in_log is None or (not in_log and sequences.transactional):
+            queue.batches.remove(batch)
+            sequences.abandon(batch)
+            self._fail(queue, batch, self._error(queue, batch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "", now))
+        elif in_log:
+            log.info("%r is in the log", batch)
+            queue.batches.remove(batch)
+            sequences.resolve(batch)
+            self._succeed(batch, -1, -1, now)
+        else:
+            log.info("%r is not in the log; it is sent again under the producer's next epoch", batch)
+            self._unstamp(queue, sequences, batch)
+        self._again(queue, now, now)
+
+    def _unstamp(self, queue: PartitionQueue, sequences: PartitionSequences, batch: ProducerBatch) -> None:
+        """The batch and those behind it get new stamps, and stand in line accordingly."""
+        sequences.unstamp(batch)
+        queue.put_in_order()
+
+    def _split(
+        self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float, target: int, parts: list[int]
+    ) -> None:
+        """The batch stays in line until it is decompressed and smaller ones replace it (``split``)."""
+        self._attempt_ended(queue, batch, code, now)
+        batch.last_error = code.name
+        sequences = queue.sequences
+        if sequences is not None and batch.has_sequence() and sequences.is_void(batch):
+            self._unstamp(queue, sequences, batch)
+        queue.insert_retry(batch)
+        then = partial(self._replace, queue, target, parts)
+        if batch.size() < self._sealer.thread_bytes or not self._decompress(queue, batch, then):
+            then(batch, self._sealer.records_of(batch))
+
+    def _replace(
+        self, queue: PartitionQueue, target: int, parts: list[int], batch: ProducerBatch, records: bytes
+    ) -> None:
+        """A batch in line, whose uncompressed records these are, becomes smaller ones."""
+        children = split(batch, records, target, parts)
+        sequences = queue.sequences
+        if sequences is not None and batch.has_sequence():
+            sequences.split(batch, children)
+        ledger = batch.ledger
+        self._release(batch)
+        for child in children:
+            self._accumulator.trim(child)
+            if child.size() >= self._sealer.thread_bytes:
+                self._compress(queue, child)
+            child.last_error = batch.last_error
+            child.ledger = None if ledger is None else ledger.copy()
+        queue.batches.remove(batch)
+        for child in reversed(children):
+            queue.insert_retry(child)
+        self.incomplete.replace(batch, children)
+        batch.result.forward([(int(child.first - batch.first), child.result, 0) for child in children])
+        self._metrics.batch_split(self._accumulator.loop.time())
+
+    def _tell_of_split(self, queue: PartitionQueue, batch: ProducerBatch, message: str) -> None:
+        level = logging.DEBUG if queue.topic in self._split_topics else logging.WARNING
+        self._split_topics.add(queue.topic)
+        log.log(
+            level,
+            "%s-%d: a batch of %d records and %d bytes is too large for the broker (%s); it is sent again in parts, as "
+            "others will be: raise the topic's max.message.bytes, or lower batch.size",
+            queue.topic,
+            queue.partition,
+            batch.count,
+            len(batch.body) + BATCH_OVERHEAD,
+            message or "no reason given",
+        )
+
+    def next_expiry(self) -> float | None:
+        """When the oldest batch has used up delivery.timeout.ms."""
+        oldest = self.incomplete.oldest
+        return None if oldest is None else oldest.created + self._timeout
+
+    def expire(self, now: float, why_waiting: Callable[[PartitionQueue, ProducerBatch], str]) -> None:
+        """Fails the batches whose delivery.timeout.ms is over, wherever they are; the oldest first, for a turn.
+
+        ``next_expiry`` is a time that has passed if that was not enough for all of them.
+        """
+        batch = self.incomplete.oldest
+        if batch is None or batch.created + self._timeout > now:
+            return
+        self._expiring.begin()
+        while batch is not None and batch.created + self._timeout <= now:
+            queue = self.incomplete.queue_of(batch)
+            if batch.in_flight:
+                ledger = self._waited(queue, batch, batch.sent_at)
+                ledger.book(now, Reason.IN_FLIGHT.value)
+            else:
+                ledger = self._waited(queue, batch, now)
+            error = self._too_late(queue, batch, why_waiting(queue, batch), ledger)
+            self._give_up(queue, batch, error)
+            self._again(queue, now, now)
+            if self._expiring.over():
+                return
+            batch = self.incomplete.oldest
+
+    def _waited(self, queue: PartitionQueue, batch: ProducerBatch, until: float) -> Ledger:
+        """Books what the batch waited for since its last attempt, or since its first record."""
+        ledger = batch.ledger
+        if ledger is None:
+            ledger = batch.ledger = Ledger(batch.created)
+            if batch.ready_at > batch.created:
+                ledger.book(min(batch.ready_at, until), Reason.LINGER.value)
+        elif batch.retry_at > ledger.booked_until:
+            ledger.book(min(batch.retry_at, until), batch.last_error, times=0)
+        self._history.spend_in_queue(ledger, queue, until, batch.last_error)
+        return ledger
+
+    def _attempt_ended(self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, now: float) -> Ledger:
+        ledger = self._waited(queue, batch, batch.sent_at)
+        ledger.book(now, code.name)
+        return ledger
+
+    def _too_late(self, queue: PartitionQueue, batch: ProducerBatch, why: str, ledger: Ledger) -> TimeoutException:
+        tries = counted(batch.attempts, "attempt")
+        last = ErrorCode.__members__.get(batch.last_error)
+        if batch.last_error:
+            tries += f", the last one ended with {batch.last_error}"
+        entries = ledger.entries()
+        told = [in_words(entries), tries, why, "" if last is None else error_class(last).advice]
+        error = TimeoutException(
+            f"not delivered to {queue.topic}-{queue.partition} within "
+            f"delivery.timeout.ms={self._config.delivery_timeout_ms}: {'; '.join(filter(None, told))}"
+        )
+        error.ledger = entries
+        return error
+
+    def fail_all(self, error: KafkaError) -> None:
+        """Fails everything that has not ended; what comes after it goes on."""
+        now = self._accumulator.loop.time()
+        for batch, queue in self.incomplete.items():
+            self._give_up(queue, batch, error)
+            self._again(queue, now, now)
+
+    def give_up_waiting(self, error: KafkaError) -> None:
+        """Fails what is not under way."""
+        for batch, queue in self.incomplete.items():
+            if not batch.in_flight:
+                self._give_up(queue, batch, error)
+
+    def abort(self, error: KafkaError) -> None:
+        """Ends everything that has not ended; nothing is drained after this.
+
+        It comes after bugs, too, so it relies on nothing but the batches themselves.
+        """
+        while (batch := self.incomplete.oldest) is not None:
+            queue = self.incomplete.queue_of(batch)
+            self.incomplete.remove(batch)
+            batch.maybe_appended |= batch.in_flight
+            queue.open = None
+            queue.batches.clear()
+            try:
+                self._end(queue, batch, error, aborted=True)
+            except Exception:
+                log.exception("unforeseen error at the end of %r", batch)
+            self.on_failed(error)
+
+    def _give_up(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
+        sequences = queue.sequences
+        if batch.in_flight:
+            batch.maybe_appended = True
+            if sequences is not None:
+                sequences.break_off()
+        else:
+            if queue.open is batch:
+                self._accumulator.take_open(queue)
+            else:
+                queue.batches.remove(batch)
+            if sequences is not None and batch.has_sequence():
+                sequences.abandon(batch)
+        self._fail(queue, batch, error)
+
+    def _fail(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError) -> None:
+        self._end(queue, batch, error, aborted=False)
+        self.incomplete.remove(batch)
+        self.on_failed(error)  # not before: it may end everything that has not ended
+
+    def _end(self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, *, aborted: bool) -> None:
+        outcome = Outcome.UNKNOWN if batch.maybe_appended or batch.maybe_before else Outcome.NOT_SENT
+        ended = DeliveryError.of(error, outcome, (queue.topic, queue.partition))
+        try:
+            now = self._accumulator.loop.time()
+            self._metrics.records_failed(queue.topic, batch.count, now)
+            if not batch.result.observed():
+                self._failures.failed(queue.topic, queue.partition, batch.count, ended, now)
+            if not batch.in_flight:  # else its memory comes back when its request has ended
+                self._release(batch)
+        finally:
+            batch.result.fail(ended, aborted)
+
+    def _error(
+        self, queue: PartitionQueue, batch: ProducerBatch, code: ErrorCode, message: str, now: float
+    ) -> KafkaError:
+        return error_for(
+            code,
+            f"{counted(batch.count, 'record')} for {queue.topic}-{queue.partition}, sent to node {batch.sent_to} "
+            f"(attempt {batch.attempts}, after {duration(now - batch.created)}): {with_advice(message, code)}",
+        )
+
+    def _release(self, batch: ProducerBatch) -> None:
+        allocated, batch.allocated = batch.allocated, 0
+        self._accumulator.pool.deallocate(allocated)
+        batch.release()

@@ -1,0 +1,301 @@
+"""One ProduceRequest, from the batches that are drained to what the answer means for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import KafkaError, error_class
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.net.addresses import Address
+from aioproducer.net.broker_link import BrokerLink
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.cluster import Node
+from aioproducer.net.in_flight_request import InFlightRequest
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import TopicQueues
+from aioproducer.producer.exchange.batch_completer import BatchCompleter
+from aioproducer.producer.exchange.produce_request import match_answers, request_start, write_request
+from aioproducer.producer.exchange.sealer import Sealer
+from aioproducer.producer.scheduling.drain import Drained
+from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
+from aioproducer.producer.scheduling.line_limit import LineLimits
+from aioproducer.producer.scheduling.pipeline import Pipeline
+from aioproducer.producer.scheduling.topic_directory import TopicDirectory
+from aioproducer.producer.transactions.transaction_manager import TransactionManager
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.produce import ProduceRequest
+from aioproducer.protocol.produce_answer import FIRST_WITH_TOPIC_IDS, PartitionAnswer, ProduceAnswer, read_answer
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+
+# Asked for with every request: to look a member of an enumeration up takes a while.
+_PRODUCE: Final = ApiKey.PRODUCE
+_NONE: Final = ErrorCode.NONE
+
+CLOCK_READ_EVERY: Final = 60.0
+"""Seconds. Records are compared with the wall clock as to whether they are older than half a day."""
+
+UNKNOWN_OFFSET: Final = -1
+"""The base offset of a batch that is in the log where the broker does not know (Kafka's ``INVALID_OFFSET``)."""
+
+
+@final
+class InFlightBatches(InFlightRequest):
+    """The batches that are in one request; ``names`` are their topics as they stand in it."""
+
+    def __init__(
+        self,
+        exchange: ProduceExchange,
+        link: BrokerLink,
+        drained: list[Drained],
+        names: dict[str, bytes],
+        version: i64,
+    ) -> None:
+        super().__init__(_PRODUCE, version)
+        self._exchange = exchange
+        self.link = link
+        self.drained = drained
+        self.names = names
+        self.answer: ProduceAnswer | None = None
+
+    def body(self) -> list[bytes | memoryview]:
+        return write_request(self._exchange.start(self.version), self.drained, self.names, self.version)
+
+    def read(self, frame: bytes) -> i64:
+        answer = self.answer = read_answer(frame, self.version)
+        return answer.throttle_time_ms
+
+    def answered(self) -> None:
+        self._exchange.answered(self)
+
+    def failed(self, error: KafkaError) -> None:
+        self._exchange.failed(self, error)
+
+
+@final
+class ProduceExchange:
+    """Sends requests and takes their answers in. ``time()`` is the loop's, ``now_ms()`` the wall clock's, ``wake()``
+    rings for the Sender."""
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        client: KafkaClient,
+        completer: BatchCompleter,
+        sealer: Sealer,
+        topics: TopicDirectory,
+        windows: InFlightWindows,
+        lines: LineLimits,
+        metrics: ProducerMetrics,
+        *,
+        time: Callable[[], float],
+        now_ms: Callable[[], i64],
+        wake: Callable[[], object],
+        pipeline: Pipeline | None,
+    ) -> None:
+        self.transactions: TransactionManager | None = None
+        self._client = client
+        self._completer = completer
+        self._sealer = sealer
+        self._topics = topics
+        self._windows = windows
+        self._lines = lines
+        self._metrics = metrics
+        self._time = time
+        self._read_clock = now_ms
+        self._now_ms: i64 = 0
+        """The wall clock's time when it was read last."""
+        self._read_again_at: float = 0.0
+        self._wake = wake
+        self._pipeline = pipeline
+        self._acks = config.required_acks
+        self._timeout_ms = config.request_timeout_ms
+        self._transactional_id = config.transactional_id
+        self._starts: dict[int, bytes] = {}
+        self._drained = 0
+
+    def send(self, link: BrokerLink, drained: list[Drained], now: float) -> None:
+        """Sends the batches in one request; each of them ends, or goes back in line, when it does."""
+        if now >= self._read_again_at:
+            self._now_ms, self._read_again_at = self._read_clock(), now + CLOCK_READ_EVERY
+        for one in drained:
+            self._prepare(one.queue, one.batch, link, now)
+        names, has_ids = _topic_ids(drained, self._topics.topics)
+        try:
+            version = link.api_versions.latest_usable_version(ProduceRequest, self._newest(has_ids=has_ids))
+        except KafkaError as error:
+            for one in drained:
+                self._completer.ended(one, error.code, str(error), now)
+            return
+        if version < FIRST_WITH_TOPIC_IDS:
+            names = {topic: topic.encode() for topic in names}
+            for one in drained:
+                if one.queue.sequences is not None:
+                    one.queue.sequences.by_name = True
+        link.send(InFlightBatches(self, link, drained, names, version), expect_response=self._acks != 0)
+        self._measure(drained, link, now)
+        if self._acks == 0:
+            for one in drained:
+                self._completer.ended(one, _NONE, "", now)
+            self._wake()  # somebody may wait for the memory
+
+    def start(self, version: i64) -> bytes:
+        """What all requests of this version begin with."""
+        start = self._starts.get(version)
+        if start is None:
+            start = request_start(self._transactional_id, self._acks, self._timeout_ms, version)
+            self._starts[version] = start
+        return start
+
+    def _newest(self, *, has_ids: bool) -> int | None:
+        """The newest version that may be spoken; None for the newest there is."""
+        if self.transactions is not None and self.transactions.newest_produce is not None:
+            return self.transactions.newest_produce
+        return None if has_ids else FIRST_WITH_TOPIC_IDS - 1
+
+    def _prepare(self, queue: PartitionQueue, batch: ProducerBatch, link: BrokerLink, now: float) -> None:
+        if batch.drain_order < 0:
+            self._drained += 1
+            batch.drain_order = self._drained
+        sequences = queue.sequences
+        if sequences is not None:
+            if batch.has_sequence():
+                sequences.sent_again(now)
+            else:
+                sequences.stamp(batch, now, self._now_ms)
+            batch.log = sequences.log
+        self._sealer.seal(batch)
+        batch.in_flight = True
+        batch.attempts += 1
+        batch.sent_at = now
+        batch.sent_to = link.node_id
+        batch.leader_epoch = queue.leader_epoch
+        queue.in_flight += 1
+
+    def _measure(self, drained: list[Drained], link: BrokerLink, now: float) -> None:
+        records: i64 = 0
+        size: i64 = 0
+        for one in drained:
+            batch = one.batch
+            records += batch.count
+            uncompressed = batch.size()
+            size += uncompressed
+            self._metrics.batch_sent(
+                one.queue.topic,
+                records=batch.count,
+                size=BATCH_OVERHEAD + len(batch.body),
+                uncompressed=BATCH_OVERHEAD + uncompressed,
+                largest=batch.largest,
+                queued_ms=(now - batch.created) * 1000,
+                now=now,
+            )
+        self._metrics.request_sent(records, now)
+        if self._pipeline is not None:
+            self._pipeline.sent(link.node_id, records, size, now)
+
+    def failed(self, request: InFlightBatches, error: KafkaError) -> None:
+        """There is no answer: what became of the batches is not known."""
+        now = self._time()
+        if request.deadline <= now:
+            self._lines.of(request.link.node_id).timed_out(_size(request.drained), now)
+        for one in request.drained:
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, str(error), now)
+        self._wake()
+
+    def answered(self, request: InFlightBatches) -> None:
+        """A request has ended, and each of its batches with it."""
+        answer, link, drained = request.answer, request.link, request.drained
+        assert answer is not None
+        now = self._time()
+        took = now - request.sent_at
+        self._metrics.request_answered(link.node_id, took * 1000, float(answer.throttle_time_ms), now)
+        if self._pipeline is not None:
+            self._pipeline.answered(link.node_id, took)
+        line = self._lines.of(link.node_id)
+        if line.most < NO_LIMIT:
+            line.answered(_size(drained), took)
+        answers = match_answers(drained, request.names, answer.partitions)
+        self._take_leaders(drained, answers, answer)
+        for place, one in enumerate(drained):  # zip, which is not compiled, takes longer than the rest
+            self._take_answer(one, answers[place], link, now)
+        self._wake()
+
+    def _take_answer(self, one: Drained, answer: PartitionAnswer | None, link: BrokerLink, now: float) -> None:
+        if answer is None:
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, f"{link} left the partition out of its answer", now)
+            return
+        self._windows.told(one.queue, link.node_id, answer.batches_to_retain)
+        if answer.error_code == 0 and answer.base_offset < UNKNOWN_OFFSET:
+            nonsense = f"{link} answered that the batch is at offset {answer.base_offset}"
+            self._completer.ended(one, ErrorCode.NETWORK_EXCEPTION, nonsense, now)
+            return
+        code = _NONE if answer.error_code == 0 else ErrorCode(answer.error_code)
+        self._completer.ended(
+            one,
+            code,
+            _explained(answer),
+            now,
+            base_offset=answer.base_offset,
+            append_time=answer.log_append_time_ms,
+            refused=_refused(answer),
+        )
+        if code is not _NONE and error_class(code).refresh_metadata:
+            self._client.request_update()
+
+    def _take_leaders(
+        self, drained: list[Drained], answers: list[PartitionAnswer | None], answer: ProduceAnswer
+    ) -> None:
+        """New leaders told by the answer itself (KIP-951)."""
+        told: list[tuple[str, int, int, int]] = []
+        for place, partition in enumerate(answers):
+            if partition is not None and partition.leader_id >= 0:
+                queue = drained[place].queue
+                told.append((queue.topic, queue.partition, partition.leader_id, partition.leader_epoch))
+        if not told:
+            return
+        nodes = [Node(node.node_id, Address(node.host, node.port), node.rack) for node in answer.node_endpoints]
+        moved = self._client.metadata.leaders_told(told, nodes)
+        if moved:
+            self._client.nodes_changed()
+            self._topics.leaders_moved(moved, self._time())
+
+
+def _topic_ids(drained: list[Drained], topics: Mapping[str, TopicQueues]) -> tuple[dict[str, bytes], bool]:
+    """The ids of the batches' topics, 16 bytes each, and whether all are known; one that is not is zero.
+
+    They are those of the topics whose sequences the batches have, not of what metadata has heard of since.
+    """
+    ids: dict[str, bytes] = {}
+    all_known = True
+    for one in drained:
+        name = one.queue.topic
+        if name not in ids:
+            number = topics[name].topic_id.int  # not its bytes, which are two calls of Python
+            all_known = all_known and number != 0
+            ids[name] = number.to_bytes(16, "big")
+    return ids, all_known
+
+
+def _size(drained: list[Drained]) -> int:
+    """Bytes of the batches in a request that was sent."""
+    return sum(BATCH_OVERHEAD + len(one.batch.body) for one in drained)
+
+
+def _refused(answer: PartitionAnswer) -> dict[int, str] | None:
+    """The broker's words on single records."""
+    if not answer.record_errors:
+        return None
+    return {one.batch_index: one.batch_index_error_message or "" for one in answer.record_errors}
+
+
+def _explained(answer: PartitionAnswer) -> str:
+    """The broker's own words about an error, the records it names included."""
+    if not answer.record_errors:
+        return answer.error_message or ""
+    first = answer.record_errors[0]
+    return f"{answer.error_message or ''} record {first.batch_index}: {first.batch_index_error_message or ''}".strip()

@@ -1,0 +1,80 @@
+"""Gives batches their final bytes, learns from that how well they compress, and charges them what they take now."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.records.compression import CompressionType, compress, decompress, millisecond_of_work
+from aioproducer.records.record_batch_header import encode_batch_header
+
+_UNCOMPRESSED: Final = CompressionType.NONE  # to look a member of an enumeration up takes a while
+
+
+class Sealer:
+    """One producer's codec, and what it does to its batches."""
+
+    def __init__(
+        self,
+        codec: CompressionType,
+        level: int | None,
+        accumulator: RecordAccumulator,
+        *,
+        transactional: bool = False,
+        thread_bytes: int = NO_LIMIT,
+    ) -> None:
+        self._codec = codec
+        self._level = level
+        self._transactional = transactional
+        self._accumulator = accumulator
+        self.thread_bytes = thread_bytes
+        """Batches with at least this many uncompressed bytes go to a worker thread (compression.thread.bytes)."""
+        if codec is CompressionType.NONE:
+            self.thread_bytes = NO_LIMIT
+        elif thread_bytes < 0:
+            self.thread_bytes = millisecond_of_work(codec, level)
+
+    def records_of(self, batch: ProducerBatch) -> bytes:
+        """The records of a batch that was sealed, uncompressed; nothing if they have been let go. For any thread."""
+        body = batch.body
+        return decompress(self._codec, body, batch.size()) if body else body
+
+    def limit(self, batch: ProducerBatch) -> int:
+        """Bytes of records, uncompressed, of a new batch, after one that has turned out too large."""
+        ratios = self._accumulator.ratios
+        if ratios is not None:
+            ratios.reset(batch.result.topic, len(batch.body) / batch.size())
+        return self._accumulator.limit(batch.result.topic)
+
+    def compressed(self, batch: ProducerBatch) -> bytes:
+        """The records of a closed batch as they will be sent; nothing if they have been let go. For any thread."""
+        records = batch.records
+        return compress(self._codec, records, self._level) if records and self._codec is not _UNCOMPRESSED else records
+
+    def take(self, batch: ProducerBatch, body: bytes) -> None:
+        """``body`` is what has become of the batch's records."""
+        batch.body = body
+        batch.records = b""
+        ratios = self._accumulator.ratios
+        if ratios is not None:
+            ratios.observe(batch.result.topic, len(body) / batch.size())
+        if batch.allocated != batch.cost():
+            self._accumulator.trim(batch)
+
+    def seal(self, batch: ProducerBatch) -> None:
+        """Makes the batch's final bytes, once: every attempt sends the very same ones."""
+        if not batch.body:
+            self.take(batch, self.compressed(batch))
+        if not batch.header:
+            batch.header = encode_batch_header(
+                batch.body,
+                count=batch.count,
+                base_timestamp=batch.base_timestamp,
+                max_timestamp=batch.max_timestamp,
+                codec=self._codec,
+                producer_id=batch.producer_id,
+                producer_epoch=batch.producer_epoch,
+                base_sequence=batch.base_sequence,
+                transactional=self._transactional,
+            )

@@ -1,0 +1,101 @@
+"""Splits a batch that a broker refuses as too large (``ProducerBatch.split``), or for some of its records.
+
+It is cut into smaller ones, in order, under exactly its own sequence numbers: the broker sees what it would have seen
+of the whole. If an earlier attempt may have appended the whole, its parts say so. Rules only: no asyncio, no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from mypy_extensions import i64
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.producer.accumulator.buffer_pool import BatchBuffer
+from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.accumulator.record_sizes import timestamp_delta_at
+from aioproducer.producer.accumulator.sequences import increment_sequence
+from aioproducer.records.written_records import WrittenRecords
+
+MOST_CUTS: Final = 100
+"""A batch with more changes between good and refused records fails as a whole: each part takes a request of its own."""
+
+
+def may_split(code: ErrorCode, batch: ProducerBatch) -> bool:
+    """Whether the answer means smaller batches and not an error: one record cannot be made smaller."""
+    return code is ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1
+
+
+def cuts(batch: ProducerBatch, refused: Collection[int]) -> list[int]:
+    """Where good records meet those that the broker refuses for what they are (KIP-467), in ascending order.
+
+    None if there are no good ones, or too many of both in turn. Java's producer fails the good ones, too.
+    """
+    named = sorted(index for index in refused if 0 <= index < batch.count)
+    if not named or len(named) == batch.count:
+        return []
+    here: list[int] = []
+    for index in named:
+        if here and here[-1] == index:
+            here[-1] = index + 1
+        else:
+            here += [index, index + 1]
+    return here[here[0] == 0 : len(here) - (here[-1] == batch.count)] if len(here) <= MOST_CUTS else []
+
+
+def target_size(batch: ProducerBatch, limit: int) -> int:
+    """Bytes, uncompressed, that its children may have at most.
+
+    ``limit`` is what a new batch may have. But never more than half of what was refused: so there are two children at
+    least, and after as many splits as its size has bits each record is alone (KAFKA-8350).
+    """
+    return min(limit, batch.size() // 2)
+
+
+def split(batch: ProducerBatch, records: bytes, target: int, apart: Sequence[int] = ()) -> list[ProducerBatch]:
+    """The children of ``batch``, whose uncompressed records these are: closed, and not sealed yet.
+
+    They have ``target`` bytes at most, or one record, and none has records from both sides of a place in ``apart``.
+    They are as old as the batch and have as many attempts behind them as if it had not been sent this time. Where their
+    records were in the batch, ``first`` tells, counted from the one that was drained.
+    """
+    children: list[ProducerBatch] = []
+    walk = WrittenRecords(records)
+    index: i64 = 0
+    passed = 0
+    while index < batch.count:
+        if passed < len(apart) and index == apart[passed]:
+            passed += 1
+        end: i64 = apart[passed] if passed < len(apart) else batch.count
+        child = _child(batch, index)
+        index = child.append_part(batch, walk, index, end, target)
+        _ = child.freeze()
+        children.append(child)
+    return children
+
+
+def _child(batch: ProducerBatch, index: i64) -> ProducerBatch:
+    """An empty batch for the records from ``index`` on."""
+    parent = batch.result
+    result = ProduceResult(parent.loop, parent.topic, parent.partition, parent.hooks)
+    timestamp = batch.base_timestamp + timestamp_delta_at(batch.sizes, index)
+    child = ProducerBatch(result, BatchBuffer(), 0, timestamp, batch.created)
+    child.expected_ratio = batch.expected_ratio
+    child.drain_order = batch.drain_order
+    child.first = batch.first + index
+    child.producer_id = batch.producer_id
+    child.producer_epoch = batch.producer_epoch
+    if batch.has_sequence():
+        child.base_sequence = increment_sequence(batch.base_sequence, index)
+    child.ready_at = batch.ready_at
+    child.attempts = batch.attempts - 1
+    child.excused = batch.excused
+    child.leader_epoch = batch.leader_epoch
+    child.log = batch.log
+    child.maybe_appended = batch.maybe_appended
+    child.maybe_before = batch.maybe_before
+    child.arrives_until = batch.arrives_until
+    child.reshaped = batch.maybe_appended or batch.reshaped
+    return child

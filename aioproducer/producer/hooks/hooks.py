@@ -1,0 +1,223 @@
+"""The user's code that a producer calls for a record: interceptors, serializers, a partitioner; is any of it running?
+
+``depth`` also counts delivery callbacks: in all of them ``flush`` would wait for its own caller.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from aioproducer.configs.plugins import is_async, made
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.errors import ConfigException, IllegalStateException
+from aioproducer.producer.accumulator.produce_result import Loop, ProduceResult
+from aioproducer.producer.accumulator.record_accumulator import check_headers
+from aioproducer.producer.hooks.custom_partitioner import CustomPartitioner
+from aioproducer.producer.hooks.interceptors import ProducerInterceptors, unacknowledged
+from aioproducer.producer.hooks.pending_serialization import Later, Serialization
+from aioproducer.producer.hooks.serialization import Serialize, Unfinished, sees_headers, serializes_later, serializing
+from aioproducer.types import Headers, PartitionInfo, ProducerRecord, TopicPartition
+
+log = logging.getLogger(__name__)
+
+_NO_HEADERS: list[tuple[str, bytes | None]] = []
+"""Stands for the headers if no serializer looks at them."""
+
+
+class Hooks:
+    """Made together with the producer, and fixed from then on; ConfigException for what cannot be made or called."""
+
+    def __init__(self, config: ProducerConfig) -> None:
+        self._plugins: list[Any] = []
+        self._interceptors: ProducerInterceptors
+        self._serialize_key: Serialize
+        self._serialize_value: Serialize
+        self._sees_headers = False
+        self._intercepts = bool(config.interceptor_classes)
+        self._partitioner: CustomPartitioner | None = None
+        self.serializes = config.key_serializer is not None or config.value_serializer is not None
+        self.any = self._intercepts or self.serializes or config.partitioner_class is not None
+        """Whether there is anything to be called before a record is appended."""
+        self.asynchronous = False
+        """A serializer is a coroutine function: each record waits for its turn."""
+        self.serialize = self._serialize_at_once
+        """Key and value as bytes, and the headers with what the serializers have added to them; ``Later`` if that takes
+        an await."""
+        self.others_wait: Callable[[], bool] = lambda: False
+        """Whether records wait for their serializers; set when the producer is bound to a loop."""
+        self.depth = 0
+        """How many of the user's functions are running now, nested."""
+        self.closed = False
+        self._intercepting = 0
+        self.loop: Loop | None = None
+        """Set when the producer is bound to one; nothing is called before."""
+        try:
+            self._make(config)
+        except BaseException:
+            self.close()
+            raise
+
+    def _make(self, config: ProducerConfig) -> None:
+        interceptors = [self._made("interceptor.classes", one) for one in config.interceptor_classes]
+        key = self._made("key.serializer", config.key_serializer)
+        value = self._made("value.serializer", config.value_serializer)
+        self._interceptors = ProducerInterceptors(interceptors, self._stop)
+        self._serialize_key = serializing(key, "key")
+        self._serialize_value = serializing(value, "value")
+        self._sees_headers = sees_headers(key) or sees_headers(value)
+        self.asynchronous = serializes_later(key) or serializes_later(value)
+        if self.asynchronous:
+            self.serialize = self._serialize_in_turn
+        if config.partitioner_class is not None:
+            self._partitioner = CustomPartitioner(self._made("partitioner.class", config.partitioner_class))
+
+    def _made(self, config: str, plugin: Any) -> Any:
+        one = made(plugin, config=config)
+        if is_async(getattr(one, "close", None)):
+            raise ConfigException(
+                f"config {config!r} has {one!r:.100}, whose close() is asynchronous: it is called, not awaited",
+                name=config,
+                value=one,
+            )
+        self._plugins.append(one)
+        return one
+
+    def intercepts(self) -> bool:
+        """Whether a record that is sent now goes through the interceptors: not if it is one of them that sends."""
+        return self._intercepts and not self._intercepting
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        """The record as the interceptors leave it."""
+        self._enter()
+        try:
+            return self._interceptors.on_send(record)
+        finally:
+            self._leave()
+
+    def on_acknowledgement(self, result: ProduceResult, records: list[tuple[int, Headers]]) -> None:
+        """Tells the end of a batch's records, given their index and headers; called by the result when it is done."""
+        self._enter()
+        try:
+            for index, headers in records:
+                if result.error is None:
+                    self._interceptors.on_acknowledgement(result.metadata(index), None, headers)
+                else:
+                    failed = unacknowledged(result.topic, result.partition)
+                    self._interceptors.on_acknowledgement(failed, result.error.told_of(index), headers)
+        finally:
+            self._leave()
+
+    def on_send_error(self, record: ProducerRecord, error: BaseException) -> None:
+        """Tells the end of a record that is in no batch."""
+        where = TopicPartition(record.topic, -1 if record.partition is None else record.partition)
+        self._enter()
+        try:
+            self._interceptors.on_send_error(record, where, error)
+        finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        self.depth += 1
+        self._intercepting += 1
+
+    def _leave(self) -> None:
+        self._intercepting -= 1
+        self.depth -= 1
+
+    def _serialize_in_turn(
+        self, topic: str, key: Any, value: Any, headers: Headers | None
+    ) -> tuple[Any, Any, Headers | None]:
+        """Not before the serializers of other records have finished, and always later if they are coroutines."""
+        if self.asynchronous or self.others_wait():
+            raise Later(self._serialization(topic, key, value, self._own(headers)))
+        return self._serialize_at_once(topic, key, value, headers)
+
+    def _serialize_at_once(
+        self, topic: str, key: Any, value: Any, headers: Headers | None
+    ) -> tuple[Any, Any, Headers | None]:
+        self.depth += 1
+        try:
+            return self.serialized(topic, key, value, headers)
+        finally:
+            self.depth -= 1
+
+    def serialized(self, topic: str, key: Any, value: Any, headers: Headers | None) -> tuple[Any, Any, Headers | None]:
+        """The same in any thread: what the serializers call there keeps nobody waiting who would wait for it."""
+        seen: list[tuple[str, bytes | None]] = _NO_HEADERS
+        if self._sees_headers:
+            if headers is not None:
+                check_headers(headers)
+            seen = [] if headers is None else list(headers)
+        key_bytes = None
+        try:
+            key_bytes = self._serialize_key(topic, seen, key)
+            value_bytes = self._serialize_value(topic, seen, value)
+        except Unfinished as unfinished:
+            self.serialize = self._serialize_in_turn  # from now on others may wait
+            own = seen if self._sees_headers else self._own(headers)
+            raise Later(self._serialization(topic, key, value, own, unfinished, key_bytes)) from None
+        return key_bytes, value_bytes, seen or headers
+
+    def _own(self, headers: Headers | None) -> list[tuple[str, bytes | None]]:
+        """A record's headers, checked and in a list of its own."""
+        if headers is None:
+            return []
+        check_headers(headers)
+        return list(headers)
+
+    def _serialization(self, *given: Any) -> Serialization:
+        return Serialization(self._serialize_key, self._serialize_value, *given)
+
+    def partitions(self) -> bool:
+        """Whether the user has a partitioner."""
+        return self._partitioner is not None
+
+    def partition(
+        self,
+        topic: str,
+        key: Any,
+        key_bytes: bytes | None,
+        value: Any,
+        value_bytes: bytes | None,
+        infos: tuple[PartitionInfo, ...],
+    ) -> int:
+        """What the user's partitioner answers, or PartitionerException."""
+        assert self._partitioner is not None
+        self.depth += 1
+        try:
+            return self._partitioner.partition(topic, key, key_bytes, value, value_bytes, infos)
+        finally:
+            self.depth -= 1
+
+    def check_outside(self, call: str) -> None:
+        """IllegalStateException within any of the user's code that the producer has called."""
+        if self.depth:
+            raise IllegalStateException(
+                f"{call} was called from within an interceptor, serializer, partitioner or delivery callback, which "
+                "everything it would wait for has to wait for: call it from a task"
+            )
+
+    def close(self) -> None:
+        """Closes interceptors, serializers and partitioner, each once, if they can be; what they raise is logged."""
+        self.closed = True
+        for plugin in {id(plugin): plugin for plugin in self._plugins}.values():
+            close = getattr(plugin, "close", None)
+            if not callable(close):
+                continue
+            self._enter()
+            try:
+                close()
+            except Exception:
+                log.exception("closing %r failed", plugin)
+            finally:
+                self._leave()
+
+    def _stop(self, error: BaseException) -> None:
+        assert self.loop is not None
+        self.loop.call_soon(_raise, error)
+
+
+def _raise(error: BaseException) -> None:
+    raise error

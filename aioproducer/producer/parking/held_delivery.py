@@ -1,0 +1,20 @@
+"""The delivery of a record that waits for memory or metadata."""
+
+from __future__ import annotations
+
+from typing import final
+
+from mypy_extensions import mypyc_attr
+
+from aioproducer.producer.accumulator.delivery import Delivery
+
+
+@final
+@mypyc_attr(acyclic=True)
+class HeldDelivery(Delivery):
+    """The record stays because somebody may await this delivery; when it is dropped, nobody can any more."""
+
+    def __del__(self) -> None:
+        lot = self._result.lot
+        if lot is not None:
+            lot.dropped(self._result)

@@ -1,0 +1,569 @@
+"""Records that could not be appended at once, in the order they came.
+
+A record waits for metadata (its topic is unknown, or the partition it names) or for memory; and before that, maybe, for
+its serializers: then all later records stand in line behind it. All waiters stand in the same queues: a record of
+``send``, whose delivery its caller may await, and an ``enqueue`` caller, who brings an ``asyncio.Condition`` and waits
+on it, as each thread waiting in Kafka's BufferPool has one of its own. Placing happens synchronously, in order, the
+moment memory is freed or metadata arrives, before anybody is notified: a newcomer finds the queue not empty and goes
+behind it, and a waiter that is cancelled after it was placed has lost nothing, as its record is in the accumulator.
+
+A record that somebody awaits holds its caller up, so nothing but ``max.block.ms`` bounds it. A record that nobody
+awaits counts in ``parked.memory``. While ``send`` runs, nothing tells which of the two its record will be. So a record
+for which there is no room is on trial: it fails when its delivery is dropped, or after ``TRIAL`` turns of the loop,
+unless somebody awaits it by then.
+
+No asyncio here: the Sender notifies. Before metadata has come, and while memory is short, every record passes here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, final
+
+from aioproducer.errors import (
+    BufferExhaustedException,
+    DeliveryError,
+    IllegalStateException,
+    KafkaError,
+    Outcome,
+    PartitionerException,
+    TimeoutException,
+)
+from aioproducer.metrics import ProducerMetrics
+from aioproducer.producer.accumulator.buffer_pool import BufferPool
+from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.diagnosis.explanation import counted
+from aioproducer.producer.diagnosis.failure_log import FailureLog
+from aioproducer.producer.diagnosis.ledger import Ledger, duration, in_words
+from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.parking.parked_record import ParkedRecord
+from aioproducer.producer.parking.waiting_line import WaitingLine
+from aioproducer.timing.turn import Turn
+
+TRIAL: Final = 4
+"""Turns of the loop in which a record that has no room waits for somebody to await it.
+
+A task begins in the turn after the one that makes it, and may do no more then than to make the next one.
+"""
+
+
+def serializer_at_work(record: ParkedRecord, now: float) -> str:
+    """What holds up the line of records that wait for serializers, of which this is the first."""
+    serialization = record.serialization
+    if serialization is None or serialization.began_at is None:
+        return "serializer, whose turn has not come"
+    return f"{serialization.what}_serializer, which has been at work for {duration(now - serialization.began_at)}"
+
+
+@final
+class ParkingLot:
+    """Who waits for what. ``bytes`` counts the records that nobody awaits: a caller that waits holds its own."""
+
+    def __init__(
+        self, accumulator: RecordAccumulator, capacity: int, failures: FailureLog, metrics: ProducerMetrics
+    ) -> None:
+        self._accumulator = accumulator
+        self._failures = failures
+        self._metrics = metrics
+        self.capacity = capacity
+        self.bytes = 0
+        self._parked: dict[ProduceResult, ParkedRecord] = {}
+        # Each of them stands in one of these, too:
+        self.serializing = WaitingLine()
+        """The first record's serializers are at work, and the others wait for their turn."""
+        self.memory = WaitingLine()
+        self.metadata: dict[str, WaitingLine] = {}
+        self.settled: deque[ParkedRecord] = deque()
+        """Records with a Condition that were placed or have failed, for the Sender to notify."""
+        self.on_failed: Callable[[KafkaError], object] = lambda error: None
+        """Told of every record that fails here, or is withdrawn."""
+        self.wake: Callable[[], object] = lambda: None
+        """Has the Sender look here: records were placed or have failed without its doing, or are left to be placed."""
+        self.on_serializing: Callable[[], object] = lambda: None
+        """Told whenever records have joined or left the line of those that wait for serializers."""
+        self.within_serializer: Callable[[], bool] = lambda: False
+        """Whether it is the serializer at work that calls."""
+        self.paused = False
+        """There may be memory for those who wait for it: placing has stopped only to give the loop a turn."""
+        self._trial = WaitingLine()
+        """Records of ``send`` that have no room, and that nobody awaits yet."""
+        self._dropped: deque[ProduceResult] = deque()
+        """Of those, the ones that nobody can await any more. Filled by finalizers, which may run in any thread."""
+        self._turns = 0
+        """Turns of the loop that were counted: only while there are records on trial."""
+        self._counting = False
+        self._deciding = Turn(accumulator.loop)
+        self._expiring = Turn(accumulator.loop)
+        self._placing_turn = Turn(accumulator.loop)
+        self._placing = False
+        self._count = 0
+        self._shut = True
+        self._waited = (False, False)
+        self._serialized = False
+
+    def open(self) -> None:
+        """From now on records go straight to the accumulator, unless somebody waits for memory."""
+        self._shut = False
+        self._gate()
+
+    def shut(self) -> None:
+        """From now on every send takes the detour, where it is refused."""
+        self._shut = True
+        self._gate()
+
+    def _gate(self) -> None:
+        waiting = (len(self.memory) > 0, len(self.metadata) > 0)
+        serializing = len(self.serializing) > 0
+        self._accumulator.detour = self._shut or waiting[0] or serializing
+        if not waiting[0]:
+            self.paused = False
+        if waiting != self._waited:
+            self._waited = waiting
+            now = self._accumulator.loop.time()
+            self._metrics.memory_wait.tell(waiting[0], now)
+            self._metrics.metadata_wait.tell(waiting[1], now)
+        if serializing or self._serialized:
+            self._serialized = serializing
+            self.on_serializing()
+
+    def __len__(self) -> int:
+        return len(self._parked)
+
+    def park(self, record: ParkedRecord) -> None:
+        """Takes a newcomer in, behind everybody else."""
+        for _ in range(2):  # more than are added: however many are dropped at once, they become fewer
+            self._decide_dropped()
+        self._count += 1
+        record.number = self._count
+        record.result.lot = self
+        self._parked[record.result] = record
+        if record.condition is None:
+            if self._full_for(record):
+                self._try(record)
+            else:
+                self._charge(record)
+        if record.serialization is not None or len(self.serializing) > 0:
+            self.serializing.add(record)
+        else:
+            self._line_up(record)
+        self._gate()
+
+    def _line_up(self, record: ParkedRecord) -> None:
+        if self._has_metadata(record):
+            self.memory.add(record)
+        else:
+            self._wait_for_metadata(record)
+
+    def serialized(self, record: ParkedRecord, size: int) -> None:
+        """The record's turn has come, and its key and value are bytes: now it waits as others do."""
+        self.serializing.remove(record)
+        if record.charged:
+            self.bytes += size - record.size
+        record.size = size
+        record.serialization = None
+        record.serialized_at = record.moved_at = self._accumulator.loop.time()
+        self._line_up(record)
+        self.place()
+        if record.charged and self.bytes > self.capacity:
+            self._no_charge(record)
+            self._nobody_awaits(record)
+
+    def check_awaitable(self, record: ParkedRecord) -> None:
+        """IllegalStateException for a serializer that would wait for a record which waits for it."""
+        if record in self.serializing and self.within_serializer():
+            raise IllegalStateException(
+                f"a serializer awaits a record for {record.topic!r}, which has to wait until that serializer has "
+                "finished: call send() there without awaiting it"
+            )
+
+    def _full_for(self, record: ParkedRecord) -> bool:
+        return self.bytes + record.held > self.capacity
+
+    def _charge(self, record: ParkedRecord) -> None:
+        record.charged = True
+        self.bytes += record.held
+
+    def _no_charge(self, record: ParkedRecord) -> None:
+        if record.charged:
+            record.charged = False
+            self.bytes -= record.held
+        elif record in self._trial:
+            self._trial.remove(record)
+
+    def _wait_for_metadata(self, record: ParkedRecord) -> None:
+        line = self.metadata.get(record.topic)
+        if line is None:
+            line = self.metadata[record.topic] = WaitingLine()
+        line.add(record)
+
+    def _has_metadata(self, record: ParkedRecord) -> bool:
+        queues = self._accumulator.topics.get(record.topic)
+        if queues is None or not queues.queues or record.undecided():
+            return False
+        return record.partition is None or record.partition < len(queues.queues)
+
+    def records(self) -> list[ParkedRecord]:
+        """Everything parked, oldest first."""
+        return list(self._parked.values())
+
+    @property
+    def pool(self) -> BufferPool:
+        """The memory that is waited for."""
+        return self._accumulator.pool
+
+    def metadata_arrived(self, topic: str) -> None:
+        """Moves the topic's records that can be placed now to where the others wait for memory, by age."""
+        refused = self._decide(topic)
+        waiting = self.metadata.pop(topic, None)
+        if waiting is None:
+            return
+        still = WaitingLine()
+        now = self._accumulator.loop.time()
+        for record in waiting:
+            if record in refused:
+                continue
+            if self._has_metadata(record):
+                record.moved_at = now
+                self.memory.add(record)
+            else:
+                still.add(record)
+        if len(still) > 0:
+            self.metadata[topic] = still
+        self._gate()
+        self._fail_each([(record, error) for record, error in refused.items() if record.waiting()])
+
+    def _decide(self, topic: str) -> dict[ParkedRecord, KafkaError]:
+        """Has the user's partitioner choose where it has not yet; what comes of the records that it refuses.
+
+        It may send records itself, so nothing is moved meanwhile.
+        """
+        refused: dict[ParkedRecord, KafkaError] = {}
+        for record in tuple(self.metadata.get(topic, ())):
+            if record.choose is not None and record.partition is None and record.waiting():
+                try:
+                    record.partition = record.choose()
+                except PartitionerException as error:
+                    refused[record] = error
+        return refused
+
+    def place(self) -> None:
+        """Places records from the head for as long as there is memory, for a turn; some are left for the next wake."""
+        if self._placing:
+            return  # a partitioner that is asked below has sent a record
+        self._placing = True
+        try:
+            self._place_from_the_head()
+        finally:
+            self._placing = False
+        self._gate()
+
+    def _place_from_the_head(self) -> None:
+        memory = self.memory
+        self.paused = False
+        self._placing_turn.begin()
+        while len(memory) > 0:
+            record = memory.first()
+            placed = self._accumulator.place(
+                record.topic,
+                record.key,
+                record.value,
+                record.partition,
+                record.timestamp_ms,
+                record.headers,
+                record.size,
+            )
+            if placed is not None:
+                memory.remove(record)
+                record.result.forward([(0, placed._result, placed._index)])
+                if record.intercepted is not None:
+                    placed._result.intercept(placed._index, record.headers or ())
+                self._leave(record)
+                if self._placing_turn.over():
+                    if len(memory) > 0:
+                        self.paused = True
+                        self.wake()
+                    break
+            elif self._has_metadata(record):
+                break
+            elif record.choose is not None:
+                self._choose_again(record)
+            else:  # its topic was created anew, with fewer partitions
+                memory.remove(record)
+                self._wait_for_metadata(record)
+
+    def _choose_again(self, record: ParkedRecord) -> None:
+        """The topic was created anew, without the partition that the user's partitioner has chosen for the record.
+
+        The record keeps its turn: those behind it may be for the partition that is chosen now.
+        """
+        try:
+            record.partition = None if record.choose is None else record.choose()
+        except PartitionerException as error:
+            if record.waiting():
+                self._take_out(record)
+                self._fail_each([(record, error)])
+            return
+        if record.waiting() and not self._has_metadata(record):
+            self.memory.remove(record)
+            self._wait_for_metadata(record)
+
+    def withdraw(self, record: ParkedRecord) -> None:
+        """Takes back a record nobody wants any more; it will never be in the log."""
+        if not record.waiting():
+            return
+        missing = "a serializer" if record in self.serializing else "metadata or memory"
+        self._take_out(record)
+        self._leave(record)
+        error = KafkaError(
+            f"the record for {record.topic!r} was withdrawn while it waited for {missing}: "
+            "the task that awaited it was cancelled"
+        )
+        self.on_failed(error)  # a transaction may not be committed without it
+        record.fail(DeliveryError.of(error, Outcome.NOT_SENT, record.destination()))
+        self.place()  # the next one may need less
+        self.wake()
+
+    def adopt(self, record: ParkedRecord) -> None:
+        """Nobody awaits this record of ``enqueue``, so from now on it is one of ``send``."""
+        if record.condition is None:
+            return
+        error = record.result.error
+        if record.waiting():
+            record.condition = None
+            self._nobody_awaits(record)
+        elif error is not None and not record.result.told:
+            record.result.told = True
+            self._failures.failed(*record.destination(), 1, error, self._accumulator.loop.time())
+
+    def _nobody_awaits(self, record: ParkedRecord) -> None:
+        """From now on the record counts; if there is no room for it, it fails."""
+        if not self._full_for(record):
+            self._charge(record)
+            return
+        error = BufferExhaustedException(
+            f"{self.bytes} bytes of records that nobody awaits wait already, and {record.held} "
+            f"more do not fit in parked.memory={self.capacity}: await send(), or enqueue(), and the call waits for room"
+        )
+        self.give_up(record, error)
+
+    def give_up(self, record: ParkedRecord, error: KafkaError) -> None:
+        """Fails a record that waits."""
+        self._take_out(record)
+        self._fail_each([(record, error)])
+        self.place()  # the next one may need less
+        self.wake()
+
+    # Who awaits a record of send: its result tells
+
+    def awaited(self, result: ProduceResult) -> None:
+        """Somebody more awaits the record."""
+        record = self._parked[result]
+        self.check_awaitable(record)
+        record.awaiters += 1
+        self._no_charge(record)
+
+    def left(self, result: ProduceResult) -> None:
+        """A task that awaited the record was cancelled. It was the last: then the record is withdrawn."""
+        record = self._parked[result]
+        if record.awaiters == 1 and not result.callbacks:
+            self.withdraw(record)
+        else:
+            self.released(result)
+
+    def released(self, result: ProduceResult) -> None:
+        """Somebody awaits the record no longer, and has no objection to its being sent."""
+        record = self._parked[result]
+        record.awaiters -= 1
+        if record.awaiters == 0:
+            self._nobody_awaits(record)
+
+    def dropped(self, result: ProduceResult) -> None:
+        """Nobody can await the record any more. Called in the middle of anything, and in any thread."""
+        self._dropped.append(result)
+
+    def _try(self, record: ParkedRecord) -> None:
+        record.undecided_since = self._turns
+        self._trial.add(record)
+        if not self._counting:
+            self._counting = True
+            self._accumulator.loop.call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        """Ends the trials that have lasted for long enough; some later, if that takes long."""
+        self._turns += 1
+        self._deciding.begin()
+        while len(self._dropped) > 0 or self._trial_is_over():
+            if len(self._dropped) > 0:
+                self._decide_dropped()
+            else:
+                self._end_trial(self._trial.first())
+            if self._deciding.over():
+                break
+        self._counting = len(self._trial) > 0 or len(self._dropped) > 0
+        if self._counting:
+            self._accumulator.loop.call_soon(self._next_turn)
+
+    def _trial_is_over(self) -> bool:
+        """Of the record that is on trial for the longest time."""
+        return len(self._trial) > 0 and self._trial.first().undecided_since + TRIAL <= self._turns
+
+    def _decide_dropped(self) -> None:
+        """Ends the trial of the first record that nobody can await any more, if there is one."""
+        if len(self._dropped) > 0:
+            record = self._parked.get(self._dropped.popleft())
+            if record is not None and record in self._trial:
+                self._end_trial(record)
+
+    def _end_trial(self, record: ParkedRecord) -> None:
+        self._trial.remove(record)
+        self._nobody_awaits(record)
+
+    def _take_out(self, record: ParkedRecord) -> None:
+        """Takes a record that waits out of its queue."""
+        line = self.metadata.get(record.topic)
+        if record in self.serializing:
+            self.serializing.remove(record)
+        elif line is not None and record in line:
+            line.remove(record)
+            if len(line) == 0:
+                del self.metadata[record.topic]
+        else:
+            self.memory.remove(record)
+
+    def fail_topic(self, topic: str, error: KafkaError) -> None:
+        """Fails what waits for metadata of a topic that will never have any."""
+        line = self.metadata.pop(topic, None)
+        self._gate()
+        if line is not None:
+            self._fail_each([(record, error) for record in line])
+
+    def fail_all(self, error: KafkaError, *, aborted: bool = False) -> None:
+        """Fails everything parked. It comes after bugs, too, so it does not rely on the queues."""
+        records = self.records()
+        self._parked.clear()
+        self.serializing = WaitingLine()
+        self.memory = WaitingLine()
+        self.metadata.clear()
+        self._trial = WaitingLine()
+        self.bytes = 0
+        self._gate()
+        self.settled += [record for record in records if record.condition is not None]
+        for record in records:
+            record.result.lot = None
+        for record in records:
+            if record.waiting():
+                self._fail(record, error, aborted=aborted)
+
+    def next_deadline(self) -> float | None:
+        lines = (self.serializing, self.memory, *self.metadata.values())
+        return min([line.first().deadline for line in lines if len(line) > 0], default=None)
+
+    def expire(self, now: float, no_metadata: Callable[[str, float], TimeoutException]) -> None:
+        """Fails what has waited for max.block.ms, for a turn, then places what there is memory for.
+
+        ``no_metadata(topic, since)`` is the error for whoever has waited for the topic's metadata since then.
+
+        Every line is in order of age, so only heads are looked at. ``next_deadline`` is a time that has passed if some
+        are left to fail.
+        """
+        self._fail_each(self._take_late(now, no_metadata))
+        self.place()
+
+    def _take_late(
+        self, now: float, no_metadata: Callable[[str, float], TimeoutException]
+    ) -> list[tuple[ParkedRecord, KafkaError]]:
+        self._expiring.begin()
+        late: list[tuple[ParkedRecord, KafkaError]] = []
+        if len(self.serializing) > 0:
+            at_work = self.serializing.first()
+            while len(self.serializing) > 0 and (record := self.serializing.first()).deadline <= now:
+                self.serializing.remove(record)
+                late.append((record, self._not_serialized(record, at_work, now)))
+                if self._expiring.over():
+                    return late
+        for topic, line in list(self.metadata.items()):
+            while len(line) > 0 and (record := line.first()).deadline <= now:
+                line.remove(record)
+                if len(line) == 0:
+                    del self.metadata[topic]
+                late.append((record, self._no_partition(record, now) or no_metadata(topic, record.serialized_at)))
+                if self._expiring.over():
+                    return late
+        while len(self.memory) > 0 and (record := self.memory.first()).deadline <= now:
+            self.memory.remove(record)
+            late.append((record, self._no_memory(record, now)))
+            if self._expiring.over():
+                return late
+        return late
+
+    def _not_serialized(self, record: ParkedRecord, at_work: ParkedRecord, now: float) -> TimeoutException:
+        ledger = Ledger(record.parked_at)
+        ledger.book(now, Reason.SERIALIZER.value)
+        whose = "its" if record is at_work else f"an earlier record's, for {at_work.topic!r}:"
+        error = TimeoutException(
+            f"the record for {record.topic!r} was not serialized within max.block.ms "
+            f"({(now - record.parked_at) * 1000:.0f} ms): it waited for {whose} {serializer_at_work(at_work, now)}"
+        )
+        error.ledger = ledger.entries()
+        return error
+
+    def _no_partition(self, record: ParkedRecord, now: float) -> TimeoutException | None:
+        queues = self._accumulator.topics.get(record.topic)
+        if queues is None or record.partition is None:
+            return None
+        ledger = Ledger(record.parked_at)
+        ledger.book(now, Reason.PARTITION.value)
+        error = TimeoutException(
+            f"partition {record.partition} of topic {record.topic!r} did not exist for max.block.ms "
+            f"({(now - record.parked_at) * 1000:.0f} ms); the topic has {counted(len(queues.queues), 'partition')}: "
+            "add some, or send to another"
+        )
+        error.ledger = ledger.entries()
+        return error
+
+    def _no_memory(self, record: ParkedRecord, now: float) -> BufferExhaustedException:
+        ledger = Ledger(record.parked_at)
+        if record.serialized_at > record.parked_at:
+            ledger.book(record.serialized_at, Reason.SERIALIZER.value)
+        if record.moved_at > record.serialized_at:
+            ledger.book(record.moved_at, Reason.METADATA.value)
+        ledger.book(now, Reason.MEMORY.value)
+        pool = self._accumulator.pool
+        error = BufferExhaustedException(
+            f"no memory for a record of {record.size} bytes for {record.topic!r} within max.block.ms "
+            f"({(now - record.parked_at) * 1000:.0f} ms; {in_words(ledger.entries())}): "
+            f"{pool.total - pool.available} of buffer.memory={pool.total} bytes hold records that are not delivered "
+            "yet; send less at once, or raise buffer.memory"
+        )
+        error.ledger = ledger.entries()
+        return error
+
+    def _leave(self, record: ParkedRecord) -> None:
+        self._no_charge(record)
+        if record.condition is not None:
+            self.settled.append(record)
+        record.result.lot = None
+        del self._parked[record.result]
+
+    def _fail_each(self, records: list[tuple[ParkedRecord, KafkaError]]) -> None:
+        """Fails records that are out of the queues; callbacks may send, so first none of them counts any more."""
+        for record, _ in records:
+            self._leave(record)
+        for record, error in records:
+            self._fail(record, error, aborted=False)
+
+    def _fail(self, record: ParkedRecord, error: KafkaError, *, aborted: bool) -> None:
+        where = record.destination()
+        ended = DeliveryError.of(error, Outcome.NOT_SENT, where)
+        try:
+            self.on_failed(error)
+            now = self._accumulator.loop.time()
+            self._metrics.records_failed(record.topic, 1, now)
+            if isinstance(error, BufferExhaustedException):
+                self._metrics.buffer_exhausted(now)
+            if record.condition is None and not record.result.observed():
+                self._failures.failed(*where, 1, ended, now)
+        finally:
+            record.fail(ended, aborted)

@@ -1,0 +1,134 @@
+"""Chooses the batches of the next request to a node (``drainBatchesForOneNode``)."""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+from mypy_extensions import i64
+
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT, ProducerBatch
+from aioproducer.producer.accumulator.record_accumulator import RecordAccumulator
+from aioproducer.producer.scheduling.line_limit import LineLimit
+from aioproducer.producer.scheduling.readiness import ReadyQueues, why_waiting
+from aioproducer.producer.scheduling.wait_history import READY, SLOW_LINE, note_wait
+from aioproducer.records.record_batch_header import BATCH_OVERHEAD
+
+MOST_BATCHES = 200
+"""Most batches in one request: making it, and handling its answer, then takes the event loop about 10 ms."""
+
+
+@final
+class Drained:
+    """A batch on its way into a request, and the queue it came from."""
+
+    __slots__ = ("batch", "queue")
+
+    def __init__(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self.queue = queue
+        self.batch = batch
+
+
+def drain(
+    ready: ReadyQueues,
+    accumulator: RecordAccumulator,
+    now: float,
+    max_request_size: int,
+    *,
+    keep_order: bool,
+    thread_bytes: int = NO_LIMIT,
+    timeout: float = math.inf,
+    line: LineLimit | None = None,
+) -> list[Drained]:
+    """Takes the head batches of ready partitions, at most one each, up to ``max_request_size`` bytes and MOST_BATCHES.
+
+    Partitions are taken from the front and those with more to send go to the back, so no partition starves another.
+    Partitions that turn out to have nothing to send leave the ready set; what makes them ready again adds them anew.
+    An open batch of ``thread_bytes`` or more is closed and stays: a worker thread compresses it first. Smaller ones are
+    compressed when the request is made; at most twice as many bytes of these go into it. A batch that is older than
+    ``timeout`` stays: it is about to expire. What is larger than the ``line`` has carried in time goes alone, and lets
+    the others go first; nothing is taken before ``line.large_at`` if nothing else is ready.
+    """
+    drained: list[Drained] = []
+    large: list[PartitionQueue] = []
+    size = 0
+    limit: i64 = max_request_size
+    most: i64 = NO_LIMIT
+    if line is not None and line.most < NO_LIMIT:
+        limit = min(limit, line.most)
+        if not line.large_is_due(now):
+            most = line.most
+    to_compress = 0
+    for _ in range(len(ready)):
+        queue, _ = ready.popitem(last=False)
+        waiting = why_waiting(queue, now, keep_order=keep_order)
+        if waiting is None and not queue.batches and queue.open is not None and queue.open.size() >= thread_bytes:
+            accumulator.close_batch(queue)
+            waiting = why_waiting(queue, now, keep_order=keep_order)
+        if waiting is not None:
+            note_wait(queue, now, waiting)
+            queue.ready = False
+            continue
+        head = queue.batches[0] if queue.batches else queue.open
+        assert head is not None
+        if head.created + timeout <= now:
+            queue.ready = False
+            continue
+        head_size = head.expected_size() + BATCH_OVERHEAD
+        if head_size > most:
+            note_wait(queue, now, SLOW_LINE)
+            large.append(queue)
+            continue
+        work = 0 if head.body else head.size()
+        if drained and (
+            size + head_size > limit
+            or len(drained) == MOST_BATCHES
+            or (work > 0 and (to_compress + work) // 2 >= thread_bytes)
+        ):
+            ready[queue] = None
+            ready.move_to_end(queue, last=False)
+            break
+        drained.append(_take(queue, ready, accumulator, now))
+        size += head_size
+        to_compress += work
+    if line is not None and line.most < NO_LIMIT:
+        _take_large(large, drained, ready, accumulator, now, line)
+    return drained
+
+
+def _take_large(
+    large: list[PartitionQueue],
+    drained: list[Drained],
+    ready: ReadyQueues,
+    accumulator: RecordAccumulator,
+    now: float,
+    line: LineLimit,
+) -> None:
+    """The smallest of those that are too large for the line goes if nothing else does."""
+    large.sort(key=_size_of_head)
+    if large and not drained and now >= line.large_at:
+        drained.append(_take(large.pop(0), ready, accumulator, now))
+    for queue in large:
+        ready[queue] = None
+    if drained and drained[0].batch.expected_size() + BATCH_OVERHEAD > line.most:
+        line.large_sent()
+    elif large:
+        line.deferred(now)
+
+
+def _take(queue: PartitionQueue, ready: ReadyQueues, accumulator: RecordAccumulator, now: float) -> Drained:
+    """Takes the head; the partition goes to the back if it has more to send."""
+    head = queue.batches.popleft() if queue.batches else accumulator.take_open(queue)
+    if queue.history is not None:
+        note_wait(queue, now, READY)
+    if queue.batches or queue.due:
+        ready[queue] = None
+    else:
+        queue.ready = False
+    return Drained(queue, head)
+
+
+def _size_of_head(queue: PartitionQueue) -> int:
+    head = queue.batches[0] if queue.batches else queue.open
+    return 0 if head is None else head.expected_size()

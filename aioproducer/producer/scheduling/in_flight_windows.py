@@ -1,0 +1,71 @@
+"""The in-flight windows of partitions, as brokers announce them (KIP-1269).
+
+A broker can tell a retry from a new batch by the last batches that it remembers of a producer, 5 or as many as
+``producer.state.batches.to.retain`` says; it tells that number with every answer (Produce 14). What is known of one
+leader says nothing of the next: a partition begins with 5 again when its leader changes or its connection is lost.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from aioproducer.metrics.registry import MetricRegistry
+from aioproducer.metrics.window_metrics import WindowMetrics
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.sequences import WINDOW
+
+KIP_1269_VERSION = 14
+"""Produce: from this version on brokers tell the window."""
+
+
+class WindowSource(Enum):
+    """Why a partition's window is what it is."""
+
+    ANNOUNCED = "announced by node {}"
+    DEFAULT = "the default until node {} announces another"
+    OLD_BROKER = "as node {} is a broker before KIP-1269"
+
+
+class InFlightWindows:
+    """Keeps the windows of idempotent producers' partitions; those other than 5 by the node that announced them."""
+
+    def __init__(self, metrics: WindowMetrics | None = None) -> None:
+        self._metrics = metrics or WindowMetrics(MetricRegistry(), ())
+        self._announced: dict[int, dict[PartitionQueue, None]] = {}
+
+    def told(self, queue: PartitionQueue, node: int, window: int) -> None:
+        """``node`` has answered for the partition. If it no longer leads it, the answer is ignored."""
+        sequences = queue.sequences
+        if sequences is None or queue.leader != node:
+            return
+        window = max(window, 1)
+        if window == sequences.window:
+            return
+        sequences.window = window
+        self._metrics.discovered()
+        if window == WINDOW:
+            self._metrics.forget(queue.topic, queue.partition)
+        else:
+            self._announced.setdefault(node, {})[queue] = None
+            self._metrics.show(
+                queue.topic,
+                queue.partition,
+                lambda now: float(sequences.window),
+                lambda now: float(len(sequences.unresolved)),
+            )
+
+    def leader_changed(self, queue: PartitionQueue) -> None:
+        """The partition has another leader, or the same in another epoch: nothing is known of it yet."""
+        self._reset(queue)
+
+    def connection_lost(self, node: int) -> None:
+        """The next one to answer at the node's address may be another broker, or another version of it."""
+        for queue in self._announced.pop(node, ()):
+            if queue.leader == node:
+                self._reset(queue)
+
+    def _reset(self, queue: PartitionQueue) -> None:
+        sequences = queue.sequences
+        if sequences is not None and sequences.window != WINDOW:
+            sequences.window = WINDOW
+            self._metrics.reset(queue.topic, queue.partition)

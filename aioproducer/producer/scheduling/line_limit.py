@@ -1,0 +1,76 @@
+"""Limits the size of requests to a node, once some were too large for its line.
+
+A request that cannot cross the line within request.timeout.ms is not answered, however often it is sent, and what is in
+it, or on the wire behind it, is sent again. So a node whose request timed out gets requests of at most half its size.
+A batch that is larger goes alone, and after all smaller ones. Answers that come early raise the limit again: a broker
+that was only away has none soon after it is back.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT
+
+SPARE: Final = 4
+"""A line is taken to carry so many times less than an answer suggests: it may have other traffic later."""
+
+
+@final
+class LineLimit:
+    """One node's. Sizes are bytes, times seconds of the loop's clock."""
+
+    def __init__(self, timeout: float, pause: float, largest: int) -> None:
+        """``timeout``: request.timeout.ms; ``pause``: the longest back-off of a retry; ``largest``: request."""
+        self.most: i64 = NO_LIMIT
+        """Bytes of the batches in one request, unless it is one batch."""
+        self.large_at: float = 0.0
+        """Before then no batch goes that is larger. Those that were lost with a request are sent again until then."""
+        self._timeout = timeout
+        self._pause = pause
+        self._largest = largest
+        self._deferred_at: float = math.inf
+
+    def deferred(self, now: float) -> None:
+        """Smaller batches go before a larger one that is ready."""
+        self._deferred_at = min(self._deferred_at, now)
+
+    def large_is_due(self, now: float) -> bool:
+        """Whether a larger batch has let smaller ones go first for as long as a request may take."""
+        return now - self._deferred_at >= self._timeout and now >= self.large_at
+
+    def large_sent(self) -> None:
+        self._deferred_at = math.inf
+
+    def timed_out(self, size: int, now: float) -> None:
+        """A request of ``size`` bytes was not answered in time."""
+        self.most = min(self.most, i64(size // 2))
+        self.large_at = now + self._pause
+
+    def answered(self, size: int, took: float) -> None:
+        """A request of ``size`` bytes was answered ``took`` seconds after it was sent."""
+        carried = size * self._timeout / SPARE / max(took, 0.001)
+        if carried >= self._largest:
+            self.most = NO_LIMIT
+        else:
+            self.most = max(self.most, i64(size), i64(int(carried)))
+
+
+@final
+class LineLimits:
+    """Of all nodes."""
+
+    def __init__(self, timeout: float, pause: float, largest: int) -> None:
+        self._timeout = timeout
+        self._pause = pause
+        self._largest = largest
+        self._limits: dict[int, LineLimit] = {}
+
+    def of(self, node: int) -> LineLimit:
+        limit = self._limits.get(node)
+        if limit is None:
+            limit = self._limits[node] = LineLimit(self._timeout, self._pause, self._largest)
+        return limit

@@ -1,0 +1,94 @@
+"""Whether a partition's first batch may be sent, and why not (``RecordAccumulator.partitionReady``).
+
+Pure rules over a :class:`PartitionQueue` and ``now``. :class:`ReadySet` keeps the partitions that may have something to
+send by the node that leads them, so that a wake of the Sender costs in proportion to what is ready, not to how many
+partitions there are.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.diagnosis.reason import Reason
+
+NO_LEADER = -1
+
+
+def why_waiting(queue: PartitionQueue, now: float, *, keep_order: bool) -> Reason | None:
+    """``None`` if the head may be drained now."""
+    if queue.batches:
+        head = queue.batches[0]
+        if head.compressing:
+            return Reason.COMPRESSION
+        if head.asked_about:
+            return Reason.RECOVERY
+        # A leader that was elected since the last attempt owes us no patience.
+        if head.retry_at > now and queue.leader_epoch <= head.leader_epoch:
+            return Reason.BACKOFF
+        is_new = head.drain_order < 0
+    elif queue.open is not None:
+        if not queue.due:
+            return Reason.LINGER
+        is_new = True
+    else:
+        return Reason.NOTHING
+    if keep_order and queue.in_flight > 0:
+        return Reason.ORDER
+    sequences = queue.sequences
+    if sequences is None:
+        return None
+    if not is_new and queue.batches[0].has_sequence():
+        # Retries go one at a time: a later batch is in order only when this one is in the log.
+        return None if sequences.is_lowest(queue.batches[0]) else Reason.RECOVERY
+    if sequences.may_drain_new():
+        return None
+    if not sequences.has_id():
+        return Reason.PRODUCER_ID
+    if not sequences.in_transaction():
+        return Reason.TRANSACTION
+    return Reason.RECOVERY if sequences.broken else Reason.WINDOW
+
+
+ReadyQueues = OrderedDict[PartitionQueue, None]
+"""In the order of their turns. Taking the first and taking out any both cost the same however many there are."""
+
+
+class ReadySet:
+    """Partitions to look at, by leader; each stands in it once."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[int, ReadyQueues] = {}
+
+    def add(self, queue: PartitionQueue) -> None:
+        if not queue.ready:
+            queue.ready = True
+            self.of(queue.leader)[queue] = None
+
+    def nodes(self) -> list[int]:
+        """Nodes with partitions to look at; NO_LEADER among them."""
+        return [node for node, queues in self._by_node.items() if queues]
+
+    def of(self, node: int) -> ReadyQueues:
+        queues = self._by_node.get(node)
+        if queues is None:
+            queues = self._by_node[node] = OrderedDict()
+        return queues
+
+    def waiting(self, node: int) -> bool:
+        """Whether anything waits for this node. Partitions before it with nothing left, as after an expiry, leave."""
+        queues = self._by_node[node]
+        while queues:
+            queue = next(iter(queues))
+            if queue.batches or queue.due:
+                return True
+            del queues[queue]
+            queue.ready = False
+        return False
+
+    def leader_changed(self, queue: PartitionQueue, old: int) -> None:
+        """The queue has a new leader: it moves to that node's partitions."""
+        if queue.ready and queue.leader != old:
+            del self._by_node[old][queue]
+            queue.ready = False
+            self.add(queue)

@@ -1,0 +1,200 @@
+"""Decides when partitions may have something to send: lingers, back-offs, flushes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import final
+
+from mypy_extensions import i64
+
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from aioproducer.producer.scheduling.deadlines import DeadlineHeap
+from aioproducer.producer.scheduling.pipeline import Pipeline
+from aioproducer.producer.scheduling.readiness import ReadySet
+
+
+@final
+class Lingering:
+    """A batch that lingers, and is looked at when somebody awaits a record of it."""
+
+    def __init__(self, schedule: Schedule, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        self._schedule = schedule
+        self.queue = queue
+        self.batch = batch
+        self.count: i64 = 0
+        """Its records when the Sender looked at it last, a turn of the loop ago; 0 before that."""
+        self.is_looked_at = False
+        self.again = False
+        """Somebody has awaited a record since the Sender looked at it."""
+
+    def awaited(self) -> None:
+        self._schedule.awaited(self)
+
+
+class Schedule:
+    """Puts partitions into the ready set when their time has come. Times are the loop's, in seconds.
+
+    A full batch waits for nothing, a retry for its back-off, an open batch for ``linger`` from its first record on, or
+    as the ``pipeline`` says if there is one. With a pipeline, a batch that somebody awaits does not linger if all its
+    records are awaited, or if a turn of the loop adds none. Nothing lingers while somebody flushes or waits for memory.
+    ``wake()`` is called when there is something to look at, ``wake_at(when)`` when there will be; ``tick(when)`` is the
+    first time from then on that the clock shows (``LoopClock``).
+    """
+
+    def __init__(
+        self,
+        linger: float,
+        *,
+        wake: Callable[[], object],
+        wake_at: Callable[[float], object],
+        tick: Callable[[float], float],
+        pipeline: Pipeline | None = None,
+    ) -> None:
+        self.ready = ReadySet()
+        self._linger = linger
+        self._pipeline = pipeline
+        self._wake = wake
+        self._wake_at = wake_at
+        self._tick = tick
+        self._lingers: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._retries: DeadlineHeap[PartitionQueue] = DeadlineHeap()
+        self._awaited: list[Lingering] = []
+        self._flushing = 0
+        self._hurrying = False
+
+    def opened(self, queue: PartitionQueue, batch: ProducerBatch) -> None:
+        """The queue has an open batch."""
+        created = batch.created
+        pipeline = self._pipeline
+        queue.close_at = created + self._linger if pipeline is None else pipeline.close_at(queue, created)
+        if queue.close_at <= created or self._flushing or self._hurrying:
+            self._due(queue, created)
+        else:
+            queue.close_at = self._tick(queue.close_at)
+            self._let_linger(queue)
+            if pipeline is not None:
+                batch.result.on_awaited = Lingering(self, queue, batch).awaited
+
+    def awaited(self, one: Lingering) -> None:
+        """Somebody awaits a record of this batch."""
+        queue = one.queue
+        if queue.open is not one.batch or queue.due:
+            return
+        if one.is_looked_at:
+            one.again = True
+        else:
+            one.is_looked_at = True
+            self._awaited.append(one)
+            self._wake()
+
+    def full(self, queue: PartitionQueue, now: float) -> None:
+        """The queue's last batch takes no more."""
+        batch = queue.batches[-1]
+        batch.ready_at = min(batch.ready_at, now)
+        self.ready.add(queue)
+        self._wake()
+
+    def look_at(self, *queues: PartitionQueue) -> None:
+        """They may have something to send now that they could not send before."""
+        for queue in queues:
+            self.ready.add(queue)
+        self._wake()
+
+    def again(self, queue: PartitionQueue, when: float, now: float) -> None:
+        """The queue may have something to send from ``when`` on."""
+        if when > now:
+            self._retries.push(when, queue)
+            self._wake_at(when)
+        self.ready.add(queue)
+
+    def flush_begun(self, now: float) -> None:
+        self._flushing += 1
+        self._all_due(now)
+
+    def flush_ended(self) -> None:
+        self._flushing -= 1
+
+    def hurry(self, now: float, *, wanted: bool) -> None:
+        """Nobody who waits for memory should wait for a linger: once somebody waits, all that holds memory goes out.
+
+        What is opened while somebody waits is due from the beginning.
+        """
+        if wanted and not self._hurrying:
+            self._all_due(now)
+        self._hurrying = wanted
+
+    def take_due(self, now: float) -> bool:
+        """Makes ready what is due at ``now``. Returns whether it is to be called again after a turn of the loop."""
+        for queue in self._retries.pop_due(now):
+            self.ready.add(queue)
+        for queue in self._lingers.pop_due(now):
+            self._lingered(queue, now)
+        if not self._awaited:
+            return False
+        self._take_awaited(now)
+        return len(self._awaited) > 0
+
+    def _take_awaited(self, now: float) -> None:
+        """Makes ready the awaited batches that would linger for nothing.
+
+        If all records of a batch are awaited, all who sent them wait for it. If some are not, everything that runs gets
+        a turn of the loop first; a batch that has grown by then lingers on until somebody else awaits a record of it.
+        """
+        awaited, self._awaited = self._awaited, []
+        for one in awaited:
+            queue, batch = one.queue, one.batch
+            if queue.open is not batch or queue.due:
+                continue
+            if batch.result.number_waiting() >= batch.count or batch.count == one.count:
+                if self._pipeline is not None:
+                    self._pipeline.awaited(queue.leader, now)
+                self._due(queue, now)
+            elif one.count == 0 or one.again:
+                one.count = batch.count
+                one.again = False
+                batch.result.on_awaited = one.awaited
+                self._awaited.append(one)
+            else:
+                one.count = 0
+                one.is_looked_at = False
+
+    def next(self) -> float | None:
+        """When something falls due next."""
+        retry, linger = self._retries.next(), self._lingers.next()
+        if retry is None or linger is None:
+            return linger if retry is None else retry
+        return min(retry, linger)
+
+    def _due(self, queue: PartitionQueue, now: float) -> None:
+        queue.due = True
+        if queue.open is not None:
+            queue.open.ready_at = min(queue.open.ready_at, now)
+        self.ready.add(queue)
+        self._wake()
+
+    def _all_due(self, now: float) -> None:
+        for queue in self._lingers.pop_all():
+            queue.deadline = math.inf
+            if queue.open is not None:
+                self._due(queue, now)
+
+    def _let_linger(self, queue: PartitionQueue) -> None:
+        """Sets the deadline of an open batch, unless the queue has an earlier one: that will be moved on then."""
+        if queue.close_at < queue.deadline:
+            queue.deadline = queue.close_at
+            self._lingers.push(queue.deadline, queue)
+            self._wake_at(queue.deadline)
+
+    def _lingered(self, queue: PartitionQueue, now: float) -> None:
+        """The queue's open batch has lingered, or an earlier one would have."""
+        if queue.deadline > now:
+            return  # one that was set before a later batch had less time
+        queue.deadline = math.inf
+        if queue.open is None or queue.due:
+            return
+        if queue.close_at <= now:
+            self._due(queue, now)
+        else:
+            self._let_linger(queue)

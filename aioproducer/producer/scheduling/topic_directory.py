@@ -1,0 +1,138 @@
+"""The accumulator's topics, kept in line with the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from aioproducer.net.cluster import NO_TOPIC_ID, Cluster, TopicMetadata
+from aioproducer.producer.accumulator.built_in_partitioner import Partitioning
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.record_accumulator import TopicQueues
+from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIds
+from aioproducer.producer.scheduling.in_flight_windows import InFlightWindows
+from aioproducer.producer.scheduling.readiness import NO_LEADER, ReadySet
+from aioproducer.producer.scheduling.wait_history import note_leader
+from aioproducer.types import PartitionInfo
+
+STEP = 64
+"""Partitions between two pauses: well below half a millisecond."""
+
+
+class TopicDirectory:
+    """Partitions come, leaders move, topics are created anew; a topic that is missing from the cluster stays as it was.
+
+    ``ids`` is None for a producer without idempotence, ``rack`` the one to prefer (partitioner.rack.aware), or None.
+    """
+
+    def __init__(
+        self,
+        topics: dict[str, TopicQueues],
+        partitioning: Partitioning,
+        ready: ReadySet,
+        windows: InFlightWindows,
+        ids: ProducerIds | None,
+        rack: str | None = None,
+    ) -> None:
+        self.topics = topics
+        """By name."""
+        self._partitioning = partitioning
+        self._ready = ready
+        self._windows = windows
+        self._ids = ids
+        self._rack = rack
+        self._followed: dict[str, TopicMetadata] = {}
+        self._gone: dict[tuple[str, int], PartitionQueue] = {}
+        self._moved_meanwhile: set[PartitionQueue] = set()
+        """What got a newer leader since the cluster that is being followed was taken."""
+
+    def following(self, cluster: Cluster, now: float) -> Iterator[None]:
+        """Takes over what the cluster has now, with a pause after every few partitions."""
+        self._moved_meanwhile = set()
+        if self._rack is not None:
+            self._locate(cluster)
+        for name, topic in cluster.topics.items():
+            if self._followed.get(name) is topic:
+                continue
+            queues = self.topics.get(name)
+            if queues is None:
+                queues = self.topics[name] = TopicQueues(name, self._partitioning)
+            yield from self._take(queues, topic, now)
+            self._followed[name] = topic  # not before: what was left in the middle has to be done
+
+    def _locate(self, cluster: Cluster) -> None:
+        in_rack = {node.node_id for node in cluster.nodes.values() if node.rack == self._rack}
+        if in_rack != self._partitioning.in_rack:
+            self._partitioning.in_rack = in_rack
+            for queues in self.topics.values():
+                queues.partitioner.leaders_changed()
+
+    def _take(self, queues: TopicQueues, topic: TopicMetadata, now: float) -> Iterator[None]:
+        proven = NO_TOPIC_ID not in (topic.topic_id, queues.topic_id) and topic.topic_id != queues.topic_id
+        smaller = len(topic.partitions) < len(queues.queues)
+        if proven or smaller:
+            self._created_anew(queues, len(topic.partitions), now, proven=proven)
+        if smaller or topic.topic_id != NO_TOPIC_ID:  # a broker that tells no id says nothing about it
+            queues.topic_id = topic.topic_id
+        known = len(queues.queues)
+        for number, queue in enumerate(queues.queues):
+            if number % STEP == 0:
+                yield
+            if queue not in self._moved_meanwhile:
+                self._lead(queue, topic.partitions[number], now)
+        new: list[PartitionQueue] = []
+        for info in topic.partitions[known:]:
+            if info.partition % STEP == 0:
+                yield
+            new.append(self._queue(queues.name, info.partition))
+            self._lead(new[-1], info, now)
+        if new:
+            queues.queues += new
+            queues.partitioner.follow(queues.queues)
+
+    def _queue(self, topic: str, partition: int) -> PartitionQueue:
+        """Of a partition that was gone, and perhaps only from the metadata of a broker that is behind, the same as
+        before: sequences that began anew under the same id would be taken for batches that are in the log."""
+        gone = self._gone.pop((topic, partition), None)
+        if gone is not None:
+            return gone
+        return PartitionQueue(topic, partition, None if self._ids is None else PartitionSequences(self._ids))
+
+    def leaders_moved(self, moved: Iterable[PartitionInfo], now: float) -> None:
+        """Takes over new leaders alone, of partitions that are known: one costs the same whatever else there is."""
+        for info in moved:
+            queue = self.topics[info.topic].queues[info.partition]
+            self._lead(queue, info, now)
+            self._moved_meanwhile.add(queue)
+
+    def _lead(self, queue: PartitionQueue, info: PartitionInfo, now: float) -> None:
+        if info.leader_epoch < queue.leader_epoch and queue.sequences is not None:
+            queue.sequences.log_is_new(proven=False)  # epochs only grow; unless brokers tell none any more
+        if info.leader != queue.leader or info.leader_epoch != queue.leader_epoch:
+            self._move(queue, info.leader, info.leader_epoch, now)
+            if queue.batches:
+                self._ready.add(queue)  # a new leader is tried at once, whatever back-off there was
+
+    def _created_anew(self, queues: TopicQueues, partitions: int, now: float, *, proven: bool) -> None:
+        """Another topic has the name now; what waits for a partition that it does not have waits for that to come.
+
+        ``proven``: it has another id.
+        """
+        gone = [queue for (topic, _), queue in self._gone.items() if topic == queues.name]
+        for queue in (*queues.queues, *gone):
+            if queue.sequences is not None:
+                queue.sequences.log_is_new(proven=proven)
+                queue.put_in_order()
+        for queue in queues.queues[partitions:]:
+            self._move(queue, NO_LEADER, -1, now)
+            queue.busy = False
+            self._gone[queues.name, queue.partition] = queue
+        queues.queues = queues.queues[:partitions]
+        queues.partitioner.follow(queues.queues)
+
+    def _move(self, queue: PartitionQueue, leader: int, leader_epoch: int, now: float) -> None:
+        old, queue.leader, queue.leader_epoch = queue.leader, leader, leader_epoch
+        note_leader(queue, now, old)
+        self._ready.leader_changed(queue, old)
+        self._windows.leader_changed(queue)
+        if self._rack is not None or (old == NO_LEADER) != (leader == NO_LEADER):
+            self.topics[queue.topic].partitioner.leaders_changed()

@@ -1,0 +1,104 @@
+"""The reasons outside a partition for which its batches waited.
+
+What they have in common (no leader, a connection that is down, a full window) is written down once per node and per
+partition, when it changes; ledgers look it up.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.diagnosis.ledger import Ledger
+from aioproducer.producer.diagnosis.reason import Reason
+from aioproducer.producer.diagnosis.timeline import Timeline
+
+# Asked for with every request: to look a member of an enumeration up takes a while.
+READY: Final = Reason.READY
+SLOW_LINE: Final = Reason.SLOW_LINE
+_LINGER: Final = Reason.LINGER
+_NOTHING: Final = Reason.NOTHING
+
+FORGOTTEN = "waiting, too long ago to tell for what"
+
+# While one of these holds for the node, what its partitions wait for is not what holds them up.
+_FIRST_OF_ALL = frozenset({Reason.NO_LEADER, Reason.LEADER_UNKNOWN, Reason.NOT_CONNECTED, Reason.THROTTLED})
+
+_ALWAYS_READY: Timeline[Reason] = Timeline(READY)
+
+
+class WaitHistory:
+    """By node, and for each partition in its queue.
+
+    ``node_is`` and ``reachable`` are told what is; a queue's ``history`` is a timeline of its leader and what its head
+    waited for, and exists only once there was something to tell.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, Timeline[Reason]] = {}
+        self._reachable = Timeline(False)
+
+    def node_is(self, node: int, now: float, reason: Reason) -> None:
+        """What requests to this node wait for from now on: READY if nothing."""
+        timeline = self._nodes.get(node)
+        if timeline is None:
+            self._nodes[node] = Timeline(reason)
+        else:
+            timeline.change(now, reason)
+
+    def reachable(self, now: float, *, any_broker: bool) -> None:
+        """Whether there is a connection to any broker."""
+        self._reachable.change(now, any_broker)
+
+    def spend_in_queue(self, ledger: Ledger, queue: PartitionQueue, until: float, last_error: str = "") -> None:
+        """Books what a batch waited for in its queue; back-offs count as time of its own last error, if it had one."""
+        own: Timeline[tuple[int, Reason]] = queue.history or Timeline((queue.leader, Reason.READY))
+        for value, end in own.spans(ledger.booked_until, until):
+            if value is None:
+                ledger.book(end, FORGOTTEN)
+                continue
+            node, waiting = value
+            timeline = self._nodes.get(node, _ALWAYS_READY)
+            for reason, upto in timeline.spans(ledger.booked_until, end):
+                if reason is None:
+                    ledger.book(upto, FORGOTTEN)
+                elif (weightier := _weightier(reason, waiting)) is Reason.BACKOFF and last_error:
+                    ledger.book(upto, last_error, times=0)
+                else:
+                    ledger.book(upto, weightier.value)
+
+    def spend_on_metadata(self, ledger: Ledger, until: float, cause: str, times: int) -> None:
+        """Books the time without metadata: for ``cause``, which came up so often, while there was a broker to ask."""
+        for reachable, end in self._reachable.spans(ledger.booked_until, until):
+            if reachable is False:
+                ledger.book(end, Reason.NO_BROKER.value)
+            else:
+                ledger.book(end, cause, times)
+                times = 0
+
+
+def _weightier(node: Reason, queue: Reason) -> Reason:
+    return node if node in _FIRST_OF_ALL or queue is Reason.READY else queue
+
+
+def note_wait(queue: PartitionQueue, now: float, reason: Reason) -> None:
+    """What the head of the queue waits for from now on: READY if nothing."""
+    if reason is _LINGER or reason is _NOTHING:
+        if reason is _NOTHING and queue.in_flight == 0:
+            queue.history = None  # nobody is left to ask for it
+        return
+    if queue.history is None:
+        if reason is READY:
+            return
+        queue.history = Timeline((queue.leader, READY))
+    queue.history.change(now, (queue.leader, reason))
+
+
+def note_leader(queue: PartitionQueue, now: float, old: int) -> None:
+    """The queue's leader is another one now; of no interest if nothing waits in it."""
+    if queue.depth() == 0 and queue.in_flight == 0:
+        queue.history = None
+        return
+    if queue.history is None:
+        queue.history = Timeline((old, Reason.READY))
+    queue.history.change(now, (queue.leader, queue.history.value[1]))

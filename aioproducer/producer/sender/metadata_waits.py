@@ -1,0 +1,91 @@
+"""Waits for the metadata of a topic: of parked records, and of callers of ``partitions_for``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    AuthenticationException,
+    KafkaError,
+    TimeoutException,
+    error_for,
+    with_advice,
+)
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.cluster import TopicMetadata
+from aioproducer.net.metadata import FINAL_ERRORS
+from aioproducer.producer.parking.parking_lot import ParkingLot
+from aioproducer.producer.scheduling.wait_history import WaitHistory
+from aioproducer.producer.sender.explain import no_metadata
+from aioproducer.types import PartitionInfo
+
+
+class MetadataWaits:
+    """Asks for what they need, and tells them what came. ``ended()`` is why the producer has ended, if it has."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        lot: ParkingLot,
+        history: WaitHistory,
+        max_block: float,
+        ended: Callable[[], KafkaError | None],
+    ) -> None:
+        self._client = client
+        self._lot = lot
+        self._history = history
+        self._max_block = max_block
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+
+    def parked(self, topic: str) -> None:
+        """A record waits in the parking lot, if only for memory."""
+        if topic in self._lot.metadata:
+            self._client.use_topic(topic)
+            self._client.request_update()
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The topic's partitions as soon as they are known, within max.block.ms."""
+        self._client.use_topic(topic)
+        known = self._client.metadata.cluster.topics.get(topic)
+        return list((await self._metadata_of(topic) if known is None else known).partitions)
+
+    async def _metadata_of(self, topic: str) -> TopicMetadata:
+        began = self._loop.time()
+        try:
+            async with asyncio.timeout(self._max_block):
+                while (known := self._client.metadata.cluster.topics.get(topic)) is None:
+                    if (ended := self._ended()) is not None:
+                        raise ended
+                    code = self._client.metadata.cluster.errors.get(topic, ErrorCode.NONE)
+                    if code in FINAL_ERRORS:
+                        raise _no_topic(topic, code)
+                    await self._client.news.next()
+        except TimeoutError:
+            raise self.too_long(topic, began) from None
+        return known
+
+    def metadata_arrived(self) -> None:
+        cluster = self._client.metadata.cluster
+        for topic in [topic for topic in self._lot.metadata if topic in cluster.topics]:
+            self._lot.metadata_arrived(topic)
+        for topic, code in cluster.errors.items():
+            if code in FINAL_ERRORS:
+                self._lot.fail_topic(topic, _no_topic(topic, code))
+        if self._lot.metadata:
+            self._client.request_update()
+
+    def refused(self, error: AuthenticationException) -> None:
+        """Records that wait for metadata fail at once; the next record makes the client try again, as in Kafka."""
+        for topic in list(self._lot.metadata):
+            self._lot.fail_topic(topic, error)
+
+    def too_long(self, topic: str, since: float) -> TimeoutException:
+        """The error for whoever has waited for the topic since then."""
+        return no_metadata(self._client, self._history, topic, since, self._loop.time())
+
+
+def _no_topic(topic: str, code: ErrorCode) -> KafkaError:
+    return error_for(code, f"the brokers give no metadata for topic {topic!r}: {with_advice('', code)}")

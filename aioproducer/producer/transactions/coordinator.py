@@ -1,0 +1,165 @@
+"""The coordinator of a producer's transactions, as the producer sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import TypeVar
+
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import KafkaError, error_for, with_advice
+from aioproducer.net.client import KafkaClient
+from aioproducer.net.coordinators import GROUP, TRANSACTION, Coordinators
+from aioproducer.producer.accumulator.sequences import ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.transactions.errors import (
+    PARTS,
+    Consequence,
+    consequence,
+    is_nothing_to_abort,
+    may_be_done,
+    worst,
+)
+from aioproducer.producer.transactions.protocol import TransactionProtocol
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from aioproducer.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from aioproducer.protocol.schema import Request, Response
+from aioproducer.timing.backoff import ExponentialBackoff
+
+R = TypeVar("R", bound=Response)
+
+FIRST_INIT_WITH_IDENTITY = 3
+
+BUSY_BACKOFF = 0.02
+"""Seconds until a coordinator that still completes the last transaction is asked again to begin the next."""
+
+
+class TransactionCoordinator:
+    """Asked, on whatever node it is, until it answers without an error; gives out the identity to write under.
+
+    ``final(api, error)`` is told of each error, and answers with what is to be raised; with None it is asked again.
+    """
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        client: KafkaClient,
+        ids: ProducerIds,
+        random: Random,
+        *,
+        final: Callable[[ApiKey, KafkaError], KafkaError | None],
+    ) -> None:
+        assert config.transactional_id is not None
+        self.transactional_id = config.transactional_id
+        self.protocol = TransactionProtocol()
+        self.knows = False
+        """It knows of the transaction, and has to be told of its end."""
+        self.may_know = False
+        """It may know: it was told, but has not answered for good."""
+        self.last_error: KafkaError | None = None
+        """What it said last, if that was an error."""
+        self._config = config
+        self._client = client
+        self._ids = ids
+        self._backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
+        self._final = final
+        self._coordinators = Coordinators(client)
+        self._mine = TRANSACTION, self.transactional_id
+
+    # The transaction
+
+    def begun(self) -> None:
+        """Another transaction has begun, which it has not heard of."""
+        self.knows = self.may_know = False
+
+    def started(self) -> None:
+        """It knows of the transaction from now on, or soon."""
+        self.knows = True
+
+    async def end(self, *, committed: bool) -> None:
+        """Tells it of the end; with the second protocol that brings the next epoch."""
+        request = EndTxnRequest(self.transactional_id, *self.identity, committed)
+        try:
+            response = await self.ask(request, EndTxnResponse, lambda response: [response.error_code])
+        except KafkaError as error:
+            if committed or not is_nothing_to_abort(error, knows=self.knows):
+                raise
+            self._ids.in_doubt = True  # what it does not know needs no abort, but another producer id
+        else:
+            if response.producer_id >= 0:
+                self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
+
+    # Whom it takes the producer for
+
+    @property
+    def identity(self) -> ProducerIdAndEpoch:
+        assert self._ids.current is not None
+        return self._ids.current
+
+    async def take_identity(self) -> None:
+        """InitProducerId: the first time for an id, later for the next epoch of the one we have (KIP-360)."""
+        mine = self._ids.current
+        if mine is None or not self._client.speaks(self._node(), ApiKey.INIT_PRODUCER_ID, FIRST_INIT_WITH_IDENTITY):
+            mine = ProducerIdAndEpoch(-1, -1)  # a broker before 2.5 gives the next epoch to whoever asks
+        response = await self.ask(
+            InitProducerIdRequest(self.transactional_id, self._config.transaction_timeout_ms, *mine),
+            InitProducerIdResponse,
+            lambda response: [response.error_code],
+        )
+        self._ids.given(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
+        self.follow_feature()
+
+    def follow_feature(self) -> bool:
+        """Takes up the protocol that the cluster has finalized by now; whether that asks for another epoch."""
+        return self.protocol.follow(self._client.transaction_version(self._node()))
+
+    def _node(self) -> int | None:
+        return self._coordinators.known(*self._mine)
+
+    # Requests
+
+    async def ask(
+        self,
+        request: Request,
+        response_class: type[R],
+        codes: Callable[[R], list[int]],
+        *,
+        group: str | None = None,
+    ) -> R:
+        """The answer, once that is one without an error; ``codes`` finds the codes of an answer.
+
+        With ``group`` the coordinator of that group is asked.
+        """
+        api = request.API_KEY
+        coordinator = self._mine if group is None else (GROUP, group)
+        at_most = self.protocol.newest(api)
+        failures = 0
+        while True:
+            try:
+                node = await self._coordinators.find(*coordinator)
+                response = await self._client.request(request, response_class, node_id=node, at_most=at_most)
+                code = worst(api, codes(response))
+                if code is ErrorCode.NONE:
+                    self.last_error = None
+                    return response
+                raise error_for(code, self._told(api, code))
+            except KafkaError as error:
+                self.last_error = error
+                self.may_know |= api in PARTS and may_be_done(api, error)
+                final = self._final(api, error)
+                if final is not None:
+                    raise final from error
+                if consequence(api, error) is Consequence.FIND_COORDINATOR:
+                    self._coordinators.forget(*coordinator)
+                failures += 1
+                wait = self._backoff.wait(failures)
+                if error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not self.knows:
+                    wait = min(wait, BUSY_BACKOFF)
+            await asyncio.sleep(wait)
+
+    def _told(self, api: ApiKey, code: int) -> str:
+        # Coordinators before 2.7 have but one word for both.
+        code = ErrorCode.PRODUCER_FENCED if code == ErrorCode.INVALID_PRODUCER_EPOCH else code
+        return f"{api.name} for transactional.id {self.transactional_id!r}: {with_advice('', code)}"

@@ -1,0 +1,130 @@
+"""Offsets of a group as a part of a transaction: AddOffsetsToTxn and TxnOffsetCommit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from aioproducer.errors import IllegalArgumentException, KafkaError
+from aioproducer.producer.transactions.coordinator import TransactionCoordinator
+from aioproducer.producer.transactions.operation_slot import OperationSlot
+from aioproducer.producer.transactions.state import TransactionState
+from aioproducer.producer.transactions.status import TransactionStatus
+from aioproducer.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from aioproducer.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+CALL = "send_offsets_to_transaction"
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
+
+
+def check(offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+    """IllegalArgumentException unless it is a group, of a member if it tells of a generation, and all are offsets."""
+    if not isinstance(group, ConsumerGroupMetadata):
+        raise IllegalArgumentException(
+            f"the group is of type {type(group).__name__}; it must be a ConsumerGroupMetadata or a str"
+        )
+    if not group.group_id:
+        raise IllegalArgumentException("the group id is empty")
+    if group.generation_id > 0 and not group.member_id:
+        raise IllegalArgumentException(
+            f"{group} is of generation {group.generation_id}, but without a member id: pass what the consumer tells"
+        )
+    for (topic, partition), given in offsets.items():
+        offset = given.offset if isinstance(given, OffsetAndMetadata) else given
+        if not isinstance(offset, int):
+            raise IllegalArgumentException(
+                f"the offset of {topic}-{partition} is of type {type(offset).__name__}; it must be an int"
+            )
+        if offset < 0:
+            raise IllegalArgumentException(f"offset {offset} of {topic}-{partition} is negative")
+
+
+class TransactionOffsets:
+    """Makes offsets a part of the transaction, those of one call after those of another.
+
+    ``missing(error)`` is told of offsets that will not be sent, if nobody else is.
+    """
+
+    def __init__(
+        self,
+        coordinator: TransactionCoordinator,
+        status: TransactionStatus,
+        slot: OperationSlot,
+        missing: Callable[[KafkaError], None],
+    ) -> None:
+        self._coordinator = coordinator
+        self._status = status
+        self._missing = missing
+        self.slot = slot
+        """Has the last call, until somebody has been told of its end."""
+        self._asked: tuple[Offsets, ConsumerGroupMetadata] | None = None
+        """What it is for."""
+
+    async def send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        """Returns when they are a part of the transaction; TimeoutException after max.block.ms, and it goes on: calling
+        with the same again waits for its end.
+        """
+        check(offsets, group)
+        if not offsets:
+            return
+        asked = dict(offsets), group  # as they are now, whatever becomes of the caller's mapping
+        slot = self.slot
+        until = slot.until()
+        transaction = self._status.transaction
+        try:
+            while slot.name and self._asked != asked:  # others' offsets: these come after
+                await slot.vacated(until)
+        except asyncio.CancelledError:
+            if self._status.transaction == transaction:
+                self._missing(KafkaError(f"{CALL} was cancelled while it waited for other offsets to be sent"))
+            raise
+        if not slot.name:
+            self._status.require(CALL, TransactionState.IN_TRANSACTION)
+            slot.begin(CALL, self._send(*asked))
+            self._asked = asked
+        await slot.ended(until)
+
+    async def _send(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        """Asks both coordinators."""
+        coordinator = self._coordinator
+        who = coordinator.transactional_id
+        identity = coordinator.identity
+        if not coordinator.protocol.second:
+            await coordinator.ask(
+                AddOffsetsToTxnRequest(who, *identity, group.group_id),
+                AddOffsetsToTxnResponse,
+                lambda response: [response.error_code],
+            )
+        coordinator.started()
+        request = TxnOffsetCommitRequest(
+            who,
+            group.group_id,
+            *identity,
+            group.generation_id,
+            group.member_id,
+            group.group_instance_id,
+            _topics(offsets),
+        )
+        await coordinator.ask(
+            request,
+            TxnOffsetCommitResponse,
+            lambda response: [partition.error_code for topic in response.topics for partition in topic.partitions],
+            group=group.group_id,
+        )
+
+
+def _topics(offsets: Offsets) -> list[TxnOffsetCommitRequestTopic]:
+    topics: dict[str, TxnOffsetCommitRequestTopic] = {}
+    for (topic, partition), given in offsets.items():
+        offset = OffsetAndMetadata(given) if isinstance(given, int) else given
+        topics.setdefault(topic, TxnOffsetCommitRequestTopic(topic)).partitions.append(
+            TxnOffsetCommitRequestPartition(partition, offset.offset, offset.leader_epoch, offset.metadata)
+        )
+    return list(topics.values())

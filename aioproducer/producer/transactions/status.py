@@ -1,0 +1,105 @@
+"""The state and the failure of a transactional producer: what they allow, and what other calls raise."""
+
+from __future__ import annotations
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    IllegalStateException,
+    KafkaError,
+    TransactionAbortableException,
+    TransactionAbortedException,
+)
+from aioproducer.producer.transactions.state import TransactionState, check_transition
+
+S = TransactionState
+
+
+class TransactionStatus:
+    """Rules only; to act on them is the ``TransactionManager``'s part."""
+
+    def __init__(self, transactional_id: str) -> None:
+        self.transactional_id = transactional_id
+        self.state = S.UNINITIALIZED
+        self.error: KafkaError | None = None
+        """Why the transaction, or the producer, has failed."""
+        self.closed = False
+        self.transaction = 0
+        """The number of the transaction that is open, or was."""
+        self.complete = False
+        """All its records are delivered, and it is being committed: what fails from now on is no part of it."""
+        self._bulk_calls = 0
+        """Calls that have not sent all their records to it yet."""
+
+    def become(self, state: TransactionState, error: KafkaError | None = None) -> None:
+        """``error`` is what it failed with, if it has; that stays until it is taken back."""
+        check_transition(self.state, state)
+        self.state = state
+        if error is not None:
+            self.error = error
+        if state is S.IN_TRANSACTION:
+            self.transaction += 1
+            self.complete = False
+            self._bulk_calls = 0
+
+    def require(self, name: str, *states: TransactionState) -> None:
+        """Raises what the user has to know who called ``name`` in another state than one of these."""
+        if self.closed:
+            raise IllegalStateException(f"{name} was called, but the producer is closed")
+        if self.state in (S.ABORTABLE_ERROR, S.FATAL_ERROR) and self.state not in states:
+            raise self.failure()
+        if self.state not in states:
+            raise IllegalStateException(f"{name} was called, but {self._in_words()}")
+
+    def bulk_began(self) -> int:
+        """A call will send many records, one after another: the number of their transaction."""
+        self._bulk_calls += 1
+        return self.transaction
+
+    def bulk_ended(self, transaction: int) -> None:
+        """Such a call has sent all it will send to that transaction."""
+        if transaction == self.transaction:
+            self._bulk_calls -= 1
+
+    def require_all_sent(self, name: str) -> None:
+        """Raises if records of the transaction are still to be sent, for a user who calls ``name`` to commit it."""
+        if self._bulk_calls and self.state is S.IN_TRANSACTION:
+            raise IllegalStateException(
+                f"{name} was called, but send_many or send_table has not sent all its records yet: await it first"
+            )
+
+    def is_open(self) -> bool:
+        """Whether there is a transaction that nobody has committed or aborted yet."""
+        return self.state in (S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+
+    def goes_on(self) -> bool:
+        """Whether anything may still become a part of the transaction, and be committed."""
+        return self.state is S.IN_TRANSACTION or (self.state is S.COMMITTING and not self.complete)
+
+    def why_no_records(self) -> str:
+        """Why no record may be sent now; empty if one may."""
+        if self.state is S.IN_TRANSACTION:
+            return ""
+        return f"records of a transactional producer belong to a transaction, and {self._in_words()}"
+
+    def failure(self) -> KafkaError:
+        """The state as an exception."""
+        if self.error is None:
+            return self.aborted()
+        if self.state is S.FATAL_ERROR:
+            return self.error.fresh()
+        what = f"the transaction has failed and must be aborted: {self.error}"
+        if self.error.code is ErrorCode.INVALID_PRODUCER_EPOCH:
+            what += "; it was open for longer than transaction.timeout.ms, or a newer producer has taken over"
+        failure = TransactionAbortableException(what)
+        failure.__cause__ = self.error
+        return failure
+
+    def aborted(self) -> KafkaError:
+        return TransactionAbortedException(f"the transaction of {self.transactional_id!r} is being aborted")
+
+    def another_failed(self) -> KafkaError:
+        """For records that did nothing wrong, of a transaction that has failed."""
+        return TransactionAbortedException(f"another record of the transaction failed: {self.error}")
+
+    def _in_words(self) -> str:
+        return self.state.value if self.error is None else f"{self.state.value}: {self.error}"

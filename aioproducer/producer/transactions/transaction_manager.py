@@ -1,0 +1,306 @@
+"""The transactional half of a producer: what users ask of a transaction, and what it lets the Sender do.
+
+States are in ``transaction_state``, what errors come to is in ``transaction_verdict``, and the coordinator is in
+``transaction_coordinator``.
+
+What was begun at the coordinator is carried through, whoever gives up waiting for it: a commit that was asked for is
+never followed by an abort, and calling the same method again waits for the same end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from random import Random
+from typing import Any
+
+from aioproducer.configs.producer_config import ProducerConfig
+from aioproducer.errors import KafkaError, TransactionAbortableException
+from aioproducer.net.client import KafkaClient
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.sequences import PartitionSequences, ProducerIdAndEpoch, ProducerIds
+from aioproducer.producer.transactions.coordinator import TransactionCoordinator
+from aioproducer.producer.transactions.errors import FATAL_FOR_BATCHES, PARTS, named, not_aborted
+from aioproducer.producer.transactions.offsets import Offsets, TransactionOffsets
+from aioproducer.producer.transactions.operation_slot import OperationSlot
+from aioproducer.producer.transactions.partitions import TransactionPartitions
+from aioproducer.producer.transactions.state import TransactionState
+from aioproducer.producer.transactions.status import TransactionStatus
+from aioproducer.producer.transactions.verdict import Verdict, verdict
+from aioproducer.protocol.api_key import ApiKey
+from aioproducer.types import ConsumerGroupMetadata
+
+log = logging.getLogger(__name__)
+
+S = TransactionState
+
+COMMIT = "commit_transaction"
+ABORT = "abort_transaction"
+HAND_OVER = "hand_over"
+
+
+class TransactionManager:
+    """What to do with the records of a transaction is the Sender's part:
+
+    ``gate(open)`` lets records in or not; ``flush()`` returns when all have ended; ``give_up(error)`` fails those that
+    are not under way; ``ready(*queues)`` says that partitions may be written to; ``fatal(error)`` ends the producer;
+    ``news()`` returns when requests may have ended.
+    """
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        client: KafkaClient,
+        ids: ProducerIds,
+        random: Random,
+        *,
+        gate: Callable[[bool], None],
+        flush: Callable[[], Awaitable[None]],
+        give_up: Callable[[KafkaError], None],
+        ready: Callable[..., None],
+        fatal: Callable[[KafkaError], None],
+        news: Callable[[], Awaitable[object]],
+        spawn: Callable[[Coroutine[Any, Any, None], str], asyncio.Task[None]],
+    ) -> None:
+        self._ids = ids
+        self._gate = gate
+        self._flush = flush
+        self._give_up = give_up
+        self._ready = ready
+        self._fatal = fatal
+        self._coordinator = TransactionCoordinator(config, client, ids, random, final=self._final)
+        self.status = TransactionStatus(self._coordinator.transactional_id)
+        self._partitions = TransactionPartitions(self._coordinator, self.status, spawn, self._joined, news)
+        self._asked_to_end = False
+        """The coordinator was asked to end the transaction, and may have done so: it has not answered for good."""
+        self._slot = self._new_slot(config)
+        slot = self._new_slot(config)
+        self._offsets = TransactionOffsets(self._coordinator, self.status, slot, missing=self.batch_failed)
+
+    def _new_slot(self, config: ProducerConfig) -> OperationSlot:
+        return OperationSlot(config.max_block_ms, lambda: self.last_error)
+
+    @property
+    def last_error(self) -> KafkaError | None:
+        """What the coordinator said last, if it was an error."""
+        return self._coordinator.last_error
+
+    # What users call
+
+    async def init(self) -> None:
+        await self._operate("init_transactions", self._init, S.INITIALIZING, S.UNINITIALIZED)
+
+    async def begin(self) -> None:
+        if self._slot.name == ABORT:  # unlike a commit, it has but one end that anybody could want to know
+            await self._slot.vacated(self._slot.until())
+        self._slot.make_room("begin_transaction")
+        self.status.require("begin_transaction", S.READY)
+        self.status.become(S.IN_TRANSACTION)
+        self._coordinator.begun()
+        self._partitions.begun()
+        self._ids.transaction += 1
+        self._gate(True)
+
+    async def send_offsets(self, offsets: Offsets, group: ConsumerGroupMetadata) -> None:
+        await self._offsets.send(offsets, group)
+
+    async def commit(self) -> None:
+        self._offsets.slot.check_ended(COMMIT)
+        self.status.require_all_sent(COMMIT)
+        await self._operate(COMMIT, self._commit, S.COMMITTING, S.IN_TRANSACTION)
+
+    async def abort(self) -> None:
+        await self._operate(ABORT, self._abort, S.ABORTING, S.IN_TRANSACTION, S.ABORTABLE_ERROR)
+
+    async def hand_over(self) -> ProducerIdAndEpoch:
+        """Returns when the whole transaction is in the logs; somebody else ends it, under this identity.
+
+        It stays open, also when the producer is closed. The producer can begin another one after another init().
+        """
+        self.status.require(HAND_OVER, S.IN_TRANSACTION)
+        await self._flush()
+        await self._partitions.settled()
+        await self._offsets.slot.settled()
+        self.status.require(HAND_OVER, S.IN_TRANSACTION)
+        self._gate(False)
+        self.status.become(S.COMMITTING)
+        self.status.become(S.UNINITIALIZED)
+        return self.identity
+
+    @property
+    def identity(self) -> ProducerIdAndEpoch:
+        """Whom the coordinator takes the producer for, once it is initialized."""
+        return self._coordinator.identity
+
+    @property
+    def second_protocol(self) -> bool:
+        """Whether the transaction under way is one of KIP-890."""
+        return self._coordinator.protocol.second
+
+    async def finish(self) -> None:
+        """For a producer that is closed in the middle of a transaction: carries on with its end, or aborts it.
+
+        What failed, its records tell.
+        """
+        while self.is_open() or self.status.state in (S.COMMITTING, S.ABORTING):
+            # A commit that has failed may still wait for its records, and nothing else can begin before its end.
+            commits = self._slot.name == COMMIT
+            try:
+                await (self.commit() if commits else self.abort())
+            except KafkaError as error:
+                log.warning("the transaction of %r was not ended as it should: %s", self.status.transactional_id, error)
+                if not (commits and isinstance(error, TransactionAbortableException)):
+                    return
+
+    def is_open(self) -> bool:
+        return self.status.is_open()
+
+    def why_no_records(self) -> str:
+        return self.status.why_no_records()
+
+    # What the Sender calls
+
+    @property
+    def newest_produce(self) -> int | None:
+        return self._coordinator.protocol.newest(ApiKey.PRODUCE)
+
+    def partition_used(self, queue: PartitionQueue) -> None:
+        """A batch was opened for the partition: it has to be part of the transaction."""
+        if _sequences(queue).joined == self._ids.transaction:
+            return
+        if self._coordinator.protocol.second:
+            self._joined((queue,))
+        else:
+            self._partitions.add(queue)
+
+    def batch_failed(self, error: KafkaError) -> None:
+        """A batch of the transaction has ended in failure, and the transaction with it."""
+        if error.code in FATAL_FOR_BATCHES:
+            self._fail_for_good(named(error))
+        elif self.status.goes_on():
+            self._fail_transaction(error)
+
+    def producer_failed(self, error: KafkaError) -> None:
+        """Nothing will be sent any more: everything that waits is told."""
+        if self.status.state is not S.FATAL_ERROR:
+            self.status.become(S.FATAL_ERROR, error)
+            self._gate(False)
+            for slot in (self._slot, self._offsets.slot):
+                slot.cancel(error)
+
+    def close(self) -> None:
+        """Gives up what is under way; the coordinator will abort it when its time is over."""
+        self.status.closed = True
+        for slot in (self._slot, self._offsets.slot):
+            slot.close()
+
+    async def closed(self) -> None:
+        """Returns when what was given up has ended."""
+        for slot in (self._slot, self._offsets.slot):
+            await slot.settled()
+
+    # Operations
+
+    async def _operate(
+        self,
+        name: str,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        becomes: TransactionState,
+        *begins_in: TransactionState,
+    ) -> None:
+        """Starts an operation, or goes on waiting for the one of this name, for at most max.block.ms."""
+        if self._slot.name != name:
+            self._slot.make_room(name)
+            self.status.require(name, *begins_in)
+            self.status.become(becomes)  # at once: a commit that was asked for may not look like none
+            self._slot.begin(name, work())
+        await self._slot.ended(self._slot.until())
+
+    async def _init(self) -> None:
+        await self._coordinator.take_identity()
+        self.status.error = None
+        self.status.become(S.READY)
+
+    async def _commit(self) -> None:
+        self._gate(False)
+        await self._flush()
+        if self.status.state is not S.COMMITTING:
+            raise self.status.failure()
+        self.status.complete = True
+        await self._end(committed=True)
+
+    async def _abort(self) -> None:
+        self._gate(False)
+        self._give_up(self.status.aborted())
+        await self._flush()
+        await self._end(committed=False)
+
+    async def _end(self, *, committed: bool) -> None:
+        """Tells the coordinator, if it knows of the transaction, and sees to the epoch of the next."""
+        self._asked_to_end = False
+        await self._partitions.settled()
+        await self._offsets.slot.settled()  # no answer may come after the end of the transaction
+        if self._coordinator.knows or (self._coordinator.may_know and not committed):
+            await self._coordinator.end(committed=committed)
+        self.status.error = None
+        if self._coordinator.follow_feature() or self._ids.in_doubt:
+            try:
+                await self._coordinator.take_identity()
+            except KafkaError as error:
+                # The transaction has ended all the same; that there will be no other, the next call tells.
+                log.warning("%r has no epoch for another transaction: %s", self.status.transactional_id, error)
+                return
+        self.status.become(S.READY)
+
+    def _joined(self, queues: Iterable[PartitionQueue]) -> None:
+        """The partitions are a part of the transaction from now on."""
+        self._coordinator.started()
+        for queue in queues:
+            _sequences(queue).joined = self._ids.transaction
+        self._ready(*queues)
+
+    # Failures
+
+    def _final(self, api: ApiKey, error: KafkaError) -> KafkaError | None:
+        """Does what an error of a coordinator comes to; what whoever asked is told, None if it is to be asked again."""
+        knows, asked_before = self._coordinator.knows, self._asked_to_end
+        what = verdict(api, error, self.status.state, knows=knows, asked_before=asked_before)
+        if what is Verdict.ASK_AGAIN:
+            self._asked_to_end |= api is ApiKey.END_TXN
+            return None
+        if api in PARTS:
+            self._ids.in_doubt = True  # who knows what an earlier try has done
+        match what:
+            case Verdict.TELL:
+                return error.fresh()
+            case Verdict.REFUSE:
+                self.status.become(S.UNINITIALIZED, error)
+                return error.fresh()
+            case Verdict.FAIL_TRANSACTION:
+                self._fail_transaction(error)
+            case Verdict.FAIL_ABORT:
+                self._fail_for_good(not_aborted(error))
+            case Verdict.FAIL_PRODUCER:
+                self._fail_for_good(named(error))
+        return self.status.failure()
+
+    def _fail_transaction(self, error: KafkaError) -> None:
+        self.status.become(S.ABORTABLE_ERROR, error)
+        self._gate(False)
+        # Not now: whoever tells of the failure may be in the middle of its own work with these batches.
+        asyncio.get_running_loop().call_soon(self._give_up_the_rest)
+
+    def _give_up_the_rest(self) -> None:
+        if self.status.state is S.ABORTABLE_ERROR:
+            self._give_up(self.status.another_failed())
+
+    def _fail_for_good(self, error: KafkaError) -> None:
+        if self.status.state is not S.FATAL_ERROR:
+            self._fatal(error)
+
+
+def _sequences(queue: PartitionQueue) -> PartitionSequences:
+    sequences = queue.sequences
+    assert sequences is not None, "a transactional producer is idempotent"
+    return sequences

@@ -1,0 +1,6 @@
+"""Who a client is: credentials and TLS.
+
+sasl.py            the mechanisms
+credentials.py, jaas.py, password.py   what a client logs in with
+tls.py             SSL contexts
+"""

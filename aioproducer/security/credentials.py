@@ -1,0 +1,52 @@
+"""A client's credentials, from the five configs that give them."""
+
+from __future__ import annotations
+
+from aioproducer.errors import ConfigException
+from aioproducer.security.jaas import PLAIN_LOGIN_MODULE, SCRAM_LOGIN_MODULE, parse_jaas
+from aioproducer.security.password import Password
+from aioproducer.security.sasl import MECHANISMS, PLAIN, Credentials
+
+_JAAS = "sasl.jaas.config"
+_USERNAME = "sasl.plain.username"
+_PASSWORD = "sasl.plain.password"
+
+
+def credentials_of(
+    protocol: str, mechanism: str | None, jaas: Password | None, username: str | None, password: Password | None
+) -> Credentials | None:
+    """None for a ``protocol`` without SASL. ConfigException for what is missing, given twice, or without effect."""
+    given = [name for name, value in ((_JAAS, jaas), (_USERNAME, username), (_PASSWORD, password)) if value is not None]
+    if not protocol.upper().startswith("SASL_"):
+        if given:
+            raise _refused(given[0], f"with security.protocol={protocol} nobody is told: set SASL_SSL, or leave it out")
+        return None
+    if mechanism is None or mechanism not in MECHANISMS:
+        wanted = f"set one of {', '.join(MECHANISMS)}"
+        why = f"security.protocol={protocol} needs it" if mechanism is None else f"{mechanism!r} is not supported"
+        raise _refused("sasl.mechanism", f"{why}: {wanted}")
+    if jaas is not None and len(given) > 1:
+        raise _refused(given[1], f"{_JAAS} is there, too: leave one of them out")
+    if jaas is not None:
+        return _of_jaas(mechanism, jaas)
+    if username is None or password is None:
+        missing = _PASSWORD if username is not None else _USERNAME
+        raise _refused(
+            missing, f"it is missing: security.protocol={protocol} needs {_USERNAME} and {_PASSWORD}, or {_JAAS}"
+        )
+    return Credentials(mechanism, username, password)
+
+
+def _of_jaas(mechanism: str, jaas: Password) -> Credentials:
+    entry = parse_jaas(_JAAS, jaas)
+    wanted = PLAIN_LOGIN_MODULE if mechanism == PLAIN else SCRAM_LOGIN_MODULE
+    if entry.login_module != wanted:
+        raise _refused(_JAAS, f"its login module is {entry.login_module}, and sasl.mechanism={mechanism} has {wanted}")
+    for option in ("username", "password"):
+        if not entry.options.get(option):
+            raise _refused(_JAAS, f"it has no {option}")
+    return Credentials(mechanism, entry.options["username"], Password(entry.options["password"]))
+
+
+def _refused(config: str, why: str) -> ConfigException:
+    return ConfigException(f"config {config!r}: {why}", name=config)

@@ -1,0 +1,33 @@
+"""The SASL mechanisms that clients and embedded broker support."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from aioproducer.errors import ConfigException
+from aioproducer.security.password import Password
+
+PLAIN = "PLAIN"
+SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = (PLAIN, *SCRAM_MECHANISMS)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a client authenticates with: its name, its password and the mechanism."""
+
+    mechanism: str
+    username: str
+    password: Password
+
+
+def scramp() -> Any:
+    """The library that speaks SCRAM; a :class:`ConfigException` says how to get it."""
+    try:
+        import scramp
+    except ImportError as missing:
+        raise ConfigException(
+            "SCRAM needs the library scramp: pip install 'aioproducer[sasl]'", name="sasl.mechanism"
+        ) from missing
+    return scramp

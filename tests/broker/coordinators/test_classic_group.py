@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aioproducer.broker.coordinators.classic_group import TRANSITIONS, ClassicGroup, GroupState, Member
+from aioproducer.errors import (
+    FencedInstanceIdException,
+    IllegalGenerationException,
+    IllegalStateException,
+    InconsistentGroupProtocolException,
+    RebalanceInProgressException,
+    UnknownMemberIdException,
+)
+
+
+def member(member_id: str, *protocols: str, instance_id: str | None = None) -> Member:
+    known = [(name, name.encode()) for name in protocols or ("range",)]
+    return Member(member_id, instance_id, "client", "", 10000, 60000, "consumer", known, joined=True)
+
+
+def group_of(*members: Member, state: GroupState = GroupState.STABLE) -> ClassicGroup:
+    group = ClassicGroup("g")
+    for one in members:
+        group.add(one)
+    group.state = state
+    return group
+
+
+@pytest.mark.parametrize("old", list(GroupState))
+@pytest.mark.parametrize("new", list(GroupState))
+def test_only_the_tables_transitions(old: GroupState, new: GroupState) -> None:
+    group = group_of(state=old)
+    if new in TRANSITIONS[old]:
+        group.become(new)
+        assert group.state is new
+    else:
+        with pytest.raises(IllegalStateException, match=f"from {old.value} to {new.value}"):
+            group.become(new)
+
+
+def test_a_generation_from_beginning_to_end() -> None:
+    group = ClassicGroup("g")
+    group.add(member("a", "range", "sticky"))
+    group.prepare_rebalance()
+    assert not group.all_joined
+    group.members["a"].joined = True
+    group.add(member("b", "sticky", "range"))
+    group.add(member("c", "sticky"))
+    group.next_generation(1)
+    assert (group.state, group.generation, group.leader) == (GroupState.COMPLETING_REBALANCE, 1, "a")
+    assert group.protocol == "sticky", "the only one that all know"
+    group.assign({"a": b"0", "b": b"1"})
+    assert [one.assignment for one in group.members.values()] == [b"0", b"1", b""]
+    assert group.state is GroupState.STABLE
+    assert group.members["b"].metadata("sticky") == b"sticky"
+
+
+def test_without_members_a_generation_is_empty() -> None:
+    group = group_of(member("a"))
+    group.prepare_rebalance()
+    group.remove("a")
+    group.next_generation(1)
+    assert (group.state, group.generation, group.leader, group.protocol) == (GroupState.EMPTY, 1, None, None)
+
+
+def test_who_leads_when_the_leader_goes() -> None:
+    group = group_of(member("a"), member("b"), member("c"))
+    group.members["b"].joined = False
+    group.remove("a")
+    assert group.leader == "c", "one that has joined comes first"
+
+
+def test_who_can_agree_with_the_others() -> None:
+    group = group_of(member("a", "range", "sticky"))
+    group.check_protocols("consumer", [("sticky", b"")])
+    for kind, protocols in (("consumer", []), ("", [("range", b"")]), ("connect", [("range", b"")])):
+        with pytest.raises(InconsistentGroupProtocolException):
+            group.check_protocols(kind, protocols)
+    with pytest.raises(InconsistentGroupProtocolException, match="'g' agree on consumer"):
+        group.check_protocols("consumer", [("roundrobin", b"")])
+
+
+def test_a_static_member_that_is_back_fences_its_old_self() -> None:
+    group = group_of(member("old", instance_id="i"), member("b"))
+    group.replace("old", "new")
+    assert (group.leader, list(group.members), group.static_member("i")) == ("new", ["new", "b"], "new")
+    assert group.member("new", "i") is group.members["new"]
+    with pytest.raises(FencedInstanceIdException):
+        group.member("old", "i")
+    with pytest.raises(UnknownMemberIdException):
+        group.member("old")
+    with pytest.raises(UnknownMemberIdException, match="no instance"):
+        group.member("b", "nosuch")
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+def test_who_may_commit(transactional: bool) -> None:
+    def may(group: ClassicGroup, member_id: str, instance_id: str | None, generation: int) -> Member | None:
+        return group.check_commit(member_id, instance_id, generation, transactional=transactional)
+
+    empty = ClassicGroup("g")
+    assert may(empty, "", None, -1) is None
+    assert may(empty, "whoever", None, -1) is None
+    group = group_of(member("a"))
+    assert may(group, "a", None, 0) is group.members["a"]
+    with pytest.raises(IllegalGenerationException):
+        may(group, "a", None, 7)
+    with pytest.raises(UnknownMemberIdException):
+        may(group, "b", None, -1)
+    if transactional:
+        assert may(group, "", None, -1) is None
+    else:
+        with pytest.raises(UnknownMemberIdException):
+            may(group, "", None, -1)
+    group.state = GroupState.COMPLETING_REBALANCE
+    if transactional:
+        assert may(group, "a", None, 0) is group.members["a"]
+    else:
+        with pytest.raises(RebalanceInProgressException):
+            may(group, "a", None, 0)
+
+
+LIKES = st.lists(st.sampled_from(["range", "sticky", "own"]), min_size=1, max_size=3, unique=True)
+
+
+@given(likes=st.lists(LIKES, min_size=1, max_size=5))
+def test_what_is_chosen_all_know_and_nothing_has_more_votes(likes: list[list[str]]) -> None:
+    members = [member(str(number), *protocols) for number, protocols in enumerate(likes)]
+    common = set.intersection(*map(set, likes))
+    if not common:
+        return
+    chosen = group_of(*members).select_protocol()
+    votes = [next(name for name in protocols if name in common) for protocols in likes]
+    assert chosen in common
+    assert votes.count(chosen) == max(votes.count(name) for name in common)

@@ -1,0 +1,378 @@
+"""What clients may do on nodes with an authorizer; ``test_access_against_apache_kafka.py`` goes through every API."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aioproducer import KafkaProducer
+from aioproducer.acls import (
+    CLUSTER_NAME,
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourceType,
+)
+from aioproducer.broker import EmbeddedCluster
+from aioproducer.broker.authorization.authorizer import STANDARD, Client
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors import (
+    ConfigException,
+    GroupAuthorizationException,
+    KafkaError,
+    TopicAuthorizationException,
+    TransactionAbortableException,
+    TransactionalIdAuthorizationException,
+)
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.records.compression import CompressionType
+from aioproducer.testing.apache_kafka import KafkaTools
+from aioproducer.types import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from tests.broker.batches import make_batch
+from tests.broker.raw_client import RawClient
+from tests.broker.sasl import CONFIGS, ESCAPED, alice, java_configs, log_in
+
+TOPIC, GROUP, TRANSACTIONAL_ID = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
+READ, WRITE = AclOperation.READ, AclOperation.WRITE
+GUARDED = {**CONFIGS, "authorizer.class.name": STANDARD, "super.users": "User:root"}
+
+
+def may(kind: ResourceType, name: str, operation: AclOperation, **more: Any) -> AclBinding:
+    return AclBinding(resource_type=kind, name=name, operation=operation, **{"principal": "User:alice", **more})
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(2, configs=GUARDED) as cluster:
+        cluster.create_topic("t", 2)
+        yield cluster
+
+
+@pytest.fixture
+async def client(cluster: EmbeddedCluster) -> AsyncIterator[RawClient]:
+    """Alice."""
+    client = await RawClient.connect(cluster.bootstrap_servers.split(",")[0])
+    await log_in(client)
+    yield client
+    await client.close()
+
+
+def denials(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "aioproducer.broker.handlers.access"]
+
+
+async def test_what_is_denied_is_logged_once_a_request(
+    cluster: EmbeddedCluster, client: RawClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    data = TopicProduceData("t", partition_data=[PartitionProduceData(n, make_batch(b"x")) for n in range(2)])
+    answer = await client.request(ProduceRequest(acks=-1, topic_data=[data]), 9)
+    assert {one.error_code for one in answer.responses[0].partition_responses} == {ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    assert denials(caplog) == ["User:alice from 127.0.0.1 may not WRITE TOPIC t"]
+    caplog.clear()
+    assert (await client.request(MetadataRequest(None), 12)).topics == []
+    assert denials(caplog) == []  # nothing was named
+
+
+async def test_a_name_that_a_terminal_would_obey_is_logged_without_harm(
+    client: RawClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await client.request(MetadataRequest([MetadataRequestTopic(name="a\n\x1b[2J")]), 12)
+    assert denials(caplog) == ["User:alice from 127.0.0.1 may not DESCRIBE TOPIC a\\n\\x1b[2J"]
+
+
+async def test_what_may_not_be_written_is_not_decompressed(
+    cluster: EmbeddedCluster, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scanned: list[object] = []
+    monkeypatch.setattr("aioproducer.broker.handlers.produce.scan", lambda *batch: scanned.append(batch))
+    server = cluster._servers[0]
+    monkeypatch.setattr(server.context.scanner, "scan", lambda batches, then: scanned.append(batches))
+    data = TopicProduceData("t", partition_data=[PartitionProduceData(0, make_batch(b"x", codec=CompressionType.GZIP))])
+    answer = await client.request(ProduceRequest(acks=-1, topic_data=[data]), 9)
+    assert answer.responses[0].partition_responses[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert scanned == []
+
+
+@contextlib.asynccontextmanager
+async def transactional(cluster: EmbeddedCluster) -> AsyncIterator[KafkaProducer]:
+    configs = alice(cluster, transactional_id="x", retry_backoff_ms=1)
+    async with KafkaProducer(**configs) as producer:
+        await producer.init_transactions()
+        yield producer
+
+
+EVERYTHING = [may(TOPIC, "t", WRITE), may(TRANSACTIONAL_ID, "x", WRITE), may(GROUP, "g", READ), may(TOPIC, "in", READ)]
+
+
+class TestRevokedInTheMiddle:
+    """Of a transaction of the real producer."""
+
+    @pytest.fixture(autouse=True)
+    def granted(self, cluster: EmbeddedCluster) -> None:
+        cluster.create_topic("in")
+        cluster.create_acls(*EVERYTHING)
+
+    async def test_writing_to_a_topic(self, cluster: EmbeddedCluster) -> None:
+        """The transaction can only be aborted, and nothing of it is seen; the next one succeeds."""
+        async with transactional(cluster) as producer:
+            await producer.begin_transaction()
+            await producer.send("t", b"before", partition=0)
+            cluster.delete_acls(AclBindingFilter(resource_type=TOPIC, operation=WRITE))
+            with pytest.raises(TopicAuthorizationException):
+                await producer.send("t", b"denied", partition=0)
+            with pytest.raises(KafkaError):
+                await producer.commit_transaction()
+            await producer.abort_transaction()
+            cluster.create_acls(may(TOPIC, "t", WRITE))
+            async with producer.transaction():
+                await producer.send("t", b"after", partition=1)
+        log = cluster.log("t")
+        assert [record.value for record in log.records()] == [b"before"]
+        assert log.open_transactions == set()
+        assert len(log.aborted_transactions(0, log.log_end_offset)) == 1
+        assert [record.value for record in cluster.log("t", 1).records()] == [b"after"]
+        assert not cluster.log("t", 1).aborted_transactions(0, 9)
+
+    async def test_the_transactional_id(self, cluster: EmbeddedCluster) -> None:
+        """The producer is unusable; its transaction ends when its time is up, or when its successor begins."""
+        async with transactional(cluster) as producer:
+            await producer.begin_transaction()
+            await producer.send("t", b"x", partition=0)
+            cluster.delete_acls(AclBindingFilter(resource_type=TRANSACTIONAL_ID))
+            with pytest.raises(TransactionalIdAuthorizationException):
+                await producer.commit_transaction()
+            with pytest.raises(KafkaError):
+                await producer.begin_transaction()
+        assert len(cluster.log("t").open_transactions) == 1
+        cluster.create_acls(may(TRANSACTIONAL_ID, "x", WRITE))
+        async with transactional(cluster) as successor:
+            assert cluster.log("t").open_transactions == set()
+            async with successor.transaction():
+                await successor.send("t", b"y", partition=0)
+
+    @pytest.mark.parametrize(
+        ("revoked", "error"),
+        [
+            (AclBindingFilter(resource_type=GROUP), GroupAuthorizationException),
+            (AclBindingFilter(resource_type=TOPIC, operation=READ), TopicAuthorizationException),
+        ],
+    )
+    async def test_committing_offsets(
+        self, cluster: EmbeddedCluster, revoked: AclBindingFilter, error: type[KafkaError]
+    ) -> None:
+        offsets = {TopicPartition("in", 0): OffsetAndMetadata(5)}
+        group = ConsumerGroupMetadata("g")
+        async with transactional(cluster) as producer:
+            await producer.begin_transaction()
+            await producer.send("t", b"x", partition=0)
+            cluster.delete_acls(revoked)
+            with pytest.raises(TransactionAbortableException) as failed:
+                await producer.send_offsets_to_transaction(offsets, group)
+            assert isinstance(failed.value.__cause__, error)
+            await producer.abort_transaction()
+            assert cluster.log("t").open_transactions == set()
+            cluster.create_acls(may(GROUP, "g", READ), may(TOPIC, "in", READ))
+            async with producer.transaction():
+                await producer.send_offsets_to_transaction(offsets, group)
+        assert cluster.committed_offsets("g") == {TopicPartition("in", 0): 5}
+
+
+class TestIdempotentProducer:
+    async def test_whoever_may_write_to_some_topic_gets_a_producer_id(self, cluster: EmbeddedCluster) -> None:
+        cluster.create_acls(may(TOPIC, "t", WRITE))
+        async with KafkaProducer(**alice(cluster)) as producer:
+            assert (await producer.send("t", b"x", partition=0)).offset == 0
+            with pytest.raises(TopicAuthorizationException):
+                await producer.send("other", b"x")
+        assert [topic.name for topic in cluster.topics] == ["t"]
+
+    async def test_a_topic_is_created_for_whoever_may(self, cluster: EmbeddedCluster) -> None:
+        prefixed = {"pattern_type": PatternType.PREFIXED}
+        cluster.create_acls(may(TOPIC, "new-", WRITE, **prefixed), may(TOPIC, "new-", AclOperation.CREATE, **prefixed))
+        async with KafkaProducer(**alice(cluster)) as producer:
+            assert (await producer.send("new-topic", b"x")).offset == 0
+
+    async def test_one_partition_that_is_denied_harms_no_other(self, cluster: EmbeddedCluster) -> None:
+        cluster.create_topic("u")
+        cluster.create_acls(may(TOPIC, "*", WRITE), may(TOPIC, "u", WRITE, permission=AclPermissionType.DENY))
+        cluster.create_acls(may(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.IDEMPOTENT_WRITE))
+        async with KafkaProducer(**alice(cluster)) as producer:
+            for _ in range(3):
+                kept, denied = producer.send("t", b"x", partition=0), producer.send("u", b"x")
+                assert (await kept).offset >= 0
+                with pytest.raises(TopicAuthorizationException):
+                    await denied
+        assert cluster.log("u").log_end_offset == 0
+
+
+async def test_acls_are_kept_in_the_data_directory(tmp_path: Path) -> None:
+    """Those that are there, and not those that were deleted."""
+    wanted = [may(TOPIC, "a·b", READ, host="::1"), may(GROUP, "g", WRITE, permission=AclPermissionType.DENY)]
+    gone = may(TOPIC, "gone", READ, pattern_type=PatternType.PREFIXED)
+    async with EmbeddedCluster(configs=GUARDED, data_dir=tmp_path) as cluster:
+        cluster.create_acls(*wanted, gone)
+        assert cluster.delete_acls(AclBindingFilter(name="gone")) == [gone]
+    async with EmbeddedCluster(configs=GUARDED, data_dir=tmp_path) as cluster:
+        assert cluster.acls == wanted
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        await log_in(client)
+        ask = MetadataRequest([MetadataRequestTopic(name="a·b")], allow_auto_topic_creation=False)
+        assert (await client.request(ask, 12)).topics[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        cluster.create_acls(may(TOPIC, "a·b", READ))
+        assert (await client.request(ask, 12)).topics[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        await client.close()
+
+
+class Late:
+    """An authorizer of the user's own, which is ready when the test says so."""
+
+    def __init__(self, listeners: Collection[str]) -> None:
+        loop = asyncio.get_running_loop()
+        self.ready: dict[str, asyncio.Future[None]] = {listener: loop.create_future() for listener in listeners}
+        self.started: list[int] = []
+        self.asked = asyncio.Event()
+
+    def start(self, node_id: int, listeners: Collection[str]) -> Mapping[str, Awaitable[object]]:
+        self.started.append(node_id)
+        self.asked.set()
+        return self.ready
+
+    def authorize(self, client: Client, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        return client.principal == "User:ANONYMOUS" and name != "secret"
+
+    def authorize_by_resource_type(self, client: Client, operation: AclOperation, kind: ResourceType) -> bool:
+        return True
+
+
+TWO = {
+    "listeners": "EARLY://:0,LATE://:0",
+    "listener.security.protocol.map": "EARLY:PLAINTEXT,LATE:PLAINTEXT",
+    "inter.broker.listener.name": "EARLY",
+}
+
+
+async def answers(address: tuple[str, int]) -> bool:
+    """Whether somebody lets clients in. The system makes connections before that."""
+    client = await RawClient.connect(":".join(map(str, address)))
+    try:
+        async with asyncio.timeout(0.2):
+            await client.request(MetadataRequest([]), 9)
+        return True
+    except TimeoutError:
+        return False
+    finally:
+        await client.close()
+
+
+class TestStart:
+    async def test_a_listener_lets_clients_in_when_its_authorizer_is_ready(self) -> None:
+        late = Late(["LATE"])
+        cluster = EmbeddedCluster(configs=TWO, authorizer=late)
+        starting = asyncio.create_task(cluster.start())
+        await late.asked.wait()
+        assert await answers(cluster.listener(0, "EARLY"))
+        assert not await answers(cluster.listener(0, "LATE"))
+        assert not starting.done()
+        late.ready["LATE"].set_result(None)
+        await starting
+        assert await answers(cluster.listener(0, "LATE"))
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        names = [MetadataRequestTopic(name=name) for name in ("open", "secret")]
+        answer = await client.request(MetadataRequest(names, allow_auto_topic_creation=False), 12)
+        assert [topic.error_code for topic in answer.topics] == [
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ]
+        await client.close()
+        await cluster.close()
+
+    async def test_a_node_whose_authorizer_fails_does_not_start(self) -> None:
+        late = Late(["EARLY", "LATE"])
+        cluster = EmbeddedCluster(2, configs=TWO, authorizer=late)
+        starting = asyncio.create_task(cluster.start())
+        await late.asked.wait()
+        late.ready["LATE"].set_exception(ConfigException("no rules"))
+        with pytest.raises(ConfigException, match="no rules"):
+            await starting
+        assert late.started == [0]
+        with pytest.raises(OSError):
+            await asyncio.open_connection(*cluster.listener(0, "EARLY"))
+        assert cluster.bootstrap_servers == ""
+        await cluster.close()
+
+    async def test_a_start_that_waits_may_be_cancelled(self) -> None:
+        late = Late(["LATE"])
+        cluster = EmbeddedCluster(configs=TWO, authorizer=late)
+        starting = asyncio.create_task(cluster.start())
+        await late.asked.wait()
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        with pytest.raises(OSError):
+            await asyncio.open_connection(*cluster.listener(0, "LATE"))
+        await cluster.close()
+
+    async def test_a_listener_that_comes_meanwhile_waits_for_all(self) -> None:
+        late = Late(["LATE"])
+        cluster = EmbeddedCluster(configs=TWO, authorizer=late)
+        starting = asyncio.create_task(cluster.start())
+        await late.asked.wait()
+        protocols = TWO["listener.security.protocol.map"] + ",NEW:PLAINTEXT"
+        cluster.alter_broker_configs(
+            {"listeners": TWO["listeners"] + ",NEW://:0", "listener.security.protocol.map": protocols}, node_id=0
+        )
+        await cluster.listeners_changed()
+        assert not await answers(cluster.listener(0, "NEW"))
+        late.ready["LATE"].set_result(None)
+        await starting
+        assert await answers(cluster.listener(0, "NEW"))
+        await cluster.close()
+
+    def test_one_authorizer_is_enough(self) -> None:
+        with pytest.raises(ValueError, match=r"authorizer\.class\.name"):
+            EmbeddedCluster(configs=GUARDED, authorizer=Late.__new__(Late))
+
+    def test_configs(self) -> None:
+        with pytest.raises(ConfigException, match=r"authorizer\.class\.name.*StandardAuthorizer"):
+            EmbeddedCluster(configs={"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"})
+        with pytest.raises(ConfigException, match=r"super\.users"):
+            EmbeddedCluster(configs={"super.users": "root"})
+
+
+async def test_kafkas_own_tool_allows_and_denies(cluster: EmbeddedCluster, java_tools: Any) -> None:
+    tools: KafkaTools = java_tools(cluster)
+    root = KafkaTools(tools._libs, cluster.bootstrap_servers, configs=java_configs("PLAIN", "alice", ESCAPED))
+    cluster.create_acls(may(ResourceType.CLUSTER, CLUSTER_NAME, AclOperation.ALL))
+    added = await root.acls("--add", "--allow-principal", "User:bob", "--producer", "--topic", "orders")
+    assert "principal=User:bob" in added
+    await root.acls(
+        *("--add", "--deny-principal", "User:*", "--deny-host", "10.0.0.1", "--operation", "Read"),
+        *("--topic", "ord", "--resource-pattern-type", "prefixed"),
+    )
+    of_bob = {one.operation for one in cluster.acls if one.principal == "User:bob"}
+    assert of_bob == {AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE}
+    assert cluster.acls[-1] == may(
+        TOPIC,
+        "ord",
+        READ,
+        principal="User:*",
+        host="10.0.0.1",
+        pattern_type=PatternType.PREFIXED,
+        permission=AclPermissionType.DENY,
+    )
+    listed = await root.acls("--list", "--topic", "orders", "--resource-pattern-type", "match")
+    assert "name=ord, patternType=PREFIXED" in listed
+    assert "host=10.0.0.1, operation=READ, permissionType=DENY" in listed
+    await root.acls("--remove", "--force", "--topic", "orders")
+    assert [one.name for one in cluster.acls] == [CLUSTER_NAME, "ord"]

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from aioproducer.broker.log import batch_scanner, log_validator
+from aioproducer.broker.log.batch_scanner import BatchScanner, scan_all
+from aioproducer.broker.log.log_validator import Scan, scan
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import RecordBatch
+from tests.broker.batches import NOW_MS, make_batch
+
+PLAIN = RecordBatch(make_batch(bytes(5000)))
+PACKED = RecordBatch(make_batch(bytes(5000), b"b", codec=CompressionType.GZIP))
+
+
+def test_it_finds_what_a_scan_of_each_finds() -> None:
+    found = scan_all([(PLAIN, None), (PACKED, None)])
+    assert found == [scan(PLAIN), scan(PACKED)]
+    assert (found[1].max_timestamp, found[1].decompressed) == (NOW_MS + 1, 5000 + 9 + 8)
+
+
+def test_a_request_has_a_budget_and_what_is_not_compressed_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (batch_scanner, log_validator):
+        monkeypatch.setattr(module, "MAX_DECOMPRESSED_SIZE", 6000)
+    monkeypatch.setattr(batch_scanner, "DECOMPRESSED_PER_BYTE", 0)
+    found = scan_all([(one, None) for one in (PACKED, PLAIN, PACKED, PACKED, PLAIN)])
+    assert [one.problem is None for one in found] == [True, True, False, False, True]
+    assert "too many bytes decompressed" in str(found[2].problem)
+
+
+async def test_in_a_thread_and_back_in_the_loop() -> None:
+    scanner = BatchScanner()
+    threads: list[str] = []
+    done = asyncio.Event()
+
+    def then(found: asyncio.Future[list[Scan]]) -> None:
+        assert found.result() == [scan(PLAIN)]
+        threads.append(threading.current_thread().name)
+        done.set()
+
+    scanner.scan([(PLAIN, None)], then)
+    await done.wait()
+    assert threads == [threading.main_thread().name]
+    scanner.close()
+    scanner.close()
+
+
+async def test_what_waits_when_it_is_closed_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanner = BatchScanner()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(batches: list[RecordBatch]) -> list[Scan]:
+        begun.set()
+        go_on.wait()
+        return []
+
+    monkeypatch.setattr(batch_scanner, "scan_all", slow)
+    ended: list[bool] = []
+    done = asyncio.Event()
+
+    def then(found: asyncio.Future[list[Scan]]) -> None:
+        ended.append(found.cancelled())
+        if len(ended) == 2:
+            done.set()
+
+    scanner.scan([(PLAIN, None)], then)
+    begun.wait()
+    scanner.scan([(PLAIN, None)], then)
+    scanner.close()
+    go_on.set()
+    await done.wait()
+    assert sorted(ended) == [False, True]

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from aioproducer.broker.requests.error_counts import error_counts
+from aioproducer.error_code import ErrorCode
+from aioproducer.protocol.messages.describe_configs import DescribeConfigsResponse, DescribeConfigsResult
+from aioproducer.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from aioproducer.protocol.messages.list_transactions import ListTransactionsResponse
+from aioproducer.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+
+
+def test_of_every_partition() -> None:
+    codes = (ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE)
+    topics = [TopicProduceResponse("t", partition_responses=[PartitionProduceResponse(0, code)]) for code in codes]
+    assert error_counts(ProduceResponse(topics)) == {ErrorCode.NONE: 2, ErrorCode.NOT_LEADER_OR_FOLLOWER: 1}
+
+
+def test_of_the_whole_and_its_parts() -> None:
+    topics = [FetchableTopicResponse("t", partitions=[PartitionData(0, ErrorCode.OFFSET_OUT_OF_RANGE)])]
+    assert error_counts(FetchResponse(responses=topics)) == {ErrorCode.NONE: 1, ErrorCode.OFFSET_OUT_OF_RANGE: 1}
+
+
+def test_arrays_of_anything_else_are_passed_over() -> None:
+    assert error_counts(ListTransactionsResponse(error_code=14, unknown_state_filters=["x"])) == {14: 1}
+    assert error_counts(DescribeConfigsResponse(results=[DescribeConfigsResult(40, None)])) == {40: 1}

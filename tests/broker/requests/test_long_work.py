@@ -1,0 +1,122 @@
+"""Work in slices: everything is done once, nobody waits for more than a slice of another, and errors find their way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from aioproducer.broker.requests import long_work
+from aioproducer.broker.requests.long_work import LongWork, Steps, finish
+from aioproducer.broker.requests.request import ClientSoftware, Request
+from aioproducer.broker.requests.response import RequestEnd
+from aioproducer.protocol.headers import RequestHeader
+from aioproducer.protocol.messages.metadata import MetadataResponse
+from aioproducer.protocol.schema import Response
+from tests.support.manual_clock import ManualClock
+
+
+class Channel:
+    """A request's channel that calls back at once, as a handler that is idle would, and notes what ends requests."""
+
+    id, listener, address = "", "", ""
+    user, security_protocol, authenticator = "ANONYMOUS", "PLAINTEXT", None
+
+    def __init__(self) -> None:
+        self.ended: list[Request] = []
+        self.failed: list[str] = []
+        self.software: ClientSoftware | None = None
+
+    def release(self, size: int) -> None:
+        pass
+
+    def send_response(self, response: RequestEnd) -> None:
+        self.ended.append(response.request)
+
+    def send_callback(self, request: Request, fun: Callable[[], object]) -> None:
+        try:
+            fun()
+        except ValueError as error:
+            self.failed.append(str(error))
+
+
+class Works:
+    """Requests, and the steps that were made for each: a step takes a second of the clock."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.work = LongWork(self.clock)
+        self.channel = Channel()
+        self.steps: list[str] = []
+
+    def begin(self, name: str, count: int, error: Exception | None = None, *, needed: bool = False) -> Request:
+        request = Request(RequestHeader(3, 12, 1, None), self.channel, self.channel)
+
+        def steps() -> Steps[Response | None]:
+            for _ in range(count):
+                self.steps.append(name)
+                self.clock.advance(1)
+                yield
+            if error is not None:
+                raise error
+            return MetadataResponse()
+
+        self.work.run(request, steps(), needed=needed)
+        return request
+
+    async def until_ended(self, *requests: Request) -> None:
+        """Responses of what took long are encoded in threads, and so come in any order."""
+        while len(self.channel.ended) < len(requests) or self.work:  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(0)
+        assert set(self.channel.ended) == set(requests)
+
+
+def test_finish_does_all_of_it() -> None:
+    def steps() -> Steps[int]:
+        yield
+        yield
+        return 3
+
+    assert finish(steps()) == 3
+
+
+async def test_what_is_short_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = Works()
+    monkeypatch.setattr(long_work, "FIRST_SLICE", 10)
+    request = works.begin("a", 3)
+    assert (works.channel.ended, len(works.work)) == ([request], 0)
+
+
+async def test_turns_are_taken() -> None:
+    works = Works()
+    first, second = works.begin("a", 3), works.begin("b", 2)
+    assert works.steps == ["a", "b"]
+    await asyncio.sleep(0)
+    assert works.steps == ["a", "b", "a"], "one slice in one turn of the loop"
+    await works.until_ended(first, second)
+    assert works.steps == ["a", "b", "a", "b", "a"]
+
+
+async def test_a_client_that_is_gone_is_worked_for_no_more() -> None:
+    works = Works()
+    gone, other = works.begin("a", 3), works.begin("b", 2)
+    gone.abandon()
+    await works.until_ended(other)
+    assert works.steps == ["a", "b", "b"]
+
+
+async def test_what_is_needed_is_done_though_the_client_is_gone() -> None:
+    works = Works()
+    gone = works.begin("a", 3, needed=True)
+    gone.abandon()
+    await works.until_ended(gone)
+    assert works.steps == ["a", "a", "a"]
+
+
+async def test_an_error_is_raised_to_the_handler_and_the_others_go_on() -> None:
+    works = Works()
+    works.begin("a", 1, ValueError("bad"))
+    other = works.begin("b", 2)
+    await works.until_ended(other)
+    assert works.channel.failed == ["bad"]

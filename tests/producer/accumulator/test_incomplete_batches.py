@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from aioproducer.producer.accumulator.incomplete_batches import IncompleteBatches
+from aioproducer.producer.accumulator.partition_queue import PartitionQueue
+from aioproducer.producer.accumulator.producer_batch import ProducerBatch
+from tests.producer.parts import Loop, make_batch
+
+QUEUES = [PartitionQueue("t", partition, None) for partition in range(3)]
+
+
+class IncompleteMachine(RuleBasedStateMachine):
+    """Against a plain list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches = IncompleteBatches()
+        self.expected: list[tuple[ProducerBatch, PartitionQueue]] = []
+        self.gone = [make_batch(Loop())]
+
+    @rule(queue=st.sampled_from(QUEUES))
+    def add(self, queue: PartitionQueue) -> None:
+        batch = make_batch(Loop())
+        self.batches.add(batch, queue)
+        self.expected.append((batch, queue))
+
+    @precondition(lambda self: self.expected)
+    @rule(data=st.data())
+    def remove(self, data: st.DataObject) -> None:
+        batch, _ = self.expected.pop(data.draw(st.integers(0, len(self.expected) - 1)))
+        self.batches.remove(batch)
+        self.gone.append(batch)
+
+    @rule(data=st.data())
+    def remove_again(self, data: st.DataObject) -> None:
+        self.batches.remove(data.draw(st.sampled_from(self.gone)))
+
+    @precondition(lambda self: self.expected)
+    @rule(data=st.data(), parts=st.integers(0, 4))
+    def replace(self, data: st.DataObject, parts: int) -> None:
+        place = data.draw(st.integers(0, len(self.expected) - 1))
+        batch, queue = self.expected[place]
+        others = [make_batch(Loop()) for _ in range(parts)]
+        self.batches.replace(batch, others)
+        self.expected[place : place + 1] = [(other, queue) for other in others]
+        self.gone.append(batch)
+
+    @invariant()
+    def it_has_the_same_in_the_same_order(self) -> None:
+        assert self.batches.items() == self.expected
+        assert list(self.batches) == [batch for batch, _ in self.expected]
+        assert len(self.batches) == len(self.expected)
+        assert bool(self.batches) == bool(self.expected)
+        assert self.batches.oldest is (self.expected[0][0] if self.expected else None)
+        assert all(self.batches.queue_of(batch) is queue for batch, queue in self.expected)
+        assert self.batches.queues() == list(dict.fromkeys(queue for _, queue in self.expected))
+
+
+TestIncompleteBatches: Any = IncompleteMachine.TestCase
+
+
+def test_what_is_not_there_has_no_queue_and_no_place() -> None:
+    batches, batch = IncompleteBatches(), make_batch(Loop())
+    with pytest.raises(KeyError):
+        batches.queue_of(batch)
+    with pytest.raises(KeyError):
+        batches.replace(batch, [])
+
+
+def test_it_may_change_while_somebody_goes_through_it() -> None:
+    batches = IncompleteBatches()
+    for _ in range(3):
+        batches.add(make_batch(Loop()), QUEUES[0])
+    for batch in batches:
+        batches.remove(batch)
+    assert not batches

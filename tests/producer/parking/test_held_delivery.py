@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from aioproducer.producer.accumulator.delivery import Delivery
+from aioproducer.producer.accumulator.produce_result import ProduceResult
+from aioproducer.producer.parking.held_delivery import HeldDelivery
+from tests.producer.parts import CountingLot, Loop, succeed, waiting
+
+
+def held() -> tuple[HeldDelivery, CountingLot]:
+    result, lot = ProduceResult(Loop(), "t", 0), CountingLot()
+    result.lot = lot
+    return HeldDelivery(result, 0), lot
+
+
+def test_it_is_a_delivery() -> None:
+    delivery, _ = held()
+    succeed(delivery.place()[0])
+    assert isinstance(delivery, Delivery)
+    assert delivery.result().offset == 1000
+    assert repr(delivery) == "<Delivery t-0 delivered>"
+
+
+def test_the_lot_learns_that_it_was_dropped_when_the_last_who_holds_it_drops_it() -> None:
+    delivery, lot = held()
+    again = delivery
+    del delivery
+    assert lot.drops == 0
+    del again
+    assert lot.drops == 1
+
+
+def test_the_lot_does_not_care_for_a_delivery_whose_record_waits_no_longer() -> None:
+    delivery, lot = held()
+    task = waiting(delivery)
+    delivery.place()[0].lot = None
+    del delivery, task
+    other, _ = held()
+    result = other.place()[0]
+    result.lot = None
+    result.forward([(0, ProduceResult(Loop(), "t", 1), 5)])
+    assert not other.done()  # it points to where the record is now
+    del other
+    assert lot.drops == 0

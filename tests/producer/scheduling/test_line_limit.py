@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from aioproducer.producer.accumulator.producer_batch import NO_LIMIT
+from aioproducer.producer.scheduling.line_limit import LineLimit, LineLimits
+
+
+def line() -> LineLimit:
+    return LineLimit(timeout=30.0, pause=1.0, largest=1_000_000)
+
+
+def test_nothing_is_limited_until_a_request_times_out() -> None:
+    assert line().most == NO_LIMIT
+
+
+def test_each_time_out_allows_half_the_request_at_most() -> None:
+    limit = line()
+    limit.timed_out(600_000, 30.0)
+    assert (limit.most, limit.large_at) == (300_000, 31.0)
+    limit.timed_out(600_000, 60.0)
+    assert (limit.most, limit.large_at) == (300_000, 61.0)
+    limit.timed_out(300_000, 90.0)
+    assert limit.most == 150_000
+
+
+def test_a_broker_that_was_only_away_has_no_limit_after_a_quick_answer() -> None:
+    limit = line()
+    limit.timed_out(500, 30.0)
+    assert limit.most == 250
+    limit.answered(16_000, 0.005)
+    assert limit.most == NO_LIMIT
+
+
+def test_a_line_is_taken_to_carry_a_quarter_of_what_an_answer_suggests() -> None:
+    limit = line()
+    limit.timed_out(1000, 30.0)
+    limit.answered(10_000, 1.0)
+    assert limit.most == 75_000
+    limit.answered(500, 1.0)
+    assert limit.most == 75_000
+
+
+def test_what_was_carried_slowly_may_go_again() -> None:
+    limit = line()
+    limit.timed_out(1000, 30.0)
+    limit.answered(200_000, 20.0)
+    assert limit.most == 200_000
+
+
+def test_a_large_batch_is_due_when_it_has_let_others_go_first_for_a_time_out() -> None:
+    limit = line()
+    limit.timed_out(1000, 30.0)
+    assert not limit.large_is_due(1000.0)
+    limit.deferred(32.0)
+    limit.deferred(40.0)
+    assert not limit.large_is_due(61.9)
+    assert limit.large_is_due(62.0)
+    limit.timed_out(100, 61.5)
+    assert not limit.large_is_due(62.0)
+    assert limit.large_is_due(62.5)
+    limit.large_sent()
+    assert not limit.large_is_due(1000.0)
+
+
+def test_each_node_has_a_limit_of_its_own() -> None:
+    limits = LineLimits(30.0, 1.0, 1_000_000)
+    limits.of(1).timed_out(1000, 30.0)
+    assert limits.of(1).most == 500
+    assert limits.of(2).most == NO_LIMIT
