@@ -222,8 +222,12 @@ class Connection:
                 waited = f"{(now - oldest.sent_at) * 1000:.0f} ms (request.timeout.ms)"
                 self.close(TimeoutException(f"{self.peer} did not answer {oldest.name} within {waited}"))
             else:
-                allowed = f"{self.request_timeout * 1000:.0f} ms (request.timeout.ms)"
-                self.close(TimeoutException(f"{self.peer} did not take what was sent to it within {allowed}"))
+                self.close(self.stuck())
+
+    def stuck(self) -> TimeoutException:
+        """Why a connection is given up of which no byte has left for so long."""
+        allowed = f"{self.request_timeout * 1000:.0f} ms (request.timeout.ms)"
+        return TimeoutException(f"{self.peer} did not take what was sent to it within {allowed}")
 
     # asyncio.BufferedProtocol
 

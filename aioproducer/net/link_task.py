@@ -303,7 +303,7 @@ class LinkTask:
             log.info("%s is reached again", link, extra={"kafka": self._fields("broker_reached")})
         link.last_error = None
         link.change(LinkState.READY)
-        unsent = 0
+        unsent, left_at = 0, self._loop.time()
         while not self._lost.is_set():
             due = self._idle_at(connection)
             if self._session_due is not None:
@@ -312,10 +312,13 @@ class LinkTask:
                 return
             if self._session_due is not None and self._loop.time() >= self._session_due:
                 await self._reauthenticate(connection)
-            elif connection.in_flight or connection.unsent() not in (0, unsent):
-                # With acks=0 bytes may be all there is to wait for; if none has left all the while, none will.
-                unsent = connection.unsent()
-                connection.last_active = self._loop.time()
+            elif connection.in_flight or (waiting := connection.unsent()):
+                # With acks=0 bytes may be all there is to wait for.
+                now = connection.last_active = self._loop.time()
+                if connection.in_flight or waiting != unsent:
+                    unsent, left_at = connection.unsent(), now
+                elif now - left_at >= self._config.request_timeout_ms / 1000:
+                    connection.close(connection.stuck())
             elif self._loop.time() >= self._idle_at(connection):
                 link.resting = True
                 idle = self._config.connections_max_idle_ms

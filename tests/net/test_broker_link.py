@@ -519,12 +519,12 @@ async def test_bytes_that_never_leave_keep_no_connection(world: World) -> None:
         link = await watched.ready()
         assert link.connection is not None
         transport: Any = link.connection._transport
-        left = [5000, 4000, 4000]
-        transport.get_write_buffer_size = lambda: left.pop(0) if len(left) > 1 else left[0]
-        await asyncio.sleep(19)
-        assert link.ready()
-        await asyncio.sleep(21)
-        assert link.state is IDLE
+        began, connection = asyncio.get_running_loop().time(), link.connection
+        transport.get_write_buffer_size = lambda: 5000 if asyncio.get_running_loop().time() - began < 15 else 4000
+        await asyncio.sleep(48)
+        assert link.connection is connection
+        await asyncio.sleep(5)
+        assert link.connection is not connection, "request.timeout.ms after the last byte has left"
 
 
 @virtual

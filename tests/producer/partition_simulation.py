@@ -179,7 +179,7 @@ class PartitionSimulation(Accumulation):
             self.drains += 1
             batch.drain_order = self.drains
         if queue.sequences is not None and batch.has_sequence():
-            queue.sequences.sent_again(self.loop.now)
+            queue.sequences.sent_again(batch, self.loop.now, 0)
         elif queue.sequences is not None:
             queue.sequences.stamp(batch, self.loop.now, 0)
             self.stamped.append((batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))

@@ -198,7 +198,7 @@ class RulesSimulation(Accumulation):
                 batch.drain_order = self.drains
             again = batch.has_sequence()
             if queue.sequences is not None and again:
-                queue.sequences.sent_again(self.loop.now)
+                queue.sequences.sent_again(batch, self.loop.now, 0)
             elif queue.sequences is not None:
                 queue.sequences.stamp(batch, self.loop.now, 0)
             self.sealer.seal(batch)

@@ -150,7 +150,7 @@ def a_pause_changes_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def new_batches_go_beside_retries(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartitionSequences, "interrupted", lambda self: None)
-    patch.setattr(PartitionSequences, "sent_again", lambda self, now: None)
+    patch.setattr(PartitionSequences, "sent_again", lambda self, batch, now, now_ms: None)
 
 
 def what_is_behind_keeps_its_stamp(patch: pytest.MonkeyPatch) -> None:

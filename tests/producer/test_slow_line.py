@@ -95,7 +95,7 @@ async def appended(records: int) -> int:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         servers = cluster.bootstrap_servers
-        async with KafkaProducer(bootstrap_servers=servers, acks=0, connections_max_idle_ms=400) as producer:
+        async with KafkaProducer(bootstrap_servers=servers, acks=0, connections_max_idle_ms=50) as producer:
             for _ in range(records):
                 await producer.send("t", bytes(1000))
             await asyncio.sleep(10)

@@ -40,6 +40,9 @@ REMEMBERED_MS: Final = 12 * 3600 * 1000
 KNOWN_FOR: Final = 1.0
 """Seconds for which a broker certainly does not forget a producer (``producer.id.expiration.ms``, a day by default)."""
 
+_ALWAYS: Final = -(2**62)
+"""A timestamp that all have reached."""
+
 _NOWHERE: Final = 2**62
 """A place that no batch has."""
 
@@ -91,6 +94,7 @@ class PartitionSequences:
         "_known_at",
         "_new_from",
         "_places",
+        "_remembered_from",
         "_stamped",
         "_void",
         "append_time",
@@ -124,7 +128,9 @@ class PartitionSequences:
         self.append_time = False
         """The log gives its records timestamps of its own (``message.timestamp.type=LogAppendTime``)."""
         self.remembered = True
-        """The batch that was stamped last is so new that its broker will remember the producer."""
+        """The batch that left last is so new that its broker will remember the producer."""
+        self._remembered_from: i64 = 0
+        """Timestamps from then on are so new."""
         self.log: i64 = 0
         """Counts the logs that the partition has had."""
         self.by_name = False
@@ -166,10 +172,11 @@ class PartitionSequences:
     def stamp(self, batch: ProducerBatch, now: float, now_ms: i64) -> None:
         """Gives a batch without a sequence its identity and sequence; ``may_drain_new`` must hold.
 
-        ``now_ms``: the wall clock's time. In a transaction brokers forget nobody.
+        ``now_ms`` is the wall clock's time. In a transaction brokers forget no producer, whatever its timestamps are.
         """
         assert self._ids.current is not None
-        self.remembered = batch.max_timestamp >= now_ms - REMEMBERED_MS or self.append_time or self._ids.transactional
+        self._remembered_from = _ALWAYS if self.append_time or self._ids.transactional else now_ms - REMEMBERED_MS
+        self.remembered = batch.max_timestamp >= self._remembered_from
         if not self.remembered or (not self.unresolved and now - self._known_at > KNOWN_FOR):
             self.known_id = -1
         if self.identity is None:
@@ -192,9 +199,12 @@ class PartitionSequences:
         self._places.append(self._stamped)
         self._stamped += 1
 
-    def sent_again(self, now: float) -> None:
+    def sent_again(self, batch: ProducerBatch, now: float, now_ms: i64) -> None:
         """The lowest unresolved batch, which has its stamp, goes out once more. This, too, may come after a pause."""
-        if now - self._known_at > KNOWN_FOR and not any(one.in_flight for one in self.unresolved):
+        self._remembered_from = _ALWAYS if self.append_time or self._ids.transactional else now_ms - REMEMBERED_MS
+        self.remembered = batch.max_timestamp >= self._remembered_from
+        paused = now - self._known_at > KNOWN_FOR and not any(one.in_flight for one in self.unresolved)
+        if paused or not self.remembered:
             self.known_id = -1
 
     def _next_identity(self, mine: ProducerIdAndEpoch, current: ProducerIdAndEpoch) -> ProducerIdAndEpoch:
@@ -254,7 +264,7 @@ class PartitionSequences:
 
     def resolve(self, batch: ProducerBatch) -> None:
         """The batch's sequences are used in the log."""
-        if batch.log == self.log and self.remembered:
+        if batch.log == self.log and self.remembered and batch.max_timestamp >= self._remembered_from:
             self.known_id = batch.producer_id
             self._known_at = batch.sent_at
         self._remove(batch)

@@ -165,7 +165,7 @@ class ProduceExchange:
         sequences = queue.sequences
         if sequences is not None:
             if batch.has_sequence():
-                sequences.sent_again(now)
+                sequences.sent_again(batch, now, self._now_ms)
             else:
                 sequences.stamp(batch, now, self._now_ms)
             batch.log = sequences.log

@@ -251,6 +251,30 @@ def test_behind_a_batch_of_old_records_nothing_goes_until_it_is_resolved() -> No
     assert sequences.may_drain_new()
 
 
+def test_a_part_of_a_batch_may_be_older_than_the_batch() -> None:
+    sequences = known(ids_of())
+    whole, old, new = of_age(0), of_age(REMEMBERED_MS + 1), of_age(0)
+    sequences.stamp(whole, 0.0, NOW_MS)
+    old.producer_id = new.producer_id = whole.producer_id
+    sequences.split(whole, [old, new])
+    sequences.sent_again(old, 0.0, NOW_MS)
+    sequences.resolve(old)
+    assert not sequences.may_drain_new(), "the broker may have forgotten the producer: the other part goes alone"
+    sequences.sent_again(new, 0.0, NOW_MS)
+    sequences.resolve(new)
+    sequences.stamp(of_age(0), 0.0, NOW_MS)
+    assert sequences.may_drain_new()
+
+
+def test_a_batch_of_old_records_that_is_sent_again_goes_alone() -> None:
+    sequences = known(ids_of())
+    batch = of_age(0)
+    sequences.stamp(batch, 0.0, NOW_MS)
+    assert sequences.may_drain_new()
+    sequences.sent_again(batch, 0.0, NOW_MS + REMEMBERED_MS + 1)
+    assert not sequences.may_drain_new()
+
+
 def test_old_records_go_as_others_where_the_log_gives_them_timestamps() -> None:
     sequences = known(ids_of())
     sequences.append_time = True

@@ -74,10 +74,10 @@ def the_epoch_that_the_end_of_a_transaction_brings_is_ignored(monkeypatch: pytes
 
 @bug(undisturbed(of_the_second_protocol))
 def sequences_go_on_in_the_next_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stamp(original: Any, self: PartitionSequences, batch: Any, now: float) -> None:
+    def stamp(original: Any, self: PartitionSequences, batch: Any, now: float, now_ms: int) -> None:
         if self.transactional and self.identity is not None:
             self.identity = self._ids.current
-        original(self, batch, now)
+        original(self, batch, now, now_ms)
 
     wrap(monkeypatch, PartitionSequences, "stamp", stamp)
 
