@@ -105,6 +105,7 @@ class BrokerServer:
         """Obeys configs that were changed while it runs."""
         self._config = config = self.context.state.configs.broker(self.context.node_id)
         self.handlers.resize(config.num_io_threads)
+        self.context.threads.resize(config.background_threads)
         self.sockets.reconfigure(config)
         self.gate.configure(ConnectionLimits.of(config))
         self.listeners.follow(config.listening)

@@ -46,6 +46,7 @@ from aioproducer.broker.storage.storage import Storage
 from aioproducer.configs.config_def import INT_MAX
 from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
+from aioproducer.tasks.background_threads import BackgroundThreads
 from aioproducer.tasks.to_the_end import to_the_end
 from aioproducer.timing.clock import Clock, SystemClock
 
@@ -283,6 +284,9 @@ class EmbeddedCluster(ClusterContents):
             await server.listeners.settled()
 
     def _context(self, node_id: int) -> BrokerContext:
+        threads = BackgroundThreads(
+            f"aioproducer-background-{node_id}", self._state.configs.broker(node_id).background_threads
+        )
         return BrokerContext(
             node_id,
             self._state,
@@ -290,9 +294,10 @@ class EmbeddedCluster(ClusterContents):
             self._transactions,
             self._groups,
             Purgatories(self._clock, self._state.config),
-            LongWork(self._clock),
+            threads,
+            LongWork(self._clock, threads),
             RequestOrder(),
-            BatchScanner(),
+            BatchScanner(threads),
             ResponseMemory(),
             FetchSessionCache(
                 self._state.config.max_incremental_fetch_session_cache_slots,
@@ -320,6 +325,7 @@ class EmbeddedCluster(ClusterContents):
         self._state.node_stopped(node_id)
         await (server.shutdown(self._committed) if clean else server.abort())
         server.context.scanner.close()
+        server.context.threads.close()
         purgatories = tuple(server.context.purgatories)
         for topic in self._state.topics.values():
             for partition in topic.partitions:

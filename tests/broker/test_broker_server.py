@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from aioproducer.broker import EmbeddedCluster, broker_server
+from aioproducer.broker.log import batch_scanner
+from aioproducer.broker.log.batch_scanner import scan_all
+from aioproducer.broker.log.log_validator import Codec, Scan
+from aioproducer.broker.requests import long_work
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.metadata import MetadataRequest
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import RecordBatch
 
 from .batches import make_batch
-from .raw_client import RawClient
+from .raw_client import Connect, RawClient
 
 
 def produce(size: int = 10) -> ProduceRequest:
@@ -103,3 +111,44 @@ async def test_after_a_crash_nothing_is_written_any_more(cluster: EmbeddedCluste
     await until(lambda: cluster.delayed_fetches)
     await cluster.stop_node(0)
     assert await client.receive_rest() == b""
+
+
+class TestBackgroundThreads:
+    """``background.threads`` bounds what is done beside the event loop: reading batches, encoding responses."""
+
+    @pytest.mark.parametrize("cluster", [{"configs": {"background.threads": 1}}], indirect=True)
+    async def test_they_are_so_many_and_may_become_more(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun, may_end = threading.Event(), threading.Event()
+
+        def slow(batches: Sequence[tuple[RecordBatch, Codec | None]]) -> list[Scan]:
+            begun.set()
+            may_end.wait()
+            return scan_all(batches)
+
+        monkeypatch.setattr(batch_scanner, "scan_all", slow)
+        monkeypatch.setattr(long_work, "FIRST_SLICE", -1.0)
+        try:
+            packed = make_batch(bytes(3 * 2**20), codec=CompressionType.GZIP)
+            data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, packed)])]
+            await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=data), 9)
+            await until(begun.is_set)
+            other = await connect()
+            await other.send(MetadataRequest(), 9)
+            await turns()
+            threads = cluster._servers[0].context.threads
+            waiting = threads.run(lambda: None)
+            await turns()
+            assert not waiting.done()
+            cluster.alter_broker_configs({"background.threads": 2})
+            assert (await other.receive(MetadataRequest.API_KEY, 9))[1].brokers
+            await waiting
+        finally:
+            may_end.set()
+        assert (await client.receive(ProduceRequest.API_KEY, 9))[1].responses[0].partition_responses[0].error_code == 0
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)

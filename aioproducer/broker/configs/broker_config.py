@@ -220,6 +220,14 @@ class BrokerConfig:
     num_io_threads: int = key(
         Type.INT, 8, at_least(1), "Tasks that handle requests: as many requests at most in one turn of the event loop."
     )
+    background_threads: int = key(
+        Type.INT,
+        10,
+        at_least(1),
+        "Threads of a node for what would hold up its event loop: to read large or compressed batches, one request at a"
+        " time, to encode responses that took long, to resolve host names. Further work waits. The data directory has"
+        " a thread of its own.",
+    )
     queued_max_requests: int = key(
         Type.INT, 500, at_least(1), "Requests that may wait for a handler; while as many do, nothing more is read."
     )

@@ -29,7 +29,7 @@ def test_names_and_texts_as_in_server_properties() -> None:
         ("num.partitions", "many"),
         ("log.message.timestamp.type", "Never"),
         ("num.partition", 1),
-        ("background.threads", 10),
+        ("background.threads", 0),
         ("max.connections.per.ip.overrides", "clients.example:100"),
     ],
 )
