@@ -20,6 +20,7 @@ from aioproducer.broker.quotas.connection_quotas import ConnectionLimits, Connec
 from aioproducer.broker.quotas.rate_quota import QuotaWindow
 from aioproducer.broker.requests import request_log
 from aioproducer.broker.requests.error_counts import error_counts
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool, RequestHandler
 from aioproducer.broker.requests.request_metrics import RequestMetrics, RequestTimes
@@ -41,9 +42,10 @@ class BrokerServer:
         listen: Listen,
         host: str,
         on_listeners: Callable[[], object] = lambda: None,
+        on_fatal: Callable[[FatalExitError], object] | None = None,
     ) -> None:
         """``host`` is where listeners are that name none; ``on_listeners`` is called when they, or what is told of
-        them, have changed while it runs."""
+        them, have changed while it runs; ``on_fatal`` when a handler has raised that: the node is to be stopped."""
         self.context = context
         self._config = config = context.state.configs.broker(context.node_id)
         window = QuotaWindow(config.quota_window_size_seconds, config.quota_window_num)
@@ -68,6 +70,7 @@ class BrokerServer:
         self.handlers = KafkaRequestHandlerPool(
             f"data-plane-kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
         )
+        self.handlers.on_fatal = on_fatal
         self.listeners = ListenerChanges(
             context.node_id, host, self.sockets, self.gate, context.clock, on_change=on_listeners
         )

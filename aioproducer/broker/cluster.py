@@ -22,6 +22,7 @@ from aioproducer.broker.configs.listeners import DEFAULT_LISTENERS
 from aioproducer.broker.coordinators.group_coordinator import GroupCoordinator
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
 from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
+from aioproducer.broker.failure import Failure
 from aioproducer.broker.faults.faults import NO_FAULTS, Faults
 from aioproducer.broker.faulty_apis import FaultyApis
 from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
@@ -33,6 +34,7 @@ from aioproducer.broker.network.listening_socket import Listen, listen
 from aioproducer.broker.purgatory.purgatories import Purgatories
 from aioproducer.broker.quotas.quota_managers import QuotaManagers
 from aioproducer.broker.requests.broker_topic_metrics import BrokerTopicMetrics
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.long_work import LongWork
 from aioproducer.broker.requests.request_handler import RequestHandler
 from aioproducer.broker.requests.request_order import RequestOrder
@@ -122,7 +124,11 @@ class EmbeddedCluster(ClusterContents):
         self._host = host
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
-        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)), recover=recover)
+        self._failure = Failure()
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._storage = (
+            None if data_dir is None else Storage(OsFiles(Path(data_dir)), self._failure.happen, recover=recover)
+        )
         journal = IN_MEMORY if self._storage is None else self._storage.journal
         state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
@@ -191,6 +197,7 @@ class EmbeddedCluster(ClusterContents):
     async def _close(self) -> None:
         for node_id in tuple(self._servers):
             await self.stop_node(node_id, clean=True)
+        await asyncio.gather(*self._stopping)
         for cleanup in self._cleanups:
             cleanup.close()
         self._transactions.close()
@@ -199,15 +206,12 @@ class EmbeddedCluster(ClusterContents):
             await self._storage.close()
 
     async def failed(self) -> str:
-        """Returns when the data directory has failed, and says why; never without one.
+        """Returns when the data directory has failed, or a node stops because of a :class:`FatalExitError`; says why.
 
-        Nothing is acknowledged from then on, whatever clients try: close the cluster, and start another one when the
-        reason is gone. What was acknowledged is there again.
+        Close the cluster then, and start another one when the reason is gone. After the data directory has failed
+        nothing is acknowledged, whatever clients try; what was acknowledged is there again with the next start.
         """
-        if self._storage is not None:
-            return await self._storage.failed()
-        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        return await never
+        return await self._failure.wait()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -236,7 +240,14 @@ class EmbeddedCluster(ClusterContents):
             apis = self._storage.durable(apis)
         if self._faults is not NO_FAULTS:
             apis = FaultyApis(apis, context)
-        server = BrokerServer(context, apis, self._listen, self._host, partial(self._listeners_changed, node_id))
+        server = BrokerServer(
+            context,
+            apis,
+            self._listen,
+            self._host,
+            partial(self._listeners_changed, node_id),
+            partial(self._fatal, node_id),
+        )
         opened = await server.open(self._wanted(node_id, port).values())
         self._servers[node_id] = server
         for cleanup in self._cleanups:
@@ -331,6 +342,19 @@ class EmbeddedCluster(ClusterContents):
             for partition in topic.partitions:
                 for purgatory in purgatories:
                     partition.unwatch(purgatory.check_and_complete)
+
+    def _fatal(self, node_id: int, error: FatalExitError) -> None:
+        """A handler of the node has raised that."""
+        self._failure.happen(f"node {node_id} has stopped: {str(error) or type(error).__name__}")
+        server = self._servers.get(node_id)
+
+        async def stop() -> None:
+            if server is not None and self._servers.get(node_id) is server:  # else it is being stopped already
+                await self.stop_node(node_id)
+
+        task = asyncio.get_running_loop().create_task(stop(), name=f"stop-of-node-{node_id}")
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
 
     async def _committed(self) -> None:
         """Returns when everything that has changed so far is on disk, or when writing has failed, which is logged."""

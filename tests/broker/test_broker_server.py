@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster, broker_server
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker import Client, EmbeddedCluster, FatalExitError, broker_server
 from aioproducer.broker.log import batch_scanner
 from aioproducer.broker.log.batch_scanner import scan_all
 from aioproducer.broker.log.log_validator import Codec, Scan
@@ -19,7 +20,7 @@ from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from aioproducer.protocol.messages.metadata import MetadataRequest
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
@@ -152,3 +153,68 @@ class TestBackgroundThreads:
 async def turns() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
+
+
+class Doomed:
+    """An authorizer that raises this when somebody asks for the topic."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def start(self, node_id: int, listeners: Collection[str]) -> Mapping[str, Awaitable[object]]:
+        return {}
+
+    def authorize(self, client: Client, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        if (kind, name) == (ResourceType.TOPIC, "doom"):
+            raise self.error
+        return True
+
+    def authorize_by_resource_type(self, client: Client, operation: AclOperation, kind: ResourceType) -> bool:
+        return True
+
+
+DOOM = MetadataRequest([MetadataRequestTopic(name="doom")])
+
+
+class TestFatalExitError:
+    @pytest.mark.parametrize(
+        "cluster", [{"nodes": 2, "authorizer": Doomed(FatalExitError("no way on"))}], indirect=True
+    )
+    async def test_the_node_stops_and_the_others_do_not(
+        self, cluster: EmbeddedCluster, connect: Connect, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        cluster.create_topic("both", assignments=[(0, 1)])
+        doomed, bystander, other = await connect(), await connect(), await connect(1)
+        await bystander.send(fetch(max_wait_ms=10**6), 12)
+        await doomed.send(DOOM, 9)
+        await doomed.send(MetadataRequest(), 9)
+        async with asyncio.timeout(10):
+            assert await cluster.failed() == "node 0 has stopped: no way on"
+        assert await doomed.is_closed()
+        assert await bystander.is_closed()
+        answer = await other.request(MetadataRequest(), 9)
+        assert [broker.node_id for broker in answer.brokers] == [1]
+        assert cluster.leader("both") == 1
+        assert [record.levelname for record in caplog.records] == ["CRITICAL"]
+        await cluster.start_node(0)
+        assert len((await (await connect()).request(MetadataRequest(), 9)).brokers) == 2
+
+    @pytest.mark.parametrize("cluster", [{"authorizer": Doomed(ZeroDivisionError("a bug"))}], indirect=True)
+    async def test_any_other_error_costs_the_connection_alone(self, cluster: EmbeddedCluster, connect: Connect) -> None:
+        doomed, other = await connect(), await connect()
+        await doomed.send(DOOM, 9)
+        assert await doomed.is_closed()
+        assert (await other.request(MetadataRequest(), 9)).brokers
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await cluster.failed()
+
+    async def test_a_cluster_may_be_closed_meanwhile(self) -> None:
+        cluster = EmbeddedCluster(authorizer=Doomed(FatalExitError()))
+        await cluster.start()
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        await client.send(DOOM, 9)
+        assert await cluster.failed() == "node 0 has stopped: FatalExitError"
+        await cluster.close()
+        assert await client.is_closed()
+        await client.close()

@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.request import ClientSoftware, Request
 from aioproducer.broker.requests.request_channel import CallbackRequest, RequestChannel, Sentinel
 from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool
@@ -196,6 +197,38 @@ async def test_the_pool_grows_and_shrinks_while_it_works() -> None:
     pool.resize(0)
     await pool.wait_closed()
     assert channel.idle_handlers == 0
+
+
+@pytest.mark.parametrize("in_callback", [False, True])
+async def test_after_a_fatal_error_nothing_more_is_handled(in_callback: bool, caplog: pytest.LogCaptureFixture) -> None:
+    class Fatal(Handler):
+        def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
+            super().handle(request, frame, body_at)
+            if not in_callback:
+                raise FatalExitError("no way on")
+            request.call_back(self.go_on)
+
+        def go_on(self) -> None:
+            raise FatalExitError("no way on")
+
+    handler = Fatal()
+    channel = RequestChannel(100, SystemClock())
+    pool = KafkaRequestHandlerPool("handler", channel, handler, SystemClock())
+    told: list[str] = []
+    pool.on_fatal = lambda error: told.append(str(error))
+    pool.resize(1)
+    for number in range(4):
+        assert channel.offer(make_request(channel, number))
+    await turns()
+    pool.resize(4)
+    await turns()
+    assert len(handler.requests) == 1
+    assert told == ["no way on"]
+    assert not channel.handle_now(make_request(channel))
+    (record,) = caplog.records
+    assert record.levelname == "CRITICAL"
+    assert record.message.endswith("the node stops: no way on")
+    await pool.wait_closed()
 
 
 async def test_idle_and_busy() -> None:
