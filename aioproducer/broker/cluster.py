@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from aioproducer.broker.authorization.authorizer import Authorizer, authorizer_of
-from aioproducer.broker.broker_metrics import broker_metrics
+from aioproducer.broker.broker_metrics import cluster_metrics
 from aioproducer.broker.broker_server import BrokerServer
 from aioproducer.broker.cluster_contents import ClusterContents
 from aioproducer.broker.configs.broker_config import BrokerConfig
@@ -363,14 +363,13 @@ class EmbeddedCluster(ClusterContents):
                 await self._storage.commit()
 
     def metrics(self) -> MetricsSnapshot:
-        """The metrics of the running nodes at this moment; each has the tag ``node-id``.
+        """The metrics of the running nodes at this moment; those of a single node have the tag ``node-id``.
 
         ``cluster.metrics().select("RequestMetrics", node_id="node-0", request="Produce")["TotalTimeMs-p99"]``;
         ``docs/broker-metrics.md`` lists them.
         """
         now = self._clock.monotonic()
-        servers = self._servers.values()
-        return MetricsSnapshot(dict(metric for server in servers for metric in broker_metrics(server, now)))
+        return MetricsSnapshot(dict(cluster_metrics(self._servers.values(), now)))
 
     def listener(self, node_id: int, name: str | None = None) -> tuple[str, int]:
         """The host and port that a node listens on itself, by its first listener or the one of this name; port 0 if it

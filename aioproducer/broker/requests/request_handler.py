@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from aioproducer.broker.requests import request_log
@@ -32,6 +32,15 @@ class RequestHandler(Protocol):
         """
 
 
+def avg_idle_percent(pools: Iterable[KafkaRequestHandlerPool], now: float) -> float:
+    """Which share of their time, 0 to 1, the handlers of all these pools have nothing to do (KIP-1207)."""
+    busy, handlers = 0.0, 0
+    for pool in pools:
+        busy += pool.busy.rate(now)
+        handlers += pool.size
+    return max(0.0, 1.0 - busy / handlers) if handlers else 1.0
+
+
 class KafkaRequestHandlerPool:
     """``num.io.threads`` tasks that take requests out of a :class:`RequestChannel`, one each per turn of the loop.
 
@@ -57,10 +66,6 @@ class KafkaRequestHandlerPool:
     @property
     def size(self) -> int:
         return self._size
-
-    def avg_idle_percent(self, now: float) -> float:
-        """Which share of the time handlers have nothing to do, 0 to 1 (Kafka's ``RequestHandlerAvgIdlePercent``)."""
-        return max(0.0, 1.0 - self.busy.rate(now) / self._size) if self._size else 1.0
 
     def is_idle(self) -> bool:
         """Whether no handler has anything to do."""

@@ -8,7 +8,7 @@ import pytest
 from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.request import ClientSoftware, Request
 from aioproducer.broker.requests.request_channel import CallbackRequest, RequestChannel, Sentinel
-from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool
+from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool, avg_idle_percent
 from aioproducer.broker.requests.response import NoOpResponse, RequestEnd
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.timing.clock import SystemClock
@@ -240,15 +240,22 @@ async def test_idle_and_busy() -> None:
 
     channel = RequestChannel(100, clock)
     pool = KafkaRequestHandlerPool("handler", channel, Slow(), clock)
-    assert pool.avg_idle_percent(clock.monotonic()) == 1.0
+    assert avg_idle_percent([pool], clock.monotonic()) == 1.0
     pool.resize(2)
     connection = Connection()
     pool.handle(make_request(channel, connection=connection))
     clock.advance(20)
     assert connection.released == [5]
-    assert 0.85 < pool.avg_idle_percent(clock.monotonic()) < 0.95
-    pool.abort()
-    await pool.wait_closed()
+    idle = avg_idle_percent([pool], clock.monotonic())
+    assert 0.85 < idle < 0.95
+    another = KafkaRequestHandlerPool("another", RequestChannel(100, clock), Slow(), clock)
+    another.resize(6)
+    assert avg_idle_percent([another], clock.monotonic()) == 1.0
+    of_all = avg_idle_percent([pool, another], clock.monotonic())
+    assert of_all == pytest.approx((2 * idle + 6) / 8), "a pool counts as much as it has handlers"
+    for each in (pool, another):
+        each.abort()
+        await each.wait_closed()
 
 
 async def test_who_waits_for_rest_is_told_when_somebody_has_nothing_to_do() -> None:
