@@ -23,6 +23,7 @@
     processor.py       the connections of a listener, from bytes to requests and from responses to bytes
     idle_expiry.py, receive_deadlines.py   closes silent connections, and those whose requests arrive too slowly
     connection_quotas.py  how many connections, and how fast: by address, by listener, in all
+    connection_overrides.py, override_hosts.py   exceptions for single addresses; their host names
     rate_quota.py, token_bucket.py   an upper bound for a rate, and how long to wait
     client_quotas.py   which quotas users, client ids and addresses have
     client_quota_manager.py   how much of their quotas clients use

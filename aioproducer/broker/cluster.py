@@ -248,7 +248,11 @@ class EmbeddedCluster(ClusterContents):
             partial(self._listeners_changed, node_id),
             partial(self._fatal, node_id),
         )
-        opened = await server.open(self._wanted(node_id, port).values())
+        try:
+            opened = await server.open(self._wanted(node_id, port).values())
+        except BaseException:
+            context.threads.close()
+            raise
         self._servers[node_id] = server
         for cleanup in self._cleanups:
             cleanup.start()
@@ -289,10 +293,11 @@ class EmbeddedCluster(ClusterContents):
             self._state.nodes.advertises(node_id, self._listening(node_id, server.sockets.end_points))
 
     async def listeners_changed(self) -> None:
-        """Returns when all running nodes listen where their configs say, which may take a moment after a change of
-        ``listeners``. Raises ``OSError`` if a port cannot be opened."""
+        """Returns when all running nodes listen where their configs say, and have resolved the host names in
+        ``max.connections.per.ip.overrides``, which may take a moment after a change. Raises ``OSError`` if a port
+        cannot be opened, and ``ConfigException`` if a name cannot be resolved."""
         for server in tuple(self._servers.values()):
-            await server.listeners.settled()
+            await server.settled()
 
     def _context(self, node_id: int) -> BrokerContext:
         threads = BackgroundThreads(
