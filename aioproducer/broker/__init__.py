@@ -23,6 +23,7 @@
     processor.py       the connections of a listener, from bytes to requests and from responses to bytes
     idle_expiry.py, receive_deadlines.py   closes silent connections, and those whose requests arrive too slowly
     connection_quotas.py  how many connections, and how fast: by address, by listener, in all
+    connection_overrides.py, override_hosts.py   exceptions for single addresses; their host names
     rate_quota.py, token_bucket.py   an upper bound for a rate, and how long to wait
     client_quotas.py   which quotas users, client ids and addresses have
     client_quota_manager.py   how much of their quotas clients use
@@ -44,6 +45,7 @@
     memory_pool.py     how much memory the requests of all clients may take
     request_channel.py the queue of requests
     request_handler.py the pool that handles them
+    fatal_exit_error.py, failure.py   what stops a node; why a cluster has to be closed
     request.py, response.py  one request, until it is answered; its response
     context.py         what the handlers of a node work with
     kafka_apis.py      from a request to its handler
@@ -86,6 +88,7 @@ from aioproducer.broker.configs.broker_config import BrokerConfig
 from aioproducer.broker.configs.topic_config import TopicConfig
 from aioproducer.broker.faults.faults import AppendFault, Faults, ReceivedRequest, RequestFault
 from aioproducer.broker.log.partition_log import LogAppendInfo, PartitionLog
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.state.topic import Partition, Topic
 
 __all__ = [
@@ -94,6 +97,7 @@ __all__ = [
     "BrokerConfig",
     "Client",
     "EmbeddedCluster",
+    "FatalExitError",
     "Faults",
     "LogAppendInfo",
     "Partition",

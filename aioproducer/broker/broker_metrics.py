@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from aioproducer.broker.broker_server import BrokerServer
 from aioproducer.broker.quotas.client_quota_manager import Client
 from aioproducer.broker.requests.broker_topic_metrics import RATES
+from aioproducer.broker.requests.request_handler import avg_idle_percent
 from aioproducer.broker.requests.request_metrics import HISTOGRAMS
 from aioproducer.error_code import ErrorCode
 from aioproducer.metrics.histogram import Histogram
@@ -18,8 +19,15 @@ PERCENTILES = {"p50": 0.5, "p75": 0.75, "p95": 0.95, "p98": 0.98, "p99": 0.99, "
 Metric = tuple[MetricName, float]
 
 
-def broker_metrics(server: BrokerServer, now: float) -> Iterator[Metric]:
-    """Every metric of a running node, tagged with its id."""
+def cluster_metrics(servers: Collection[BrokerServer], now: float) -> Iterator[Metric]:
+    """Every metric of the running nodes; those of a single node are tagged with its id."""
+    if servers:
+        yield _handlers_idle("RequestHandlerAvgIdlePercent", servers, (), now)
+    for server in servers:
+        yield from _broker_metrics(server, now)
+
+
+def _broker_metrics(server: BrokerServer, now: float) -> Iterator[Metric]:
     node: Tags = (("node-id", f"node-{server.context.node_id}"),)
     yield from _threads(server, node, now)
     yield from _memory(server, node, now)
@@ -36,10 +44,7 @@ def _threads(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
     idle = [processor.idle_share(now) for processor in sockets.processors]
     average = sum(idle) / len(idle) if idle else 1.0
     yield MetricName("NetworkProcessorAvgIdlePercent", "SocketServer", node), average
-    yield (
-        MetricName("RequestHandlerAvgIdlePercent", "KafkaRequestHandlerPool", node),
-        server.handlers.avg_idle_percent(now),
-    )
+    yield _handlers_idle("BrokerRequestHandlerAvgIdlePercent", [server], node, now)
     yield MetricName("RequestQueueSize", "RequestChannel", node), len(sockets.requests)
     yield MetricName("ResponseQueueSize", "RequestChannel", node), sum(p.queued_responses for p in sockets.processors)
     for processor in sockets.processors:
@@ -52,6 +57,11 @@ def _threads(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:
     for listener, acceptor in sockets.acceptors.items():
         tags = (("listener", listener), *node)
         yield MetricName("AcceptorBlockedPercent", "Acceptor", tags), acceptor.blocked_percent(now)
+
+
+def _handlers_idle(name: str, servers: Collection[BrokerServer], tags: Tags, now: float) -> Metric:
+    idle = avg_idle_percent((server.handlers for server in servers), now)
+    return MetricName(name, "KafkaRequestHandlerPool", tags), idle
 
 
 def _memory(server: BrokerServer, node: Tags, now: float) -> Iterator[Metric]:

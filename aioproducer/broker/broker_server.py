@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Collection
 
 from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.connection_overrides import host_names
 from aioproducer.broker.configs.end_point import EndPoint
 from aioproducer.broker.faults.faults import NO_FAULTS
 from aioproducer.broker.faults.faulty_gate import FaultyGate
@@ -17,9 +18,11 @@ from aioproducer.broker.network.listener_changes import ListenerChanges
 from aioproducer.broker.network.listening_socket import Listen
 from aioproducer.broker.network.socket_server import NOTHING_TO_WAIT_FOR, SocketServer
 from aioproducer.broker.quotas.connection_quotas import ConnectionLimits, ConnectionQuotas
+from aioproducer.broker.quotas.override_hosts import OverrideHosts
 from aioproducer.broker.quotas.rate_quota import QuotaWindow
 from aioproducer.broker.requests import request_log
 from aioproducer.broker.requests.error_counts import error_counts
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool, RequestHandler
 from aioproducer.broker.requests.request_metrics import RequestMetrics, RequestTimes
@@ -41,15 +44,17 @@ class BrokerServer:
         listen: Listen,
         host: str,
         on_listeners: Callable[[], object] = lambda: None,
+        on_fatal: Callable[[FatalExitError], object] | None = None,
     ) -> None:
         """``host`` is where listeners are that name none; ``on_listeners`` is called when they, or what is told of
-        them, have changed while it runs."""
+        them, have changed while it runs; ``on_fatal`` when a handler has raised that: the node is to be stopped."""
         self.context = context
         self._config = config = context.state.configs.broker(context.node_id)
         window = QuotaWindow(config.quota_window_size_seconds, config.quota_window_num)
         connections = ConnectionQuotas[Arrival](
-            ConnectionLimits.of(config), window, protected=config.listening.inter_broker
+            ConnectionLimits.of(config, {}), window, protected=config.listening.inter_broker
         )
+        self.hosts = OverrideHosts(context.node_id, context.threads, self._configure_gate)
         self.gate = ConnectionGate(connections, context.clock, self._make_room)
         gate: Gate = self.gate
         if context.faults is not NO_FAULTS:
@@ -68,6 +73,7 @@ class BrokerServer:
         self.handlers = KafkaRequestHandlerPool(
             f"data-plane-kafka-request-handler-{context.node_id}", self.sockets.requests, apis, context.clock
         )
+        self.handlers.on_fatal = on_fatal
         self.listeners = ListenerChanges(
             context.node_id, host, self.sockets, self.gate, context.clock, on_change=on_listeners
         )
@@ -75,7 +81,13 @@ class BrokerServer:
         self.sockets.requests.on_complete = self._completed
 
     async def open(self, end_points: Collection[EndPoint]) -> dict[str, EndPoint]:
-        """Opens the ports of its listeners, and returns where they are. Nobody is let in yet."""
+        """Opens the ports of its listeners, and returns where they are. Nobody is let in yet.
+
+        Raises :class:`ConfigException` for a host name that the cluster was started with and that cannot be resolved.
+        """
+        configs = self.context.state.configs
+        essential = host_names(configs.static.max_connections_per_ip_overrides)
+        await self.hosts.start(configs.broker(self.node_id).max_connections_per_ip_overrides, essential)
         for end_point in end_points:
             self.gate.open_listener(end_point.listener)
         return await self.sockets.open(end_points)
@@ -105,9 +117,16 @@ class BrokerServer:
         """Obeys configs that were changed while it runs."""
         self._config = config = self.context.state.configs.broker(self.context.node_id)
         self.handlers.resize(config.num_io_threads)
+        self.context.threads.resize(config.background_threads)
         self.sockets.reconfigure(config)
-        self.gate.configure(ConnectionLimits.of(config))
+        self.hosts.follow(config.max_connections_per_ip_overrides)
+        self._configure_gate()
         self.listeners.follow(config.listening)
+
+    async def settled(self) -> None:
+        """Returns when changes of configs have been carried out. Raises what could not be: OSError, ConfigException."""
+        await self.listeners.settled()
+        await self.hosts.settled()
 
     async def shutdown(self, committed: Callable[[], Awaitable[object]]) -> None:
         """Ends in good order: what was received is handled, what waits is answered, responses get written; then
@@ -136,11 +155,15 @@ class BrokerServer:
         self.context.state.on_topic_deleted.remove(self.context.topic_metrics.forget)
         self.gate.close()
         self.handlers.abort()
+        await self.hosts.close()
         await self.listeners.close()
         await self.sockets.close()
         await self.handlers.wait_closed()
         self.context.quotas.close()
         self.context.purgatories.shutdown()
+
+    def _configure_gate(self) -> None:
+        self.gate.configure(ConnectionLimits.of(self._config, self.hosts.addresses))
 
     def _configure_ip_rates(self) -> None:
         self.gate.quotas.configure_ip_rates(*self.context.state.client_quotas.ip_rates())

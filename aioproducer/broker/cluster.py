@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from aioproducer.broker.authorization.authorizer import Authorizer, authorizer_of
-from aioproducer.broker.broker_metrics import broker_metrics
+from aioproducer.broker.broker_metrics import cluster_metrics
 from aioproducer.broker.broker_server import BrokerServer
 from aioproducer.broker.cluster_contents import ClusterContents
 from aioproducer.broker.configs.broker_config import BrokerConfig
@@ -22,6 +22,7 @@ from aioproducer.broker.configs.listeners import DEFAULT_LISTENERS
 from aioproducer.broker.coordinators.group_coordinator import GroupCoordinator
 from aioproducer.broker.coordinators.group_offsets import GroupOffsets
 from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
+from aioproducer.broker.failure import Failure
 from aioproducer.broker.faults.faults import NO_FAULTS, Faults
 from aioproducer.broker.faulty_apis import FaultyApis
 from aioproducer.broker.handlers.api_versions import NEWEST_TRANSACTION_VERSION
@@ -33,6 +34,7 @@ from aioproducer.broker.network.listening_socket import Listen, listen
 from aioproducer.broker.purgatory.purgatories import Purgatories
 from aioproducer.broker.quotas.quota_managers import QuotaManagers
 from aioproducer.broker.requests.broker_topic_metrics import BrokerTopicMetrics
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.long_work import LongWork
 from aioproducer.broker.requests.request_handler import RequestHandler
 from aioproducer.broker.requests.request_order import RequestOrder
@@ -46,6 +48,7 @@ from aioproducer.broker.storage.storage import Storage
 from aioproducer.configs.config_def import INT_MAX
 from aioproducer.errors import IllegalStateException
 from aioproducer.metrics import MetricsSnapshot
+from aioproducer.tasks.background_threads import BackgroundThreads
 from aioproducer.tasks.to_the_end import to_the_end
 from aioproducer.timing.clock import Clock, SystemClock
 
@@ -121,7 +124,11 @@ class EmbeddedCluster(ClusterContents):
         self._host = host
         self._racks = racks or [None] * nodes
         self._clock = clock or SystemClock()
-        self._storage = None if data_dir is None else Storage(OsFiles(Path(data_dir)), recover=recover)
+        self._failure = Failure()
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._storage = (
+            None if data_dir is None else Storage(OsFiles(Path(data_dir)), self._failure.happen, recover=recover)
+        )
         journal = IN_MEMORY if self._storage is None else self._storage.journal
         state = ClusterState(range(nodes), broker_config, random, journal)
         offsets = GroupOffsets(journal)
@@ -190,6 +197,7 @@ class EmbeddedCluster(ClusterContents):
     async def _close(self) -> None:
         for node_id in tuple(self._servers):
             await self.stop_node(node_id, clean=True)
+        await asyncio.gather(*self._stopping)
         for cleanup in self._cleanups:
             cleanup.close()
         self._transactions.close()
@@ -198,15 +206,12 @@ class EmbeddedCluster(ClusterContents):
             await self._storage.close()
 
     async def failed(self) -> str:
-        """Returns when the data directory has failed, and says why; never without one.
+        """Returns when the data directory has failed, or a node stops because of a :class:`FatalExitError`; says why.
 
-        Nothing is acknowledged from then on, whatever clients try: close the cluster, and start another one when the
-        reason is gone. What was acknowledged is there again.
+        Close the cluster then, and start another one when the reason is gone. After the data directory has failed
+        nothing is acknowledged, whatever clients try; what was acknowledged is there again with the next start.
         """
-        if self._storage is not None:
-            return await self._storage.failed()
-        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        return await never
+        return await self._failure.wait()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -235,8 +240,19 @@ class EmbeddedCluster(ClusterContents):
             apis = self._storage.durable(apis)
         if self._faults is not NO_FAULTS:
             apis = FaultyApis(apis, context)
-        server = BrokerServer(context, apis, self._listen, self._host, partial(self._listeners_changed, node_id))
-        opened = await server.open(self._wanted(node_id, port).values())
+        server = BrokerServer(
+            context,
+            apis,
+            self._listen,
+            self._host,
+            partial(self._listeners_changed, node_id),
+            partial(self._fatal, node_id),
+        )
+        try:
+            opened = await server.open(self._wanted(node_id, port).values())
+        except BaseException:
+            context.threads.close()
+            raise
         self._servers[node_id] = server
         for cleanup in self._cleanups:
             cleanup.start()
@@ -277,12 +293,16 @@ class EmbeddedCluster(ClusterContents):
             self._state.nodes.advertises(node_id, self._listening(node_id, server.sockets.end_points))
 
     async def listeners_changed(self) -> None:
-        """Returns when all running nodes listen where their configs say, which may take a moment after a change of
-        ``listeners``. Raises ``OSError`` if a port cannot be opened."""
+        """Returns when all running nodes listen where their configs say, and have resolved the host names in
+        ``max.connections.per.ip.overrides``, which may take a moment after a change. Raises ``OSError`` if a port
+        cannot be opened, and ``ConfigException`` if a name cannot be resolved."""
         for server in tuple(self._servers.values()):
-            await server.listeners.settled()
+            await server.settled()
 
     def _context(self, node_id: int) -> BrokerContext:
+        threads = BackgroundThreads(
+            f"aioproducer-background-{node_id}", self._state.configs.broker(node_id).background_threads
+        )
         return BrokerContext(
             node_id,
             self._state,
@@ -290,9 +310,10 @@ class EmbeddedCluster(ClusterContents):
             self._transactions,
             self._groups,
             Purgatories(self._clock, self._state.config),
-            LongWork(self._clock),
+            threads,
+            LongWork(self._clock, threads),
             RequestOrder(),
-            BatchScanner(),
+            BatchScanner(threads),
             ResponseMemory(),
             FetchSessionCache(
                 self._state.config.max_incremental_fetch_session_cache_slots,
@@ -320,11 +341,25 @@ class EmbeddedCluster(ClusterContents):
         self._state.node_stopped(node_id)
         await (server.shutdown(self._committed) if clean else server.abort())
         server.context.scanner.close()
+        server.context.threads.close()
         purgatories = tuple(server.context.purgatories)
         for topic in self._state.topics.values():
             for partition in topic.partitions:
                 for purgatory in purgatories:
                     partition.unwatch(purgatory.check_and_complete)
+
+    def _fatal(self, node_id: int, error: FatalExitError) -> None:
+        """A handler of the node has raised that."""
+        self._failure.happen(f"node {node_id} has stopped: {str(error) or type(error).__name__}")
+        server = self._servers.get(node_id)
+
+        async def stop() -> None:
+            if server is not None and self._servers.get(node_id) is server:  # else it is being stopped already
+                await self.stop_node(node_id)
+
+        task = asyncio.get_running_loop().create_task(stop(), name=f"stop-of-node-{node_id}")
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
 
     async def _committed(self) -> None:
         """Returns when everything that has changed so far is on disk, or when writing has failed, which is logged."""
@@ -333,14 +368,13 @@ class EmbeddedCluster(ClusterContents):
                 await self._storage.commit()
 
     def metrics(self) -> MetricsSnapshot:
-        """The metrics of the running nodes at this moment; each has the tag ``node-id``.
+        """The metrics of the running nodes at this moment; those of a single node have the tag ``node-id``.
 
         ``cluster.metrics().select("RequestMetrics", node_id="node-0", request="Produce")["TotalTimeMs-p99"]``;
         ``docs/broker-metrics.md`` lists them.
         """
         now = self._clock.monotonic()
-        servers = self._servers.values()
-        return MetricsSnapshot(dict(metric for server in servers for metric in broker_metrics(server, now)))
+        return MetricsSnapshot(dict(cluster_metrics(self._servers.values(), now)))
 
     def listener(self, node_id: int, name: str | None = None) -> tuple[str, int]:
         """The host and port that a node listens on itself, by its first listener or the one of this name; port 0 if it

@@ -110,7 +110,8 @@ def broker(
             with collecting():
                 await first_of(failure, interrupt.once)
             if failure.done():
-                raise InputError(f"{failure.result()}; what was acknowledged is there when the broker starts again")
+                kept = "" if data_dir is None else "; what was acknowledged is there when the broker starts again"
+                raise InputError(failure.result() + kept)
             failure.cancel()
         finally:
             await cluster.close()

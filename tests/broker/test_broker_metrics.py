@@ -13,6 +13,7 @@ from aioproducer.broker import EmbeddedCluster
 from aioproducer.broker.requests.request_metrics import HISTOGRAMS
 from aioproducer.configs.config_def import LONG_MAX
 from aioproducer.metrics.metric_name import MetricName
+from aioproducer.metrics.sensor import Sensor
 from aioproducer.protocol.messages.api_versions import ApiVersionsRequest
 from aioproducer.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -34,7 +35,8 @@ async def test_every_metric_is_of_a_node_and_all_fit_into_json(cluster: Embedded
         cluster.create_topic("t")
         _ = await producer.send("t", b"value")
     found = cluster.metrics()
-    assert {name.tag("node-id") for name in found} == {"node-0", "node-1"}
+    assert {name.tag("node-id") for name in found} == {"node-0", "node-1", None}
+    assert [name.name for name in found if name.tag("node-id") is None] == ["RequestHandlerAvgIdlePercent"]
     assert all(list(name.tags) == sorted(name.tags) for name in found), "tags are in order"
     json.dumps(found.as_dict())
     leader = found.select(node_id=f"node-{cluster.leader('t')}", request="Produce")
@@ -48,7 +50,7 @@ async def test_every_metric_is_of_a_node_and_all_fit_into_json(cluster: Embedded
 async def test_what_is_of_the_whole_node(cluster: EmbeddedCluster, client: RawClient) -> None:
     await client.request(MetadataRequest(), 9)
     found = cluster.metrics()
-    for name in ("NetworkProcessorAvgIdlePercent", "RequestHandlerAvgIdlePercent"):
+    for name in ("NetworkProcessorAvgIdlePercent", "BrokerRequestHandlerAvgIdlePercent"):
         assert 0 < found[name] <= 1
     assert (found["RequestQueueSize"], found["AcceptorBlockedPercent"]) == (0, 0)
     assert found[MetricName("ResponseQueueSize", "RequestChannel", (("node-id", "node-0"),))] == 0
@@ -107,6 +109,28 @@ async def test_each_processor_tells_of_itself(cluster: EmbeddedCluster) -> None:
     idle = [name.tag("networkProcessor") for name in found.select("Processor")]
     queues = [name.tag("processor") for name in found.select("RequestChannel") if name.tag("processor")]
     assert idle == queues == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("cluster", [{"nodes": 2, "configs": {"num.io.threads": 2}}], indirect=True)
+async def test_handlers_are_idle_by_pool_and_in_all(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KIP-1207: a pool by its own handlers, all pools of the process by all handlers."""
+    cluster.alter_broker_configs({"num.io.threads": 4}, node_id=1)
+    now = 0.0
+    monkeypatch.setattr(cluster._clock, "monotonic", lambda: now)
+    for node_id, busy in ((0, 6.0), (1, 3.0)):
+        handlers = cluster._servers[node_id].handlers
+        handlers.busy = Sensor()
+        handlers.busy.record(busy, 0.0)
+    now = 30.0
+    found = cluster.metrics().select("KafkaRequestHandlerPool")
+    of_nodes = [
+        cluster.metrics().select(node_id=f"node-{node_id}")["BrokerRequestHandlerAvgIdlePercent"] for node_id in (0, 1)
+    ]
+    assert of_nodes == pytest.approx([1 - 6 / 30 / 2, 1 - 3 / 30 / 4], rel=0.05)
+    assert found["RequestHandlerAvgIdlePercent"] == pytest.approx((2 * of_nodes[0] + 4 * of_nodes[1]) / 6)
+    await cluster.stop_node(0)
+    found = cluster.metrics().select("KafkaRequestHandlerPool")
+    assert set(found.values()) == {of_nodes[1]}, "and only of those that run"
 
 
 @virtual

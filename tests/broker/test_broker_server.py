@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from aioproducer.broker import EmbeddedCluster, broker_server
+from aioproducer.acls import AclOperation, ResourceType
+from aioproducer.broker import Client, EmbeddedCluster, FatalExitError, broker_server
+from aioproducer.broker.log import batch_scanner
+from aioproducer.broker.log.batch_scanner import scan_all
+from aioproducer.broker.log.log_validator import Codec, Scan
+from aioproducer.broker.requests import long_work
 from aioproducer.error_code import ErrorCode
 from aioproducer.protocol.api_key import ApiKey
 from aioproducer.protocol.api_keys import APIS
 from aioproducer.protocol.framing import decode_response
 from aioproducer.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from aioproducer.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aioproducer.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from aioproducer.records.compression import CompressionType
+from aioproducer.records.record_batch import RecordBatch
 
 from .batches import make_batch
-from .raw_client import RawClient
+from .raw_client import Connect, RawClient
 
 
 def produce(size: int = 10) -> ProduceRequest:
@@ -103,3 +112,109 @@ async def test_after_a_crash_nothing_is_written_any_more(cluster: EmbeddedCluste
     await until(lambda: cluster.delayed_fetches)
     await cluster.stop_node(0)
     assert await client.receive_rest() == b""
+
+
+class TestBackgroundThreads:
+    """``background.threads`` bounds what is done beside the event loop: reading batches, encoding responses."""
+
+    @pytest.mark.parametrize("cluster", [{"configs": {"background.threads": 1}}], indirect=True)
+    async def test_they_are_so_many_and_may_become_more(
+        self, cluster: EmbeddedCluster, client: RawClient, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun, may_end = threading.Event(), threading.Event()
+
+        def slow(batches: Sequence[tuple[RecordBatch, Codec | None]]) -> list[Scan]:
+            begun.set()
+            may_end.wait()
+            return scan_all(batches)
+
+        monkeypatch.setattr(batch_scanner, "scan_all", slow)
+        monkeypatch.setattr(long_work, "FIRST_SLICE", -1.0)
+        try:
+            packed = make_batch(bytes(3 * 2**20), codec=CompressionType.GZIP)
+            data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, packed)])]
+            await client.send(ProduceRequest(acks=1, timeout_ms=1000, topic_data=data), 9)
+            await until(begun.is_set)
+            other = await connect()
+            await other.send(MetadataRequest(), 9)
+            await turns()
+            threads = cluster._servers[0].context.threads
+            waiting = threads.run(lambda: None)
+            await turns()
+            assert not waiting.done()
+            cluster.alter_broker_configs({"background.threads": 2})
+            assert (await other.receive(MetadataRequest.API_KEY, 9))[1].brokers
+            await waiting
+        finally:
+            may_end.set()
+        assert (await client.receive(ProduceRequest.API_KEY, 9))[1].responses[0].partition_responses[0].error_code == 0
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class Doomed:
+    """An authorizer that raises this when somebody asks for the topic."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def start(self, node_id: int, listeners: Collection[str]) -> Mapping[str, Awaitable[object]]:
+        return {}
+
+    def authorize(self, client: Client, operation: AclOperation, kind: ResourceType, name: str) -> bool:
+        if (kind, name) == (ResourceType.TOPIC, "doom"):
+            raise self.error
+        return True
+
+    def authorize_by_resource_type(self, client: Client, operation: AclOperation, kind: ResourceType) -> bool:
+        return True
+
+
+DOOM = MetadataRequest([MetadataRequestTopic(name="doom")])
+
+
+class TestFatalExitError:
+    @pytest.mark.parametrize(
+        "cluster", [{"nodes": 2, "authorizer": Doomed(FatalExitError("no way on"))}], indirect=True
+    )
+    async def test_the_node_stops_and_the_others_do_not(
+        self, cluster: EmbeddedCluster, connect: Connect, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        cluster.create_topic("both", assignments=[(0, 1)])
+        doomed, bystander, other = await connect(), await connect(), await connect(1)
+        await bystander.send(fetch(max_wait_ms=10**6), 12)
+        await doomed.send(DOOM, 9)
+        await doomed.send(MetadataRequest(), 9)
+        async with asyncio.timeout(10):
+            assert await cluster.failed() == "node 0 has stopped: no way on"
+        assert await doomed.is_closed()
+        assert await bystander.is_closed()
+        answer = await other.request(MetadataRequest(), 9)
+        assert [broker.node_id for broker in answer.brokers] == [1]
+        assert cluster.leader("both") == 1
+        assert [record.levelname for record in caplog.records] == ["CRITICAL"]
+        await cluster.start_node(0)
+        assert len((await (await connect()).request(MetadataRequest(), 9)).brokers) == 2
+
+    @pytest.mark.parametrize("cluster", [{"authorizer": Doomed(ZeroDivisionError("a bug"))}], indirect=True)
+    async def test_any_other_error_costs_the_connection_alone(self, cluster: EmbeddedCluster, connect: Connect) -> None:
+        doomed, other = await connect(), await connect()
+        await doomed.send(DOOM, 9)
+        assert await doomed.is_closed()
+        assert (await other.request(MetadataRequest(), 9)).brokers
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await cluster.failed()
+
+    async def test_a_cluster_may_be_closed_meanwhile(self) -> None:
+        cluster = EmbeddedCluster(authorizer=Doomed(FatalExitError()))
+        await cluster.start()
+        client = await RawClient.connect(cluster.bootstrap_servers)
+        await client.send(DOOM, 9)
+        assert await cluster.failed() == "node 0 has stopped: FatalExitError"
+        await cluster.close()
+        assert await client.is_closed()
+        await client.close()

@@ -14,7 +14,11 @@ import pytest
 
 from aioproducer import KafkaProducer
 from aioproducer.admin import KafkaAdmin
+from aioproducer.broker import EmbeddedCluster, FatalExitError
+from aioproducer.broker.kafka_apis import APIS
+from aioproducer.cli import broker as command
 from aioproducer.errors import KafkaError
+from aioproducer.protocol.api_key import ApiKey
 from tests.cli.conftest import Cluster, Run, environment
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -106,6 +110,31 @@ def test_it_ends_when_its_data_directory_fails_and_says_why(start_process: Start
     process = start_process("broker", "--port", 0, "--data-dir", tmp_path)
     servers = first_line(process)
     assert asyncio.run(send(b"d")) == [2]
+
+
+class Doomed(EmbeddedCluster):
+    """A cluster with a client, and a handler that cannot go on when that asks for something."""
+
+    async def start(self) -> None:
+        await super().start()
+        host, _, port = self.bootstrap_servers.partition(":")
+        _, self._writer = await asyncio.open_connection(host, int(port))
+        self._writer.write(bytes.fromhex("0000000e 0003 0000 00000001 ffff".replace(" ", "")) + bytes(4))
+
+    async def close(self) -> None:
+        self._writer.close()
+        await super().close()
+
+
+def test_it_ends_when_a_node_cannot_go_on_and_says_why(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fatal(*arguments: object) -> None:
+        raise FatalExitError("no way on")
+
+    monkeypatch.setitem(APIS, ApiKey.METADATA, APIS[ApiKey.METADATA]._replace(handle=fatal))
+    monkeypatch.setattr(command, "EmbeddedCluster", Doomed)
+    ended = run("broker", "--port", 0)
+    assert ended.status == 1
+    assert ended.err.endswith("Error: node 0 has stopped: no way on\n")
 
 
 def test_it_does_not_start_with_a_damaged_directory_but_to_recover_it(

@@ -249,7 +249,8 @@ class ScriptedCluster(EmbeddedCluster):
 
     def _context(self, node_id: int) -> BrokerContext:
         """Whatever a request asks for is done at once: steps are given a response, not what will be one."""
-        return replace(super()._context(node_id), long_work=LongWork(_AtRest()), scanner=_Here())
+        context = super()._context(node_id)
+        return replace(context, long_work=LongWork(_AtRest(), context.threads), scanner=_Here(context.threads))
 
     @property
     def broker(self) -> ScriptedBroker:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from typing import Any
 
 from aioproducer.broker.authorization.authorizer import STANDARD, super_users_of
+from aioproducer.broker.configs.connection_overrides import max_connections_overrides
 from aioproducer.broker.configs.listener_users import jaas_listener, users_of
 from aioproducer.broker.configs.listeners import (
     DEFAULT_LISTENERS,
@@ -44,17 +44,6 @@ from aioproducer.security.password import Password
 from aioproducer.security.sasl import MECHANISMS
 
 
-def max_connections_overrides(text: str) -> dict[str, int]:
-    """``max.connections.per.ip.overrides`` by address. Raises ValueError."""
-    found = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        address, _, count = part.rpartition(":")
-        found[str(ip_address(address))] = int(count)
-        if int(count) < 0:
-            raise ValueError(f"{count} is negative")
-    return found
-
-
 def _are_overrides(text: str) -> bool:
     try:
         max_connections_overrides(text)
@@ -63,7 +52,7 @@ def _are_overrides(text: str) -> bool:
     return True
 
 
-OVERRIDES = Valid("pairs of an IP address and a number, 10.0.0.1:100,10.0.0.2:50", _are_overrides)
+OVERRIDES = Valid("pairs of an IP address or a host name and a number, 10.0.0.1:100,localhost:50", _are_overrides)
 TIMESTAMP_TYPES = one_of("CreateTime", "LogAppendTime")
 CODECS = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 GZIP_LEVELS = Valid("-1, or 1 to 9", lambda level: level == -1 or 1 <= level <= 9)
@@ -220,6 +209,14 @@ class BrokerConfig:
     num_io_threads: int = key(
         Type.INT, 8, at_least(1), "Tasks that handle requests: as many requests at most in one turn of the event loop."
     )
+    background_threads: int = key(
+        Type.INT,
+        10,
+        at_least(1),
+        "Threads of a node for what would hold up its event loop: to read large or compressed batches, one request at a"
+        " time, to encode responses that took long, to resolve host names. Further work waits. The data directory has"
+        " a thread of its own.",
+    )
     queued_max_requests: int = key(
         Type.INT, 500, at_least(1), "Requests that may wait for a handler; while as many do, nothing more is read."
     )
@@ -251,7 +248,11 @@ class BrokerConfig:
         Type.INT, INT_MAX, at_least(0), "Connections of a node from one address; more are closed at once."
     )
     max_connections_per_ip_overrides: str = key(
-        Type.STRING, "", OVERRIDES, "Exceptions for single addresses: 127.0.0.1:100,::1:200."
+        Type.STRING,
+        "",
+        OVERRIDES,
+        "Exceptions for single addresses: 127.0.0.1:100,::1:200. A host name stands for all its addresses, which"
+        " are resolved when a node starts and when this config changes.",
     )
     max_connection_creation_rate: int = key(
         Type.INT, INT_MAX, at_least(0), "New connections per second of a node; those that come too soon wait."

@@ -19,7 +19,7 @@ CONNECTION_LIMITS = frozenset(
     }
 )
 
-POOL_SIZES = frozenset({"num.network.threads", "num.io.threads"})
+POOL_SIZES = frozenset({"num.network.threads", "num.io.threads", "background.threads"})
 """These change while the broker runs, in one step to half of what they are at least and to double at most."""
 
 LISTENING = frozenset({"listeners", "advertised.listeners", "listener.security.protocol.map"})

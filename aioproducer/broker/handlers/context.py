@@ -20,6 +20,7 @@ from aioproducer.broker.requests.request_order import RequestOrder
 from aioproducer.broker.requests.response_memory import ResponseMemory
 from aioproducer.broker.state.cluster_state import ClusterState
 from aioproducer.errors import SecurityDisabledException
+from aioproducer.tasks.background_threads import BackgroundThreads
 from aioproducer.timing.clock import Clock
 
 
@@ -33,6 +34,7 @@ class BrokerContext:
     transactions: TransactionCoordinator
     groups: GroupCoordinator
     purgatories: Purgatories
+    threads: BackgroundThreads
     long_work: LongWork
     order: RequestOrder
     scanner: BatchScanner

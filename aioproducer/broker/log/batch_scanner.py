@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
@@ -13,6 +12,8 @@ from aioproducer.configs.config_def import LONG_MAX
 from aioproducer.errors import InvalidRecordException
 from aioproducer.records.compression import CompressionType, DecompressedTooLargeException
 from aioproducer.records.record_batch import RecordBatch
+from aioproducer.tasks.background_threads import BackgroundThreads
+from aioproducer.tasks.turns import Turns
 
 T = TypeVar("T")
 
@@ -40,10 +41,10 @@ def scan_all(batches: Sequence[tuple[RecordBatch, Codec | None]]) -> list[Scan]:
 
 
 class BatchScanner:
-    """One thread for each node: it decompresses one batch at a time, so no more than that takes memory."""
+    """Reads with one of a node's threads at a time, one batch after the other: no more than one takes memory."""
 
-    def __init__(self) -> None:
-        self._executor: ThreadPoolExecutor | None = None
+    def __init__(self, threads: BackgroundThreads) -> None:
+        self._turns = Turns(threads.run, 1)
 
     def scan(
         self,
@@ -54,13 +55,10 @@ class BatchScanner:
         self.run(partial(scan_all, batches), then)
 
     def run(self, read: Callable[[], T], then: Callable[[asyncio.Future[T]], object]) -> None:
-        """Calls ``then`` in the loop with what ``read`` returns, which reads batches and touches nothing else."""
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(1, thread_name_prefix="aioproducer-batch-scanner")
-        asyncio.get_running_loop().run_in_executor(self._executor, read).add_done_callback(then)
+        """Calls ``then`` in the loop with what ``read`` returns, which reads batches and touches nothing else; with a
+        cancelled future if the node stops before."""
+        self._turns.run(read).add_done_callback(then)
 
     def close(self) -> None:
         """What waits is dropped."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-            self._executor = None
+        self._turns.close()

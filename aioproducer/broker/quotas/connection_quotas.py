@@ -12,12 +12,13 @@ while a connection waits for its turn, so whoever connects most holds up everybo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
-from aioproducer.broker.configs.broker_config import BrokerConfig, max_connections_overrides
+from aioproducer.broker.configs.broker_config import BrokerConfig
+from aioproducer.broker.configs.connection_overrides import connections_by_address
 from aioproducer.broker.quotas.rate_quota import KAFKAS_WINDOW, QuotaWindow, RateQuota, RateQuotas
 from aioproducer.configs.config_def import INT_MAX
 from aioproducer.metrics.sensor import Sensor
@@ -53,12 +54,13 @@ class ConnectionLimits:
     listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
 
     @staticmethod
-    def of(config: BrokerConfig) -> ConnectionLimits:
+    def of(config: BrokerConfig, addresses: Mapping[str, Collection[str]]) -> ConnectionLimits:
+        """``addresses`` has those of the host names in ``max.connections.per.ip.overrides``."""
         return ConnectionLimits(
             config.max_connections,
             config.max_connection_creation_rate,
             config.max_connections_per_ip,
-            max_connections_overrides(config.max_connections_per_ip_overrides),
+            connections_by_address(config.max_connections_per_ip_overrides, addresses),
             {name: ListenerLimits.of(config, name) for name in config.listening.names},
         )
 

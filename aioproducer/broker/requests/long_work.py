@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from aioproducer.broker.requests.request import Request
 from aioproducer.protocol.schema import Response
+from aioproducer.tasks.background_threads import BackgroundThreads
 from aioproducer.timing.clock import Clock
 
 T = TypeVar("T")
@@ -37,11 +38,13 @@ class LongWork:
     """Those of one node. Each has a slice of time at once; what is left of it waits, and one at a time has another
     slice per turn of the loop, in turns. So one of them costs the others a slice, however long it takes.
 
-    The work of a client that is gone is dropped, unless it is ``needed`` all the same.
+    The work of a client that is gone is dropped, unless it is ``needed`` all the same. ``threads``
+    encode the responses.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, threads: BackgroundThreads) -> None:
         self._now = clock.monotonic
+        self._threads = threads
         self._waiting: deque[tuple[Request, Steps[Response | None], bool]] = deque()
         self._scheduled = False
 
@@ -63,7 +66,7 @@ class LongWork:
             if end.value is not None:
                 request.respond(end.value)
         else:
-            request.took_long()
+            request.took_long(self._threads)
             self._waiting.append((request, steps, needed))
             self._schedule()
 

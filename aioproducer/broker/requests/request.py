@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aioproducer.broker.requests.response import (
@@ -19,10 +19,12 @@ from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.schema import Response
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Sequence
 
     from aioproducer.broker.security.sasl_server_authenticator import SaslServerAuthenticator
     from aioproducer.protocol.primitives import Buffer
+    from aioproducer.tasks.background_threads import BackgroundThreads
 
 
 class ResponseChannel(Protocol):
@@ -97,6 +99,7 @@ class Request:
         "_abandon",
         "_channel",
         "_over",
+        "_threads",
         "_throttled",
         "abandoned",
         "api_local_complete_time",
@@ -104,7 +107,6 @@ class Request:
         "connection",
         "frame",
         "header",
-        "is_long",
         "processor",
         "quotas",
         "request_dequeue_time",
@@ -141,7 +143,7 @@ class Request:
         self._throttled: Callable[[], object] | None = None
         self.abandoned = False
         """The client is gone: nobody reads a response."""
-        self.is_long = False
+        self._threads: BackgroundThreads | None = None
         self.throttle_time_ms = 0
         self.start_time = start_time
         self.request_dequeue_time = -1.0
@@ -155,18 +157,22 @@ class Request:
             response = self.quotas.answer(self, response)
         if version is None:
             version = self.header.api_version
-        if self.is_long:
-            encoding = asyncio.get_running_loop().run_in_executor(None, self._encoded, response, version)
-            encoding.add_done_callback(lambda parts: self.call_back(lambda: self._send(parts.result(), response)))
+        if self._threads is not None:
+            encoding = self._threads.run(partial(self._encoded, response, version))
+            encoding.add_done_callback(partial(self._send_encoded, response))
         else:
             self._send(self._encoded(response, version), response)
 
     def _send(self, parts: Sequence[Buffer], response: Response) -> None:
         self._channel.send_response(SendResponse(self, parts, response))
 
-    def took_long(self) -> None:
-        """To encode the response may take long, too, and is done in a thread."""
-        self.is_long = True
+    def _send_encoded(self, response: Response, encoding: asyncio.Future[Sequence[Buffer]]) -> None:
+        if not encoding.cancelled():  # else the node has stopped
+            self.call_back(lambda: self._send(encoding.result(), response))
+
+    def took_long(self, threads: BackgroundThreads) -> None:
+        """To encode the response may take long, too, and is done in one of these."""
+        self._threads = threads
 
     def _encoded(self, response: Response, version: int) -> Sequence[Buffer]:
         return encode_response(response, version=version, correlation_id=self.header.correlation_id)
@@ -247,8 +253,8 @@ class WrappedRequest(Request):
         self._request = request
         request.on_abandon(self.abandon)
 
-    def took_long(self) -> None:
-        self._request.took_long()
+    def took_long(self, threads: BackgroundThreads) -> None:
+        self._request.took_long(threads)
 
     def when_over(self, callback: Callable[[], object]) -> None:
         self._request.when_over(callback)

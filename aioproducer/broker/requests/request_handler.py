@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from aioproducer.broker.requests import request_log
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.request import Request
 from aioproducer.broker.requests.request_channel import CallbackRequest, RequestChannel, Sentinel
 from aioproducer.errors import SchemaException
@@ -25,8 +27,18 @@ class RequestHandler(Protocol):
     def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
         """Handles the request whose body begins at ``frame[body_at]``. It may end later.
 
-        Raises :class:`SchemaException` for a body that cannot be read.
+        Raises :class:`SchemaException` for a body that cannot be read. Any other ``Exception`` is a bug, and costs the
+        connection; a :class:`FatalExitError` stops the node.
         """
+
+
+def avg_idle_percent(pools: Iterable[KafkaRequestHandlerPool], now: float) -> float:
+    """Which share of their time, 0 to 1, the handlers of all these pools have nothing to do (KIP-1207)."""
+    busy, handlers = 0.0, 0
+    for pool in pools:
+        busy += pool.busy.rate(now)
+        handlers += pool.size
+    return max(0.0, 1.0 - busy / handlers) if handlers else 1.0
 
 
 class KafkaRequestHandlerPool:
@@ -45,6 +57,9 @@ class KafkaRequestHandlerPool:
         self._size = 0
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._started = 0
+        self.on_fatal: Callable[[FatalExitError], object] | None = None
+        """Told when a handler has raised this: no handler handles anything more."""
+        self._is_fatal = False
         self.busy = Sensor()
         """Seconds that handling took."""
 
@@ -52,16 +67,14 @@ class KafkaRequestHandlerPool:
     def size(self) -> int:
         return self._size
 
-    def avg_idle_percent(self, now: float) -> float:
-        """Which share of the time handlers have nothing to do, 0 to 1 (Kafka's ``RequestHandlerAvgIdlePercent``)."""
-        return max(0.0, 1.0 - self.busy.rate(now) / self._size) if self._size else 1.0
-
     def is_idle(self) -> bool:
         """Whether no handler has anything to do."""
         return self._channel.idle_handlers >= len(self._tasks)
 
     def resize(self, size: int) -> None:
         """Starts more handlers, or ends some, each after the request it is at."""
+        if self._is_fatal:
+            return
         for _ in range(self._size, size):
             task = asyncio.get_running_loop().create_task(self._run(), name=f"{self._name}-{self._started}")
             self._started += 1
@@ -90,7 +103,7 @@ class KafkaRequestHandlerPool:
 
     async def _run(self) -> None:
         channel = self._channel
-        while True:
+        while not self._is_fatal:
             item = await channel.receive_request()
             if item is Sentinel.SHUTDOWN:
                 return
@@ -109,6 +122,8 @@ class KafkaRequestHandlerPool:
             request.frame = b""
         try:
             self._handler.handle(request, frame, request.body_at)
+        except FatalExitError as error:
+            self._fatal(request, error)
         except Exception as error:
             self._failed(request, error)
         ended = self._now()
@@ -121,10 +136,26 @@ class KafkaRequestHandlerPool:
         began = self._now()
         try:
             callback.fun()
+        except FatalExitError as error:
+            self._fatal(callback.request, error)
         except Exception as error:
             self._failed(callback.request, error)
         ended = self._now()
         self.busy.record(ended - began, ended)
+
+    def _fatal(self, request: Request, error: FatalExitError) -> None:
+        self._is_fatal = True
+        header = request.header
+        log.critical(
+            "a request of API %d version %d from client %r has met a fatal error, and the node stops: %s",
+            header.api_key,
+            header.api_version,
+            header.client_id,
+            str(error) or type(error).__name__,
+        )
+        self.abort()
+        if self.on_fatal is not None:
+            self.on_fatal(error)
 
     def _failed(self, request: Request, error: Exception) -> None:
         if isinstance(error, SchemaException):

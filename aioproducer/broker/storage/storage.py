@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from aioproducer.broker.coordinators.transaction_coordinator import TransactionCoordinator
 from aioproducer.broker.requests.request_handler import RequestHandler
@@ -20,16 +21,19 @@ log = logging.getLogger(__name__)
 
 
 class Storage:
-    """Opened once and closed once; ``journal`` is for the state of the cluster that it keeps."""
+    """Opened once and closed once; ``journal`` is for the state of the cluster that it keeps.
 
-    def __init__(self, files: Files, *, recover: bool = False) -> None:
+    ``on_failure`` is told why the directory has failed: nothing is acknowledged from then on.
+    """
+
+    def __init__(self, files: Files, on_failure: Callable[[str], object], *, recover: bool = False) -> None:
         self._directory = DataDirectory(files, recover=recover)
         self.journal = ClusterStore(self._directory)
         self._committer: Committer | None = None
         self._state: ClusterState | None = None
         self._closed = False
-        self._failed = asyncio.Event()
-        self._directory.on_failure = self._failed.set
+        self._on_failure = on_failure
+        self._directory.on_failure = self._failed
 
     @property
     def is_open(self) -> bool:
@@ -62,11 +66,6 @@ class Storage:
             await self.close()
             raise
 
-    async def failed(self) -> str:
-        """Returns when the directory has failed: why. Nothing is acknowledged from then on."""
-        await self._failed.wait()
-        return f"the data directory {self._directory.files} has failed: {self._directory.failure}"
-
     async def close(self) -> None:
         """Everything is on disk when it returns, unless it has failed before: the log has said so."""
         if self._committer is None or self._closed:
@@ -88,6 +87,9 @@ class Storage:
             await asyncio.get_running_loop().run_in_executor(None, write_clean_shutdown, files, logs)
         except OSError as error:
             log.warning("%s: no %s, so the next start reads every batch: %s", files, CLEAN_SHUTDOWN, error)
+
+    def _failed(self) -> None:
+        self._on_failure(f"the data directory {self._directory.files} has failed: {self._directory.failure}")
 
     async def commit(self) -> None:
         """What has changed so far is on disk when it returns. Raises OSError."""

@@ -29,8 +29,8 @@ def test_names_and_texts_as_in_server_properties() -> None:
         ("num.partitions", "many"),
         ("log.message.timestamp.type", "Never"),
         ("num.partition", 1),
-        ("background.threads", 10),
-        ("max.connections.per.ip.overrides", "clients.example:100"),
+        ("background.threads", 0),
+        ("max.connections.per.ip.overrides", "10.0.0.300:100"),
     ],
 )
 def test_an_unknown_or_impossible_config_is_named(name: str, value: object) -> None:

@@ -85,7 +85,7 @@ def test_a_topic_config_that_is_unknown_can_be_deleted_and_not_set() -> None:
         altered_topic({}, set_to("retention.m", "1"))
 
 
-@pytest.mark.parametrize("name", ["num.network.threads", "num.io.threads"])
+@pytest.mark.parametrize("name", ["num.network.threads", "num.io.threads", "background.threads"])
 def test_pools_are_resized_in_steps(name: str) -> None:
     configs = make()
     now = int(getattr(configs.broker(), name.replace(".", "_")))

@@ -115,4 +115,4 @@ async def test_what_is_compressed_is_searched_in_a_thread(
     response = await client.request(ListOffsetsRequest(-1, 0, [ListOffsetsTopic("packed", wanted)]), 9)
     answers = [(one.error_code, one.timestamp, one.offset) for one in response.topics[0].partitions]
     assert answers == [(ErrorCode.NONE, NOW_MS + 1, 1), (ErrorCode.NONE, NOW_MS + 2, 2), (ErrorCode.NONE, -1, -1)]
-    assert sorted(threads) == sorted([threading.main_thread().name, "aioproducer-batch-scanner"])
+    assert sorted(threads) == sorted([threading.main_thread().name, "aioproducer-background-0"])

@@ -361,7 +361,7 @@ class TestElsewhere:
         assert not (await only(client, to(cluster, make_batch(b"a", codec=CompressionType.GZIP)))).error_code
         assert read_by == [threading.main_thread().name]
 
-    @pytest.mark.parametrize(("size", "reader"), [(100, None), (2**18, "aioproducer-batch-scanner")])
+    @pytest.mark.parametrize(("size", "reader"), [(100, None), (2**18, "aioproducer-background-0")])
     async def test_what_a_topic_wants_in_another_codec_is_compressed_as_quickly_or_in_a_thread(
         self, cluster: EmbeddedCluster, client: RawClient, read_by: list[str], size: int, reader: str | None
     ) -> None:
@@ -380,7 +380,7 @@ class TestElsewhere:
         (topic,) = (await client.request(to(cluster, self.BOMB, wrong), 13)).responses
         answers = [(one.error_code, one.base_offset) for one in topic.partition_responses]
         assert answers == [(ErrorCode.NONE, 0), (ErrorCode.INVALID_RECORD, -1)]
-        assert read_by == [threading.main_thread().name, "aioproducer-batch-scanner", "aioproducer-batch-scanner"]
+        assert read_by == [threading.main_thread().name, "aioproducer-background-0", "aioproducer-background-0"]
         assert values(cluster) == [bytes(3 * 2**20)]
 
     async def test_too_large_for_the_topic_is_not_read(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,7 +11,16 @@ from aioproducer.broker.log.batch_scanner import BatchScanner, scan_all
 from aioproducer.broker.log.log_validator import Scan, scan
 from aioproducer.records.compression import CompressionType
 from aioproducer.records.record_batch import RecordBatch
+from aioproducer.tasks.background_threads import BackgroundThreads
 from tests.broker.batches import NOW_MS, make_batch
+
+
+@pytest.fixture
+def background() -> Iterator[BackgroundThreads]:
+    threads = BackgroundThreads("background", 2)
+    yield threads
+    threads.close()
+
 
 PLAIN = RecordBatch(make_batch(bytes(5000)))
 PACKED = RecordBatch(make_batch(bytes(5000), b"b", codec=CompressionType.GZIP))
@@ -31,8 +41,8 @@ def test_a_request_has_a_budget_and_what_is_not_compressed_needs_none(monkeypatc
     assert "too many bytes decompressed" in str(found[2].problem)
 
 
-async def test_in_a_thread_and_back_in_the_loop() -> None:
-    scanner = BatchScanner()
+async def test_in_a_thread_and_back_in_the_loop(background: BackgroundThreads) -> None:
+    scanner = BatchScanner(background)
     threads: list[str] = []
     done = asyncio.Event()
 
@@ -48,8 +58,10 @@ async def test_in_a_thread_and_back_in_the_loop() -> None:
     scanner.close()
 
 
-async def test_what_waits_when_it_is_closed_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    scanner = BatchScanner()
+async def test_one_at_a_time_and_what_waits_when_it_is_closed_is_dropped(
+    background: BackgroundThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scanner = BatchScanner(background)
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(batches: list[RecordBatch]) -> list[Scan]:
@@ -69,6 +81,7 @@ async def test_what_waits_when_it_is_closed_is_dropped(monkeypatch: pytest.Monke
     scanner.scan([(PLAIN, None)], then)
     begun.wait()
     scanner.scan([(PLAIN, None)], then)
+    assert await background.run(lambda: "free") == "free", "and other work has the other threads"
     scanner.close()
     go_on.set()
     await done.wait()

@@ -14,6 +14,7 @@ from aioproducer.broker.requests.response import RequestEnd
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.protocol.messages.metadata import MetadataResponse
 from aioproducer.protocol.schema import Response
+from aioproducer.tasks.background_threads import BackgroundThreads
 from tests.support.manual_clock import ManualClock
 
 
@@ -46,7 +47,7 @@ class Works:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.work = LongWork(self.clock)
+        self.work = LongWork(self.clock, BackgroundThreads("background", 2))
         self.channel = Channel()
         self.steps: list[str] = []
 

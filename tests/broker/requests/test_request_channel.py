@@ -5,9 +5,10 @@ import itertools
 
 import pytest
 
+from aioproducer.broker.requests.fatal_exit_error import FatalExitError
 from aioproducer.broker.requests.request import ClientSoftware, Request
 from aioproducer.broker.requests.request_channel import CallbackRequest, RequestChannel, Sentinel
-from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool
+from aioproducer.broker.requests.request_handler import KafkaRequestHandlerPool, avg_idle_percent
 from aioproducer.broker.requests.response import NoOpResponse, RequestEnd
 from aioproducer.protocol.headers import RequestHeader
 from aioproducer.timing.clock import SystemClock
@@ -198,6 +199,38 @@ async def test_the_pool_grows_and_shrinks_while_it_works() -> None:
     assert channel.idle_handlers == 0
 
 
+@pytest.mark.parametrize("in_callback", [False, True])
+async def test_after_a_fatal_error_nothing_more_is_handled(in_callback: bool, caplog: pytest.LogCaptureFixture) -> None:
+    class Fatal(Handler):
+        def handle(self, request: Request, frame: bytes | memoryview, body_at: int) -> None:
+            super().handle(request, frame, body_at)
+            if not in_callback:
+                raise FatalExitError("no way on")
+            request.call_back(self.go_on)
+
+        def go_on(self) -> None:
+            raise FatalExitError("no way on")
+
+    handler = Fatal()
+    channel = RequestChannel(100, SystemClock())
+    pool = KafkaRequestHandlerPool("handler", channel, handler, SystemClock())
+    told: list[str] = []
+    pool.on_fatal = lambda error: told.append(str(error))
+    pool.resize(1)
+    for number in range(4):
+        assert channel.offer(make_request(channel, number))
+    await turns()
+    pool.resize(4)
+    await turns()
+    assert len(handler.requests) == 1
+    assert told == ["no way on"]
+    assert not channel.handle_now(make_request(channel))
+    (record,) = caplog.records
+    assert record.levelname == "CRITICAL"
+    assert record.message.endswith("the node stops: no way on")
+    await pool.wait_closed()
+
+
 async def test_idle_and_busy() -> None:
     clock = ManualClock(1.0)
 
@@ -207,15 +240,22 @@ async def test_idle_and_busy() -> None:
 
     channel = RequestChannel(100, clock)
     pool = KafkaRequestHandlerPool("handler", channel, Slow(), clock)
-    assert pool.avg_idle_percent(clock.monotonic()) == 1.0
+    assert avg_idle_percent([pool], clock.monotonic()) == 1.0
     pool.resize(2)
     connection = Connection()
     pool.handle(make_request(channel, connection=connection))
     clock.advance(20)
     assert connection.released == [5]
-    assert 0.85 < pool.avg_idle_percent(clock.monotonic()) < 0.95
-    pool.abort()
-    await pool.wait_closed()
+    idle = avg_idle_percent([pool], clock.monotonic())
+    assert 0.85 < idle < 0.95
+    another = KafkaRequestHandlerPool("another", RequestChannel(100, clock), Slow(), clock)
+    another.resize(6)
+    assert avg_idle_percent([another], clock.monotonic()) == 1.0
+    of_all = avg_idle_percent([pool, another], clock.monotonic())
+    assert of_all == pytest.approx((2 * idle + 6) / 8), "a pool counts as much as it has handlers"
+    for each in (pool, another):
+        each.abort()
+        await each.wait_closed()
 
 
 async def test_who_waits_for_rest_is_told_when_somebody_has_nothing_to_do() -> None:

@@ -1,0 +1,52 @@
+"""What ``max.connections.per.ip.overrides`` says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from ipaddress import ip_address
+
+# The last label is not a number: that would be an IP address with a mistake in it.
+_HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?:[\w-]{1,63}\.)*(?!\d+\Z)[\w-]{1,63}", re.ASCII)
+
+
+def max_connections_overrides(text: str) -> dict[str, int]:
+    """How many connections, by IP address or host name. Raises ValueError."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        host, _, count = part.rpartition(":")
+        found[_host(host)] = int(count)
+        if int(count) < 0:
+            raise ValueError(f"{count} is negative")
+    return found
+
+
+def host_names(text: str) -> list[str]:
+    """The hosts that must be resolved."""
+    return [host for host in max_connections_overrides(text) if not _is_address(host)]
+
+
+def connections_by_address(text: str, addresses: Mapping[str, Collection[str]]) -> dict[str, int]:
+    """How many connections an address may have. ``addresses`` has those of host names; an address that is named itself
+    has the number given there."""
+    overrides = max_connections_overrides(text)
+    found = {address: count for host, count in overrides.items() for address in addresses.get(host, ())}
+    return found | {host: count for host, count in overrides.items() if _is_address(host)}
+
+
+def _host(text: str) -> str:
+    """An address or a host name, as it is compared."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        if _HOST_NAME.fullmatch(text) is None:
+            raise
+        return text.lower()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
