@@ -101,7 +101,7 @@ class KafkaClient:
         self.unreachable_since = math.nan
         """When an attempt to connect failed with no broker connected then or since; NaN while one is connected."""
         self.news = News()
-        """The tasks of links and metadata."""
+        """Changes of links and metadata."""
         self._next_try = 0.0
         """When to connect to one more broker, because the others take too long."""
         self._update = asyncio.Event()
@@ -171,7 +171,7 @@ class KafkaClient:
         while True:
             ready = [link for link in self.links.values() if link.ready()]
             if ready:
-                # Ties are broken at random: always the same link might be one that does not answer.
+                # Ties take turns: always the same link might be one that does not answer.
                 start = next(self._turn) % len(ready)
                 return min(ready[start:] + ready[:start], key=BrokerLink.load)
             now = self._loop.time()
