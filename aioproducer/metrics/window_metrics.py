@@ -9,7 +9,7 @@ from aioproducer.metrics.registry import Measure, MetricGroup, MetricRegistry
 
 
 class WindowMetrics:
-    """How often windows were learned and lost, and the windows themselves where they are not the default."""
+    """How often windows were learned and lost, and the windows that differ from the default."""
 
     def __init__(self, registry: MetricRegistry, tags: Tags) -> None:
         self._registry = registry
@@ -36,12 +36,12 @@ class WindowMetrics:
         self._discovered += 1
 
     def reset(self, topic: str, partition: int) -> None:
-        """Nothing is known of the partition's leader any more."""
+        """Counts the loss of a partition's window."""
         self._reset += 1
         self.forget(topic, partition)
 
     def show(self, topic: str, partition: int, window: Measure, in_flight: Measure) -> None:
-        """Publishes a partition's window, and how many of its batches are within."""
+        """Publishes a partition's window, and how many batches it holds."""
         self.forget(topic, partition)
         self._partitions[topic, partition] = window, in_flight
         self._publish(topic, partition)
