@@ -196,7 +196,7 @@ class ProduceResult:
             self._wake(index, future)
 
     def notice(self) -> None:
-        """Marks a record as awaited now, or once others have ended."""
+        """Reports that a caller awaits a record, or will after earlier ones."""
         on_awaited = self.on_awaited
         if on_awaited is not None:
             self.on_awaited = None
