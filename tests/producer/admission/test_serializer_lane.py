@@ -805,7 +805,7 @@ async def test_waiting_for_it_in_another_task_ends_after_max_block_ms(world: Wor
 @virtual
 async def test_flush_within_it_is_refused(world: World) -> None:
     async with running(a_loop_of_its_own(lambda producer: producer.flush())) as (_, producer):
-        with pytest.raises(SerializationException, match=r"flush\(\) was called from within"):
+        with pytest.raises(SerializationException, match=r"flush\(\) was called in"):
             await producer.send("t", (producer, "outer"))
 
 
