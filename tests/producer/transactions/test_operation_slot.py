@@ -73,7 +73,7 @@ async def test_what_nobody_was_told_of_does_not_stand_in_the_way(
     assert one.name == "work"
     one.make_room("another")
     assert one.name == ""
-    assert [record.getMessage() for record in caplog.records] == ["work failed, and nobody was told: of no use"]
+    assert [record.getMessage() for record in caplog.records] == ["work failed, and no caller was waiting: of no use"]
 
 
 @virtual
