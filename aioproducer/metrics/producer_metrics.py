@@ -110,13 +110,13 @@ class ProducerMetrics:
         self._lingers = registry.sensor()
         group.average_and_max(
             "batch-linger",
-            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless it is full or awaited before",
+            "milliseconds that `pipeline=auto` lets a batch wait for more records, unless full or awaited earlier",
             self._lingers,
             own=True,
         )
         self._record_size = registry.sensor()
         group.average_and_max(
-            "record-size", "bytes of a batch's largest record, if it were sent alone, at most", self._record_size
+            "record-size", "upper bound of the bytes of a batch's largest record, sent alone", self._record_size
         )
         self._records_per_request = registry.sensor()
         group.average("records-per-request", "records in a produce request", self._records_per_request)
@@ -126,11 +126,11 @@ class ProducerMetrics:
             "record-delivered", "records delivered: acknowledged, or written with acks=0", self._delivered, own=True
         )
         self._retries = registry.sensor()
-        group.meter("record-retry", "records whose batch has to be sent again", self._retries)
+        group.meter("record-retry", "records whose batch must be sent again", self._retries)
         self._errors = registry.sensor()
-        group.meter("record-error", "records that failed, before they were part of a batch or after", self._errors)
+        group.meter("record-error", "records that failed, in a batch or before", self._errors)
         self._splits = registry.sensor()
-        group.count_meter("batch-split", "batches split as they were too large for the broker", self._splits)
+        group.count_meter("batch-split", "batches split because they were too large for the broker", self._splits)
         self._latency = registry.sensor()
         group.average_and_max("request-latency", "milliseconds from a produce request to its answer", self._latency)
         self._throttle = registry.sensor()
@@ -142,7 +142,7 @@ class ProducerMetrics:
         )
         group.gauge(
             "producer-failed",
-            "1 when the producer has failed for good: it sends nothing any more; else 0",
+            "1 when the producer has failed for good and sends nothing; else 0",
             lambda now: float(self.gauges.failed()),
             own=True,
         )
@@ -159,7 +159,7 @@ class ProducerMetrics:
         group.count_meter("buffer-exhausted", "records that failed because memory was short", self._exhausted)
         self.memory_wait = WaitingTime(registry.sensor())
         group.gauge(
-            "bufferpool-wait-ratio", "part of the time in which records waited for memory", self.memory_wait.ratio
+            "bufferpool-wait-ratio", "fraction of the time in which records waited for memory", self.memory_wait.ratio
         )
         group.gauge(
             "bufferpool-wait-time-ns-total",
@@ -200,7 +200,7 @@ class ProducerMetrics:
             "nanoseconds in which records waited for metadata",
             self.metadata_wait.total_ns,
         )
-        self._group.gauge("metadata-age", "seconds since metadata last came; NaN before it has", self._metadata_age)
+        self._group.gauge("metadata-age", "seconds since metadata last arrived; NaN before that", self._metadata_age)
         self._group.gauge(
             "unreachable-age",
             "seconds since an attempt to connect failed, if no broker has been connected since; else NaN",

@@ -26,7 +26,7 @@ class TopicMetrics:
             "average: bytes of a batch as sent, divided by its bytes before compression",
             self.compression.average,
         )
-        group.meter("record-retry", "records whose batch has to be sent again", self.retries)
+        group.meter("record-retry", "records whose batch must be sent again", self.retries)
         group.meter("record-error", "records that failed", self.errors)
         group.average_and_max(
             "record-queue-time",

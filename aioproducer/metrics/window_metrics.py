@@ -21,13 +21,13 @@ class WindowMetrics:
         group = registry.group(PRODUCER_GROUP, tags)
         group.gauge(
             "in-flight-windows-discovered-total",
-            "in all: answers that told another window for a partition than it had (KIP-1269)",
+            "in all: answers that announced a new window for a partition (KIP-1269)",
             lambda now: float(self._discovered),
             own=True,
         )
         group.gauge(
             "in-flight-windows-reset-total",
-            "in all: windows that are 5 again, as the leader changed or its connection was lost",
+            "in all: windows reset to 5, as the leader changed or its connection was lost",
             lambda now: float(self._reset),
             own=True,
         )
@@ -52,7 +52,7 @@ class WindowMetrics:
         group = self._shown[topic, partition] = self._registry.group(PARTITION_GROUP, tags)
         group.gauge(
             "in-flight-window",
-            "batches that may be under way, as the leader announced; partitions with the default of 5 have no metric",
+            "batches that may be under way, as the leader announced; partitions with the default of 5 have none",
             window,
             own=True,
         )

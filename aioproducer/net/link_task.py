@@ -46,7 +46,7 @@ REAUTHENTICATION_INTERVAL: Final = 1.01
 class LinkTask:
     """Connects a link on demand, learns the broker's API versions, authenticates, and reports each change of state.
 
-    The name is resolved for every attempt, and each address has socket.connection.setup.timeout.ms of its own: one that
+    The name is resolved for every attempt, and socket.connection.setup.timeout.ms applies to each address: one that
     never answers does not block the next.
 
     After a lost connection or a failed attempt it backs off (reconnect.backoff.ms, doubling) and is idle again: it

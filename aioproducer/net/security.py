@@ -64,7 +64,7 @@ def _advice(error: ssl.SSLError) -> str:
     reason, code = getattr(error, "reason", None) or "", getattr(error, "verify_code", 0)
     if isinstance(error, ssl.SSLCertVerificationError):
         if code in _UNTRUSTED:
-            return "; ssl.truststore.location has to name an authority that vouches for the broker"
+            return "; ssl.truststore.location must name an authority that vouches for the broker"
         if code in _OF_ANOTHER:
             return "; connect by a name that is in the broker's certificate (bootstrap.servers, advertised.listeners)"
     elif "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):

@@ -92,7 +92,7 @@ class ProduceResult:
         self.error: DeliveryError | None = None
         self.told = False
         """A caller has received the error."""
-        # None instead of an empty list: a record that is parked has a result of its own, and pays for each list.
+        # None instead of an empty list: each parked record has its own result, and pays for each list.
         # Two lists in step instead of one of pairs: with many tasks awaiting, pairs would be a tenth of the cost here.
         self.waiters: list[Any] | None = None
         self._awaited: list[i64] | None = None

@@ -260,7 +260,7 @@ class PartitionSequences:
         self._remove(batch)
 
     def interrupted(self) -> None:
-        """A batch has to be sent again: until one is appended, the broker may forget the producer."""
+        """A batch must be sent again: until one is appended, the broker may forget the producer."""
         self.known_id = -1
 
     def break_off(self) -> None:

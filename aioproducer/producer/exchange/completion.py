@@ -25,7 +25,7 @@ class Action(Enum):
     SEPARATE = "some of its records are refused: send it again in parts, those and the others"
     RESTAMP = "it is proven absent, and its stamp is no longer usable: send it again under the next epoch"
     WAIT = "attempts of it and of an earlier batch may still arrive, in order: send it again when none can"
-    ASK = "only the log can tell whether the batch is there: ask the leader"
+    ASK = "only the log shows whether the batch is there: ask the leader"
     FAIL = "end it with the error"
 
 

@@ -162,7 +162,7 @@ class Hooks:
         return key_bytes, value_bytes, seen or headers
 
     def _own(self, headers: Headers | None) -> list[tuple[str, bytes | None]]:
-        """A record's headers, checked and in a list of its own."""
+        """A record's headers, checked and in a new list."""
         if headers is None:
             return []
         check_headers(headers)

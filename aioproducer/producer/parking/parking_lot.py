@@ -174,7 +174,7 @@ class ParkingLot:
         """IllegalStateException if the serializer at work would await a record that waits for it."""
         if record in self.serializing and self.within_serializer():
             raise IllegalStateException(
-                f"a serializer awaits a record for {record.topic!r}, which has to wait until that serializer has "
+                f"a serializer awaits a record for {record.topic!r}, which must wait until that serializer has "
                 "finished: call send() there without awaiting it"
             )
 

@@ -190,7 +190,7 @@ def _in_the_queue(
                 "(producer.id.expiration.ms)",
             )
         if sequences.identity is None or sequences.identity.producer_id != sequences.known_id:
-            return Obstacle(reason, "the partition's first batch under this producer id has to be in the log before it")
+            return Obstacle(reason, "the partition's first batch under this producer id must be in the log before it")
         return Obstacle(
             reason,
             f"the partition's window of {sequences.window} batches is full: "
@@ -226,7 +226,7 @@ def _producer_id(here: Situation) -> Obstacle:
 def _leader(queue: PartitionQueue, link: BrokerLink | None, now: float) -> Iterator[Obstacle]:
     if queue.leader == NO_LEADER:
         yield Obstacle(
-            Reason.NO_LEADER, "the partition has no leader: are the brokers that hold it up? (topics describe tells)"
+            Reason.NO_LEADER, "the partition has no leader: are the brokers that hold it up? (see topics describe)"
         )
     elif link is None:
         yield Obstacle(Reason.LEADER_UNKNOWN, f"its leader, node {queue.leader}, is not among the brokers")

@@ -27,7 +27,7 @@ class Consequence(Enum):
     RETRY = "ask again after the back-off"
     FIND_COORDINATOR = "ask again, wherever the coordinator is by then"
     REFUSED = "not allowed at present: init_transactions() may be called again"
-    ABORT = "the transaction must be aborted; the producer can go on after that"
+    ABORT = "the transaction must be aborted; the producer can continue after that"
     FATAL = "the producer is unusable"
 
 
