@@ -10,11 +10,13 @@ from typing import Self
 from aioproducer import KafkaProducer, TopicPartition
 from aioproducer.errors import IllegalArgumentException
 from aioproducer.spark.options import check_known, flag, kafka_configs, number, one_of, text, without_ignored
-from aioproducer.spark.task_producer import TOPIC
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 
 DEFAULT_PREFIX = "aioproducer"
+
+TOPIC = "topic:"
+"""Begins the name of a delivery log that is a topic, not a directory."""
 
 _EXACTLY_ONCE_ONLY = ("writeId", "writeEpoch", "markerTopic", "transactionalIdPrefix", "allowMissingMarker")
 OPTIONS = ("topic", "deliveryGuarantee", "deliveryLog", *_EXACTLY_ONCE_ONLY)

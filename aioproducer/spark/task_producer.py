@@ -8,20 +8,15 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from aioproducer import KafkaProducer
 from aioproducer.delivery_log import DeliveryLog
 from aioproducer.delivery_log.delivery_log import Sink
 from aioproducer.delivery_log.events import event
-
-if TYPE_CHECKING:
-    from aioproducer.spark.sink_options import SinkOptions
+from aioproducer.spark.sink_options import TOPIC, SinkOptions
 
 log = logging.getLogger(__name__)
-
-TOPIC: Final = "topic:"
-"""Begins the name of a delivery log that is a topic, not a directory."""
 
 _CAPACITY: Final = 64 << 20
 """Bytes of lines that wait to be sent; those beyond are lost, and counted."""

@@ -1,4 +1,4 @@
-"""docs/coverage.md names modules and tests that exist."""
+"""docs/internals/coverage.md names modules and tests that exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "coverage.md").read_text()
+TEXT = (ROOT / "docs" / "internals" / "coverage.md").read_text()
 STATUSES = ("present", "partly", "not yet")
 QUOTED = re.compile(r"`([^`]+)`")
 

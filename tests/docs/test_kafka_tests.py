@@ -1,4 +1,4 @@
-"""docs/kafka-tests.md and docs/aiokafka-tests.md name tests that exist, and map every test of the others once."""
+"""kafka-tests.md and aiokafka-tests.md name tests that exist, and map every test of the others once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from .test_coverage import QUOTED, ROOT, cells, missing
 
-TEXTS = [(ROOT / "docs" / name).read_text() for name in ("kafka-tests.md", "aiokafka-tests.md")]
+TEXTS = [(ROOT / "docs" / "internals" / name).read_text() for name in ("kafka-tests.md", "aiokafka-tests.md")]
 HEADS = (["Kafka's test", "here"], ["aiokafka's test", "here"])
 SECTIONS = {
     name: section

@@ -210,7 +210,7 @@ def test_it_is_found(machine: type[RuleBasedStateMachine], plant: Plant, monkeyp
     plant(monkeypatch)
     hard_enough = settings(
         machine.TestCase.settings,
-        max_examples=5 * machine.TestCase.settings.max_examples,  # it ends with the first that finds the mistake
+        max_examples=20 * machine.TestCase.settings.max_examples,  # it ends with the first that finds the mistake
         derandomize=True,
         database=None,
         deadline=None,

@@ -336,14 +336,15 @@ def _check_order(scenario: Scenario, ledger: Ledger, log: list[Found], violation
     """The records of a producer stand in a log in the order in which they were sent; so do those of a bulk send, among
     which others may have been sent. A topic that was created anew has new logs.
 
-    A producer whose epochs are used up continues with another id, which does not fence what was given up under the
-    former one and is still on its way. Where brokers forget producers with their records, a batch may be there twice.
+    A producer whose epochs are used up continues with another id, which does not fence what is still on its way under
+    the former one: a batch that was given up, or a copy of one that was appended. A log that is cut off before the
+    batch takes the copy. Where brokers forget producers with their records, a batch may be there twice.
     """
     last: dict[object, Found] = {}
     seen: set[int] = set()
     for found in log:
         entry = ledger.entries[number_of(found.record.headers)]
-        if "epochs" in scenario.rates and not entry.acknowledged():
+        if "epochs" in scenario.rates and (not entry.acknowledged() or _is_late_copy(scenario, entry, found)):
             continue
         if scenario.forgets_with_records and entry.number in seen:
             continue
@@ -356,6 +357,12 @@ def _check_order(scenario: Scenario, ledger: Ledger, log: list[Found], violation
                 f"{entry} is at {found}, behind record {number_of(before.record.headers)} at {before}",
             )
         last[sender] = found
+
+
+def _is_late_copy(scenario: Scenario, entry: Entry, found: Found) -> bool:
+    """Whether the record was cut off where it was acknowledged, and this is an earlier attempt to send it."""
+    metadata = entry.metadata()
+    return "truncation" in scenario.rates and metadata is not None and metadata.offset != found.record.offset
 
 
 def _check_gaps(scenario: Scenario, ledger: Ledger, violations: Violations) -> None:

@@ -392,7 +392,8 @@ async def test_the_message_of_a_timeout_tells_attempts_and_the_last_error(world:
     async with ScriptedCluster() as cluster:
         cluster.create_topic("t", 1)
         cluster.broker.always(ApiKey.PRODUCE, error(ErrorCode.NOT_ENOUGH_REPLICAS))
-        async with make_producer(cluster.bootstrap_servers, **SHORT) as producer:
+        config = {**SHORT, "retry_backoff_ms": 1000, "retry_backoff_max_ms": 1000}
+        async with make_producer(cluster.bootstrap_servers, **config) as producer:
             ended = await end_of(producer.send("t", b"v"))
         assert isinstance(ended, DeliveryError)
         assert ended.outcome is Outcome.NOT_SENT

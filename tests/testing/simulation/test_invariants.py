@@ -294,6 +294,16 @@ def test_what_a_new_leader_lacks_may_be_sent_again_and_is_no_second_copy() -> No
     assert found(history) == ["records of a partition are in order"]
 
 
+@pytest.mark.parametrize("epochs", [False, True])
+def test_a_late_copy_of_what_was_cut_off_is_fenced_while_there_are_epochs(*, epochs: bool) -> None:
+    history = History(rates={"truncation": 0.1} | ({"epochs": 0.1} if epochs else {}))
+    entry = history.delivered()
+    cut_off(history, entry)
+    history.delivered()
+    history.appended(entry)
+    assert found(history) == ([] if epochs else ["records of a partition are in order"])
+
+
 def test_what_was_cut_off_had_been_sent() -> None:
     history = History(rates={"truncation": 0.1})
     entry = history.sent()

@@ -1,0 +1,73 @@
+"""Who may not connect, and what a client may not do."""
+
+from __future__ import annotations
+
+from aioproducer.error_code import ErrorCode
+from aioproducer.errors.api import ApiException, InvalidConfigurationException
+
+
+class AuthorizationException(InvalidConfigurationException):
+    """The broker knows who we are and does not allow this."""
+
+
+class AuthenticationException(InvalidConfigurationException):
+    """Authentication failed, or was required and did not happen. Trying again changes nothing."""
+
+
+class SslAuthenticationException(AuthenticationException):
+    """The TLS handshake failed: one side does not trust the other's certificate, or they have no protocol in common."""
+
+
+class SaslAuthenticationException(AuthenticationException):
+    """The broker did not accept the credentials."""
+
+    code = ErrorCode.SASL_AUTHENTICATION_FAILED
+    advice = "see sasl.mechanism and the credentials"
+
+
+class UnsupportedSaslMechanismException(AuthenticationException):
+    """The broker has no such SASL mechanism enabled."""
+
+    code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    advice = "choose another sasl.mechanism"
+
+
+class IllegalSaslStateException(AuthenticationException):
+    """The request does not belong to this point of an authentication: the listener has no SASL, maybe."""
+
+    code = ErrorCode.ILLEGAL_SASL_STATE
+    advice = "see security.protocol"
+
+
+class GroupAuthorizationException(AuthorizationException):
+    """Not authorized for this group."""
+
+    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    advice = "allow this principal to READ the group (an ACL)"
+
+
+class TopicAuthorizationException(AuthorizationException):
+    """Not authorized for this topic."""
+
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    advice = "allow this principal to WRITE to the topic (an ACL)"
+
+
+class ClusterAuthorizationException(AuthorizationException):
+    """Not authorized for this operation on the cluster."""
+
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    advice = "allow this principal to IDEMPOTENT_WRITE on the cluster (an ACL), or set enable.idempotence=false"
+
+
+class TransactionalIdAuthorizationException(AuthorizationException):
+    """Not authorized for this transactional id."""
+
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    advice = "allow this principal to DESCRIBE and WRITE to the transactional id (an ACL)"
+
+
+class SecurityDisabledException(ApiException):
+    """Security features are disabled on the broker."""
+
+    code = ErrorCode.SECURITY_DISABLED
