@@ -1,4 +1,4 @@
-"""Compresses and decompresses record batches exactly as Kafka does.
+"""Compresses and decompresses record batches in Kafka's formats.
 
 The libraries for snappy, lz4 and zstd are optional and are loaded when first used.
 """

@@ -18,7 +18,7 @@ from mypy_extensions import i64
 from aioproducer.producer.accumulator.partition_queue import PartitionQueue
 
 QUEUES_PER_DRAW: Final = 4
-"""A table of n queues serves n / 4 draws: most queues have not changed by then, and each draw pays for a few."""
+"""A table of n queues serves n / 4 draws: most queues have not changed by then, and a draw pays for only four."""
 
 _LEFT_OUT: Final = -1
 
